@@ -1,0 +1,193 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let package = Package(
+    name: "swift-indicator",
+    platforms: [.macOS(.v15)],
+    products: [
+        .library(name: "IndicatorCore", targets: ["IndicatorCore"]),
+        .library(name: "IndicatorBackends", targets: ["IndicatorBackends"]),
+        .library(name: "NetworkKit", targets: ["NetworkKit"]),
+        .library(name: "IndicatorOpenCombine", targets: ["IndicatorOpenCombine"]),
+        .executable(name: "indicator-demo", targets: ["indicator-demo"]),
+    ],
+    traits: [
+        .trait(name: "DesktopNotification", description: "The desktop notification backend; needs libnotify."),
+        .trait(name: "DBus", description: "The D-Bus property backend; needs libdbus."),
+        .trait(name: "Images", description: "Decoding of images in NetworkKit; needs gdk-pixbuf."),
+        .default(enabledTraits: ["DesktopNotification", "DBus", "Images"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["JSON"]),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
+        .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
+        .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
+        .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
+    ],
+    targets: [
+        .target(
+            name: "IndicatorCore",
+            dependencies: [.product(name: "Logging", package: "swift-log")]
+        ),
+        .target(
+            name: "IndicatorBackends",
+            dependencies: [
+                "IndicatorCore",
+                .target(name: "CNotify", condition: .when(traits: ["DesktopNotification"])),
+                .target(name: "CDBus", condition: .when(traits: ["DBus"])),
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Yams", package: "Yams"),
+            ],
+            path: "Sources/Backends"
+        ),
+        .target(
+            name: "IndicatorOpenCombine",
+            dependencies: [
+                "IndicatorCore",
+                .product(name: "OpenCombine", package: "OpenCombine"),
+            ]
+        ),
+        // Without pkgConfig, whose -pthread SwiftPM warns of: the header declares what is used and needs no search path.
+        .systemLibrary(name: "CNotify"),
+        .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
+        .systemLibrary(name: "CGdkPixbuf"),
+        .target(
+            name: "NetworkKit",
+            dependencies: [
+                "IndicatorCore",
+                .target(name: "CGdkPixbuf", condition: .when(traits: ["Images"])),
+            ]
+        ),
+        .executableTarget(
+            name: "indicator-demo",
+            dependencies: [
+                "IndicatorBackends",
+                "IndicatorCore",
+                "NetworkKit",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "FlyingFox", package: "FlyingFox"),
+                .product(name: "FlyingSocks", package: "FlyingFox"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ]
+        ),
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                "IndicatorCore",
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            path: "Tests/TestSupport"
+        ),
+        .executableTarget(
+            name: "terminal-title-helper",
+            dependencies: ["IndicatorBackends", "IndicatorCore"],
+            path: "Tests/Helpers/TerminalTitleHelper"
+        ),
+        .testTarget(
+            name: "IndicatorCoreTests",
+            dependencies: [
+                "IndicatorCore",
+                "TestSupport",
+                .product(name: "FlyingFox", package: "FlyingFox"),
+                .product(name: "InMemoryLogging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            resources: [.copy("Resources/traces")]
+        ),
+        // An app with a config file, for the tests that send signals to it.
+        .executableTarget(
+            name: "configuration-helper",
+            dependencies: [
+                "IndicatorBackends",
+                "IndicatorCore",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/Helpers/ConfigurationHelper"
+        ),
+        // A process for the tests of the log file: to share a file with, to run into limits, to change its user.
+        .executableTarget(
+            name: "log-file-writer",
+            dependencies: ["IndicatorBackends", "IndicatorCore"],
+            path: "Tests/Helpers/LogFileWriter"
+        ),
+        // An app with the desktop's backends: libnotify has one session bus for a process.
+        .executableTarget(
+            name: "desktop-probe",
+            dependencies: [
+                "IndicatorBackends",
+                "IndicatorCore",
+                .target(name: "CNotify", condition: .when(traits: ["DesktopNotification"])),
+                .target(name: "CDBus", condition: .when(traits: ["DBus"])),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/Helpers/DesktopProbe"
+        ),
+        .testTarget(
+            name: "IndicatorBackendsTests",
+            dependencies: [
+                "IndicatorBackends",
+                "IndicatorCore",
+                "TestSupport",
+                "configuration-helper",
+                "desktop-probe",
+                "log-file-writer",
+                .product(name: "InMemoryLogging", package: "swift-log"),
+                "terminal-title-helper",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
+            ]
+        ),
+        // A process for the test of an upload's memory.
+        .executableTarget(name: "network-upload", dependencies: ["NetworkKit"], path: "Tests/Helpers/network-upload"),
+        .testTarget(
+            name: "NetworkKitTests",
+            dependencies: [
+                "IndicatorCore",
+                "network-upload",
+                "NetworkKit",
+                "TestSupport",
+                .product(name: "Subprocess", package: "swift-subprocess"),
+            ]
+        ),
+        .testTarget(
+            name: "IndicatorOpenCombineTests",
+            dependencies: [
+                "IndicatorCore",
+                "IndicatorOpenCombine",
+                "TestSupport",
+                .product(name: "OpenCombine", package: "OpenCombine"),
+            ]
+        ),
+        .testTarget(
+            name: "IndicatorDemoTests",
+            dependencies: [
+                "IndicatorBackends",
+                "IndicatorCore",
+                "indicator-demo",
+                "NetworkKit",
+                "TestSupport",
+                .product(name: "Subprocess", package: "swift-subprocess"),
+            ]
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+for target in package.targets where target.type != .system {
+    target.swiftSettings =
+        (target.swiftSettings ?? []) + [
+            .enableUpcomingFeature("ExistentialAny"),
+            .enableUpcomingFeature("MemberImportVisibility"),
+            .enableUpcomingFeature("InternalImportsByDefault"),
+        ]
+}
