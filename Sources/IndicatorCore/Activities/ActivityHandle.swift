@@ -1,0 +1,46 @@
+import Synchronization
+
+/// What ``Activity`` and ``ManagedActivity`` have in common: which activity they stand for, and whether anything is told of it.
+struct ActivityHandle: ~Copyable, Sendable {
+    private static var noDetail: Int32 { -1 }
+    private static var ended: Int32 { -2 }
+
+    let manager: IndicatorManager
+    let order: UInt64
+    /// The slot of the activity's label and progress.
+    private let slot: Atomic<Int32>
+
+    init(manager: IndicatorManager, order: UInt64, slot: ActivityDetails.Slot?) {
+        self.manager = manager
+        self.order = order
+        self.slot = Atomic(slot ?? Self.noDetail)
+    }
+
+    /// Whether the activity has ended.
+    var hasEnded: Bool { slot.load(ordering: .relaxed) == Self.ended }
+
+    func update(label: String?, progress: Double?) {
+        guard label != nil || progress != nil, !hasEnded else { return }
+        manager.changeDetails { details in
+            let slot = self.slot.load(ordering: .acquiring)
+            if slot >= 0 {
+                details.update(slot, label: label, progress: progress)
+            } else if slot == Self.noDetail {
+                let new = details.insert(label: label, progress: progress, order: self.order)
+                let stored = self.slot.compareExchange(
+                    expected: Self.noDetail,
+                    desired: new,
+                    ordering: .acquiringAndReleasing
+                )
+                if !stored.exchanged { details.remove(new) }
+            }
+        }
+    }
+
+    /// Ends the activity; without effect when it has ended.
+    func end() {
+        let slot = slot.exchange(Self.ended, ordering: .acquiringAndReleasing)
+        guard slot != Self.ended else { return }
+        manager.end(slot: slot == Self.noDetail ? nil : slot)
+    }
+}

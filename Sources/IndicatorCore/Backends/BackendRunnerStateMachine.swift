@@ -1,0 +1,248 @@
+/// Decides what a backend is told to do, and when.
+///
+/// A plain value, like ``VisibilityStateMachine``: ``BackendRunner`` holds the lock, the thread and the timer.
+struct BackendRunnerStateMachine: Sendable {
+    /// A call to the backend.
+    enum Operation: Sendable {
+        case start
+        case update(IndicatorSnapshot, isRepetition: Bool)
+        case stop
+    }
+
+    /// Something to tell the log.
+    enum Event: Sendable {
+        case becameUnavailable(reason: String)
+        case waitsToRetry(Duration)
+        case recovered
+        case stalled
+        case resumed
+        case dropped(Int)
+        case givenUp
+    }
+
+    private enum Phase: Sendable {
+        /// `start()` is to be called.
+        case idle
+        /// `start()` threw, or an update did; `start()` is to be called at `retryAt`.
+        case unavailable(retryAt: Duration)
+        /// `start()` succeeded.
+        case running
+        /// An update threw; `stop()` is to be called.
+        case failed
+        /// Nothing is to be called any more.
+        case stopped
+    }
+
+    private struct Call: Sendable {
+        var operation: Operation
+        var begunAt: Duration
+    }
+
+    private struct Finish: Sendable {
+        var timeLimit: Duration
+        var begunAt: Duration
+        var progressAt: Duration
+
+        /// When the backend is given up: a call has made no progress, or all of them together took too long.
+        var deadline: Duration {
+            min(progressAt + timeLimit, begunAt + max(timeLimit, BackendRunnerStateMachine.longestFinish))
+        }
+    }
+
+    /// The longest time between two attempts to start a backend: a minute.
+    static var longestRetryDelay: Duration { .seconds(60) }
+    /// The longest time that a backend which makes progress is given to finish: 5 seconds.
+    static var longestFinish: Duration { .seconds(5) }
+
+    private let delivery: BackendDelivery
+    private var phase = Phase.idle
+    private var call: Call?
+    private var inbox: SnapshotInbox
+    private var latest: IndicatorSnapshot?
+    /// What the surface shows; `nil` when it shows nothing since it was started.
+    private var delivered: IndicatorSnapshot?
+    private var repetitionDue: Duration?
+    private var failures = 0
+    private var outage: String?
+    private var unreportedDrops = 0
+    private var finish: Finish?
+    private(set) var isStalled = false
+    private(set) var isGivenUp = false
+    private(set) var updatesDelivered = 0
+    private(set) var updatesDropped = 0
+    private(set) var lastError: String?
+
+    init(delivery: BackendDelivery) {
+        self.delivery = delivery
+        inbox = SnapshotInbox(delivery: delivery)
+    }
+
+    /// Whether nothing will be called any more.
+    var isStopped: Bool {
+        if case .stopped = phase { true } else { false }
+    }
+
+    /// Whether whoever waits for the end need not wait any longer.
+    var isFinished: Bool { isStopped || isGivenUp }
+
+    var backendState: BackendState {
+        if isStopped { return .stopped }
+        if isStalled { return .stalled }
+        if let outage { return .unavailable(reason: outage) }
+        if case .running = phase { return .running }
+        return .starting
+    }
+
+    /// When ``advance(to:)`` is due, or there is a next operation.
+    var deadline: Duration? {
+        var deadlines: [Duration] = []
+        if let finish, !isFinished { deadlines.append(finish.deadline) }
+        if let call {
+            if !isStalled { deadlines.append(call.begunAt + delivery.updateTimeLimit) }
+        } else if case .unavailable(let retryAt) = phase {
+            deadlines.append(retryAt)
+        } else if case .running = phase, let repetitionDue {
+            deadlines.append(repetitionDue)
+        }
+        return deadlines.min()
+    }
+
+    /// Takes in what there is to show.
+    mutating func post(_ snapshot: IndicatorSnapshot) {
+        latest = snapshot
+        guard !isFinished, finish == nil else { return }
+        let dropped = inbox.post(snapshot)
+        updatesDropped += dropped
+        unreportedDrops += dropped
+    }
+
+    /// Lets a backend that is unavailable be tried at once.
+    mutating func retry(at now: Duration) {
+        if case .unavailable = phase { phase = .unavailable(retryAt: now) }
+    }
+
+    /// The backend runs and has lost its surface: it is stopped, then started again.
+    mutating func surfaceWasLost(_ reason: String) -> [Event] {
+        guard case .running = phase, finish == nil else { return [] }
+        phase = .failed
+        return fail(reason)
+    }
+
+    /// Lets the backend come to an end: what waits is delivered, then it is stopped.
+    mutating func finish(timeLimit: Duration, at now: Duration) {
+        if finish == nil { finish = Finish(timeLimit: timeLimit, begunAt: now, progressAt: now) }
+    }
+
+    /// The next call to the backend, which is under way from now on; `nil` when there is nothing to do now.
+    mutating func nextOperation(at now: Duration) -> Operation? {
+        guard call == nil else { return nil }
+        guard let operation = nextCall(at: now) else { return nil }
+        call = Call(operation: operation, begunAt: now)
+        return operation
+    }
+
+    private mutating func nextCall(at now: Duration) -> Operation? {
+        switch phase {
+        case .idle where finish == nil || inbox.hasNews(delivered: nil):
+            // Even when it is to finish: what waits is not to be lost only because the end came before the beginning.
+            return .start
+        case .unavailable(let retryAt) where finish == nil:
+            return retryAt <= now ? .start : nil
+        case .idle, .unavailable, .stopped:
+            phase = .stopped
+            updatesDropped += droppedFromInbox()
+            return nil
+        case .failed:
+            return .stop
+        case .running:
+            if let snapshot = inbox.take(delivered: delivered) { return .update(snapshot, isRepetition: false) }
+            if finish != nil { return .stop }
+            if let repetitionDue, repetitionDue <= now, let delivered { return .update(delivered, isRepetition: true) }
+            return nil
+        }
+    }
+
+    /// The call that was under way has returned, or thrown an error with this text.
+    mutating func finished(error: String?, at now: Duration) -> [Event] {
+        guard let call = call.take() else { preconditionFailure("no call was under way in phase \(phase)") }
+        var events: [Event] = []
+        if isStalled {
+            isStalled = false
+            events.append(.resumed)
+        }
+        finish?.progressAt = now
+        repetitionDue = nil
+        switch (call.operation, error) {
+        case (.start, nil):
+            phase = .running
+            delivered = nil
+            if let latest, inbox.count == 0 { _ = inbox.post(latest) }
+        case (.start, let error?):
+            events += fail(error)
+            events.append(waitToRetry(from: now))
+        case (.update(let snapshot, let isRepetition), nil):
+            delivered = snapshot
+            failures = 0
+            if !isRepetition { updatesDelivered += 1 }
+            if snapshot.isVisible, let interval = delivery.animationInterval {
+                repetitionDue = max(call.begunAt + interval, now)
+            }
+        case (.update, let error?):
+            events += fail(error)
+            phase = .failed
+            if case .everyTransition = delivery.mode { updatesDropped += 1 }
+        case (.stop, _):
+            delivered = nil
+            if finish == nil { events.append(waitToRetry(from: now)) } else { phase = .stopped }
+        }
+        if case .running = phase, outage != nil, !inbox.hasNews(delivered: delivered) {
+            outage = nil
+            events.append(.recovered)
+        }
+        if isGivenUp { updatesDropped += droppedFromInbox() }
+        if unreportedDrops > 0 {
+            events.append(.dropped(unreportedDrops))
+            unreportedDrops = 0
+        }
+        return events
+    }
+
+    /// Lets deadlines pass.
+    mutating func advance(to now: Duration) -> [Event] {
+        var events: [Event] = []
+        if let call, !isStalled, call.begunAt + delivery.updateTimeLimit <= now {
+            isStalled = true
+            events.append(.stalled)
+        }
+        if let finish, !isFinished, finish.deadline <= now {
+            isGivenUp = true
+            updatesDropped += droppedFromInbox()
+            events.append(.givenUp)
+        }
+        return events
+    }
+
+    /// 1 s, 2 s, 4 s, … up to a minute.
+    private var retryDelay: Duration {
+        min(.seconds(1 << min(max(failures - 1, 0), 6)), Self.longestRetryDelay)
+    }
+
+    private mutating func waitToRetry(from now: Duration) -> Event {
+        phase = .unavailable(retryAt: now + retryDelay)
+        return .waitsToRetry(retryDelay)
+    }
+
+    private mutating func fail(_ error: String) -> [Event] {
+        failures += 1
+        lastError = error
+        defer { outage = error }
+        return outage == nil ? [.becameUnavailable(reason: error)] : []
+    }
+
+    /// Empties the inbox. Returns what counts as dropped: nothing where the latest wins.
+    private mutating func droppedFromInbox() -> Int {
+        let count = inbox.removeAll()
+        if case .everyTransition = delivery.mode { return count }
+        return 0
+    }
+}

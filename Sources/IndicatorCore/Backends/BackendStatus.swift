@@ -1,0 +1,59 @@
+/// What a backend is doing.
+public enum BackendState: Sendable, Hashable, CustomStringConvertible {
+    /// It is acquiring what it needs, for the first time.
+    case starting
+    /// It shows what there is to show.
+    case running
+    /// It cannot show anything now; it is tried again from time to time.
+    case unavailable(reason: String)
+    /// A call to it has taken longer than its time limit and has not returned yet.
+    case stalled
+    /// It was removed, or the manager was shut down.
+    case stopped
+
+    /// The name of the state, without the reason.
+    public var name: String {
+        switch self {
+        case .starting: "starting"
+        case .running: "running"
+        case .unavailable: "unavailable"
+        case .stalled: "stalled"
+        case .stopped: "stopped"
+        }
+    }
+
+    /// The name of the state and, when there is one, the reason.
+    public var description: String {
+        if case .unavailable(let reason) = self { "unavailable: \(reason)" } else { name }
+    }
+}
+
+/// How a backend is getting on, as ``IndicatorManager/backendStatuses`` tells it.
+public struct BackendStatus: Sendable, Hashable {
+    /// The backend's name.
+    public var name: String
+    /// What it is doing.
+    public var state: BackendState
+    /// How many updates it has taken.
+    public var updatesDelivered: Int
+    /// How many updates it should have had and never will: those that did not fit in its queue (see
+    /// ``BackendDelivery/Mode/everyTransition(capacity:)``), or at which such a backend threw.
+    public var updatesDropped: Int
+    /// The text of the last error; it stays after the backend has recovered. `nil` when there never was one.
+    public var lastError: String?
+
+    /// Makes a status.
+    public init(
+        name: String,
+        state: BackendState,
+        updatesDelivered: Int = 0,
+        updatesDropped: Int = 0,
+        lastError: String? = nil
+    ) {
+        self.name = name
+        self.state = state
+        self.updatesDelivered = updatesDelivered
+        self.updatesDropped = updatesDropped
+        self.lastError = lastError
+    }
+}

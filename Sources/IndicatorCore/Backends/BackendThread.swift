@@ -1,0 +1,105 @@
+import Foundation
+
+/// A thread that runs the asynchronous functions of one backend, and nothing else.
+///
+/// A backend may block in a call, for ever if it must be: neither Swift's few cooperative threads nor the app's own are held up.
+/// The thread waits on a condition, so that an idle one costs no wake-up. It is started by the first job and ends after
+/// ``close()``; a job that comes later still starts it again.
+///
+/// All signals are blocked on the thread: the app's handlers run on the app's threads, and a broken pipe is an error (`EPIPE`) and
+/// not the end of the process.
+final class BackendThread: TaskExecutor, @unchecked Sendable {
+    // `@unchecked`: `jobs`, `isRunning` and `isClosed` are used between locking and unlocking `mutex` only. A POSIX mutex and
+    // condition, because the standard library has no condition that goes with its `Mutex`.
+
+    private let name: String
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var jobs: [UnownedJob] = []
+    private var isRunning = false
+    private var isClosed = false
+
+    /// Makes a thread, to be started by the first job. Linux shows the first 15 bytes of its name.
+    init(name: String) {
+        self.name = name
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(condition, nil)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        pthread_mutex_lock(mutex)
+        jobs.append(job)
+        let mustStart = !isRunning
+        isRunning = true
+        pthread_cond_signal(condition)
+        pthread_mutex_unlock(mutex)
+        if mustStart { start() }
+    }
+
+    /// Lets the thread end when it has nothing left to do.
+    func close() {
+        pthread_mutex_lock(mutex)
+        isClosed = true
+        pthread_cond_signal(condition)
+        pthread_mutex_unlock(mutex)
+    }
+
+    private func start() {
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+        defer { pthread_attr_destroy(&attributes) }
+
+        // A new thread inherits the mask of the one that starts it.
+        var all = sigset_t()
+        var before = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+
+        var thread = pthread_t()
+        let context = Unmanaged.passRetained(self)
+        let status = pthread_create(
+            &thread,
+            &attributes,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<BackendThread>.fromOpaque(context).takeRetainedValue().work()
+                return nil
+            },
+            context.toOpaque()
+        )
+        guard status != 0 else { return }
+        // No thread to be had: the process is at its limit. The jobs go to the system's threads rather than nowhere.
+        context.release()
+        DispatchQueue.global().async { self.work() }
+    }
+
+    private func work() {
+        Thread.current.name = String(decoding: name.utf8.prefix(15), as: UTF8.self)
+        while let job = next() {
+            job.runSynchronously(on: asUnownedTaskExecutor())
+        }
+    }
+
+    private func next() -> UnownedJob? {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while jobs.isEmpty {
+            guard !isClosed else {
+                isRunning = false
+                return nil
+            }
+            pthread_cond_wait(condition, mutex)
+        }
+        return jobs.removeFirst()
+    }
+}

@@ -1,0 +1,92 @@
+/// A backend that keeps what it is shown, for the tests of apps.
+///
+/// ```swift
+/// let surface = InMemoryBackend()
+/// let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero), backends: [surface])
+/// indicator.start("upload", label: "Uploading")
+/// let snapshot = await surface.first { $0.isVisible }
+/// ```
+public final class InMemoryBackend: IndicatorBackend {
+    private struct State: Sendable {
+        var snapshots: [IndicatorSnapshot] = []
+        var starts = 0
+        var stops = 0
+        var waiters: [Int: Waiter] = [:]
+        var nextWaiterID = 0
+    }
+
+    private struct Waiter: Sendable {
+        var condition: @Sendable (IndicatorSnapshot) -> Bool
+        var continuation: CheckedContinuation<IndicatorSnapshot?, Never>
+    }
+
+    /// The name that the diagnostics use. Default `inMemory`.
+    public let name: String
+    /// Which snapshots it is given. Default: every showing and hiding.
+    public let delivery: BackendDelivery
+
+    private let state = Locked(State())
+
+    /// Makes a backend that was shown nothing yet.
+    public init(name: String = "inMemory", delivery: BackendDelivery = .everyTransition) {
+        self.name = name
+        self.delivery = delivery
+    }
+
+    /// All that it was shown, in order.
+    public var snapshots: [IndicatorSnapshot] { state.withLock { $0.snapshots } }
+
+    /// Whether the indicator is shown, as far as the backend was told.
+    public var isVisible: Bool { snapshots.last?.isVisible ?? false }
+
+    /// How many times it was started.
+    public var startCount: Int { state.withLock { $0.starts } }
+
+    /// How many times it was stopped.
+    public var stopCount: Int { state.withLock { $0.stops } }
+
+    /// Waits for a snapshot, among those that it was shown already and those to come.
+    ///
+    /// - Returns: the first one that the condition holds for; `nil` when the task is cancelled first.
+    public func first(where condition: @escaping @Sendable (IndicatorSnapshot) -> Bool) async -> IndicatorSnapshot? {
+        let id = state.withLock { state in
+            state.nextWaiterID += 1
+            return state.nextWaiterID
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isCancelled = Task.isCancelled
+                let immediate: IndicatorSnapshot?? = state.withLock { state in
+                    if let snapshot = state.snapshots.first(where: condition) { return .some(snapshot) }
+                    if isCancelled { return .some(nil) }
+                    state.waiters[id] = Waiter(condition: condition, continuation: continuation)
+                    return nil
+                }
+                if let immediate { continuation.resume(returning: immediate) }
+            }
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume(returning: nil)
+        }
+    }
+
+    /// Counts the start.
+    public func start() async throws {
+        state.withLock { $0.starts += 1 }
+    }
+
+    /// Keeps the snapshot.
+    public func update(_ snapshot: IndicatorSnapshot) async throws {
+        let satisfied = state.withLock { state in
+            state.snapshots.append(snapshot)
+            let satisfied = state.waiters.filter { $0.value.condition(snapshot) }
+            for id in satisfied.keys { state.waiters[id] = nil }
+            return Array(satisfied.values)
+        }
+        for waiter in satisfied { waiter.continuation.resume(returning: snapshot) }
+    }
+
+    /// Counts the stop.
+    public func stop() async {
+        state.withLock { $0.stops += 1 }
+    }
+}

@@ -1,0 +1,220 @@
+import Foundation
+
+extension IndicatorManager {
+    // MARK: - Activities without an identity
+
+    /// Begins an activity, which ends when the returned value goes out of scope.
+    ///
+    /// - Parameters:
+    ///   - label: a short text of what is going on. Without one an activity costs nanoseconds.
+    ///   - progress: how much is done, 0…1.
+    public func begin(_ label: String? = nil, progress: Double? = nil) -> Activity {
+        Activity(beginHandle(label: label, progress: progress))
+    }
+
+    /// Counts an activity for as long as a function runs.
+    public func withActivity<Result: ~Copyable, Failure: Error>(
+        _ label: String? = nil,
+        progress: Double? = nil,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let activity = begin(label, progress: progress)
+        let result = try body()
+        activity.end()
+        return result
+    }
+
+    /// Counts an activity for as long as an asynchronous function runs, however it ends.
+    ///
+    /// - Parameters:
+    ///   - label: a short text of what is going on.
+    ///   - progress: how much is done, 0…1.
+    ///   - isolation: the actor that the function runs on: that of the caller.
+    ///   - body: the work.
+    public func withActivity<Result: ~Copyable, Failure: Error>(
+        _ label: String? = nil,
+        progress: Double? = nil,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: () async throws(Failure) -> sending Result
+    ) async throws(Failure) -> sending Result {
+        let activity = begin(label, progress: progress)
+        let result = try await body()
+        activity.end()
+        return result
+    }
+
+    /// Counts an activity for as long as an asynchronous function runs, however it ends.
+    ///
+    /// - Parameters:
+    ///   - label: a short text of what is going on.
+    ///   - progress: how much is done, 0…1.
+    ///   - isolation: the actor that the function runs on: that of the caller.
+    ///   - body: the work; it is given the activity, to change its label and progress.
+    public func withActivity<Result: ~Copyable, Failure: Error>(
+        _ label: String? = nil,
+        progress: Double? = nil,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: (borrowing Activity) async throws(Failure) -> sending Result
+    ) async throws(Failure) -> sending Result {
+        let activity = begin(label, progress: progress)
+        let result = try await body(activity)
+        activity.end()
+        return result
+    }
+
+    /// Counts one more activity, as in AFNetworking's manager.
+    public func incrementActivityCount() {
+        core.withLock { core in
+            core.anonymousCount += 1
+            add(to: &core)
+        }
+    }
+
+    /// Counts one activity less of those that ``incrementActivityCount()`` counted; without effect when there is none.
+    public func decrementActivityCount() {
+        core.withLock { core in
+            guard core.anonymousCount > 0 else { return }
+            core.anonymousCount -= 1
+            subtract(from: &core)
+        }
+    }
+
+    // MARK: - Activities with an identity
+
+    /// Starts an activity with an identity of the caller's own.
+    ///
+    /// Starting one that is in progress changes nothing. One that was stopped less than 250 ms ago without having been started
+    /// is not started: its stop has overtaken its start.
+    ///
+    /// - Parameters:
+    ///   - id: what identifies it, here and in ``stop(_:)``.
+    ///   - label: a short text of what is going on.
+    ///   - progress: how much is done, 0…1.
+    public func start(_ id: some Hashable & Sendable, label: String? = nil, progress: Double? = nil) {
+        start(ActivityKey(id), label: label, progress: progress)
+    }
+
+    /// Starts an activity with a text as its identity. See the general form for the rules.
+    public func start(_ id: String, label: String? = nil, progress: Double? = nil) {
+        start(.string(id), label: label, progress: progress)
+    }
+
+    /// Changes what is told of an activity with an identity. What is `nil` stays as it was; without effect when the activity is
+    /// not in progress.
+    ///
+    /// - Parameters:
+    ///   - id: what identifies it.
+    ///   - label: a short text of what is going on; an empty one takes the label away.
+    ///   - progress: how much is done, 0…1; values outside are limited to that, and `.nan` takes the progress away.
+    public func update(_ id: some Hashable & Sendable, label: String? = nil, progress: Double? = nil) {
+        guard label != nil || progress != nil else { return }
+        let key = ActivityKey(id)
+        core.withLock { core in
+            guard var activity = core.identities[key] else { return }
+            if let slot = activity.slot {
+                core.details.update(slot, label: label, progress: progress)
+            } else {
+                activity.slot = core.details.insert(label: label, progress: progress, order: activity.order)
+                core.identities[key] = activity
+            }
+            noteChange(&core, at: time.now)
+        }
+    }
+
+    /// Stops an activity with an identity of the caller's own. Stopping one that is not in progress changes nothing.
+    public func stop(_ id: some Hashable & Sendable) {
+        stop(ActivityKey(id))
+    }
+
+    /// Stops an activity with a text as its identity. Stopping one that is not in progress changes nothing.
+    public func stop(_ id: String) {
+        stop(.string(id))
+    }
+
+    func start(_ key: ActivityKey, label: String?, progress: Double? = nil) {
+        core.withLock { core in
+            let entry = IdentifiedActivity(order: word.value.order)
+            guard core.identities.start(key, at: time.now, entry: entry) else { return }
+            if label != nil || progress != nil {
+                let slot = core.details.insert(label: label, progress: progress, order: entry.order)
+                core.identities[key]?.slot = slot
+            }
+            add(to: &core, hasDetails: label != nil || progress != nil)
+        }
+    }
+
+    func stop(_ key: ActivityKey) {
+        core.withLock { core in
+            guard let activity = core.identities.stop(key, at: time.now) else { return }
+            end(activity, in: &core)
+        }
+    }
+
+    // MARK: - The count
+
+    func beginHandle(label: String?, progress: Double?) -> ActivityHandle {
+        guard label != nil || progress != nil else {
+            let before = word.add()
+            if !before.isQuiet { core.withLock { countChanged(&$0, began: before.count == 0) } }
+            return ActivityHandle(manager: self, order: before.order, slot: nil)
+        }
+        return core.withLock { core in
+            let order = word.value.order
+            let slot = core.details.insert(label: label, progress: progress, order: order)
+            add(to: &core, hasDetails: true)
+            return ActivityHandle(manager: self, order: order, slot: slot)
+        }
+    }
+
+    func end(slot: ActivityDetails.Slot?) {
+        guard let slot else {
+            let after = word.subtract()
+            if !after.isQuiet { core.withLock { countChanged(&$0, ended: after.count == 0) } }
+            return
+        }
+        core.withLock { core in
+            core.details.remove(slot)
+            subtract(from: &core, hasDetails: true)
+        }
+    }
+
+    /// Changes labels or progress, and tells the surfaces in due time.
+    func changeDetails(_ change: (inout ActivityDetails) -> Void) {
+        core.withLock { core in
+            change(&core.details)
+            noteChange(&core, at: time.now)
+        }
+    }
+
+    // Everything below is called with the lock held.
+
+    func end(_ activity: IdentifiedActivity, in core: inout Core) {
+        if let slot = activity.slot { core.details.remove(slot) }
+        subtract(from: &core, hasDetails: activity.slot != nil)
+    }
+
+    func add(to core: inout Core, hasDetails: Bool = false) {
+        let before = word.add()
+        if hasDetails || !before.isQuiet { countChanged(&core, began: before.count == 0) }
+    }
+
+    func subtract(from core: inout Core, hasDetails: Bool = false) {
+        let after = word.subtract()
+        if hasDetails || !after.isQuiet { countChanged(&core, ended: after.count == 0) }
+    }
+
+    /// Follows a change of the count: the machine is told when it went from or to zero, and the surfaces in due time.
+    ///
+    /// Other threads may have changed the count again since. The machine is told of this change first and then of what is the
+    /// case by now, so that whoever comes last leaves it at the truth, and no beginning of work is lost on it.
+    private func countChanged(_ core: inout Core, began: Bool = false, ended: Bool = false) {
+        let now = time.now
+        var isKnown = false
+        if began || ended {
+            isKnown = apply(core.machine.setBusy(began, at: now), to: &core, at: now)
+            let isBusy = word.value.count > 0
+            if isBusy != began { isKnown = apply(core.machine.setBusy(isBusy, at: now), to: &core, at: now) }
+        }
+        if !isKnown { noteChange(&core, at: now) }
+    }
+}

@@ -1,0 +1,129 @@
+public import Foundation
+
+/// The notifications by which a library tells that its tasks begin and end.
+///
+/// ``indicator`` is this package's own, for any code that has tasks; ``alamofire`` is Alamofire 5's. For another library make
+/// a value of its names:
+///
+/// ```swift
+/// let ours = TaskNotifications(
+///     name: "ours",
+///     starts: [Notification.Name("OurRequestDidStart")],
+///     stops: [Notification.Name("OurRequestDidPause"), Notification.Name("OurRequestDidFinish")],
+///     identity: .userInfo("request")
+/// )
+/// indicator.observe(ours)
+/// ```
+public struct TaskNotifications: Sendable {
+    /// How to find out which task a notification is about.
+    ///
+    /// An instance of a class identifies itself, and is held weakly: if it is deallocated without ever announcing its end, its
+    /// activity ends. Any other hashable value identifies the task by equality. A notification without an identity is
+    /// ignored.
+    public struct Identity: Sendable {
+        let find: @Sendable (Notification) -> Any?
+
+        /// The notification's `object`.
+        public static var object: Self { Self { $0.object } }
+
+        /// A value of the notification's `userInfo`.
+        public static func userInfo(_ key: String) -> Self {
+            Self { $0.userInfo?[key] }
+        }
+
+        /// Whatever the closure returns. It is called on the thread that posts.
+        public static func custom(_ find: @escaping @Sendable (Notification) -> Any?) -> Self {
+            Self(find: find)
+        }
+    }
+
+    /// The name that the config file uses.
+    public var name: String
+    /// The notifications that say that a task begins, or goes on after a pause.
+    public var starts: [Notification.Name]
+    /// The notifications that say that a task ends or pauses.
+    public var stops: [Notification.Name]
+    /// The notifications that say that a task has made progress. They neither start nor stop it.
+    public var updates: [Notification.Name]
+    /// How to find out which task a notification is about.
+    public var identity: Identity
+    /// The label of a task that starts, from the notification; by default it has none.
+    public var label: @Sendable (Notification) -> String?
+    /// How much of a task is done, 0…1, from a notification of ``updates``.
+    public var progress: @Sendable (Notification) -> Double?
+
+    /// Makes a set of notifications to observe.
+    ///
+    /// - Parameters:
+    ///   - name: the name that the config file uses.
+    ///   - starts: the notifications that say that a task begins, or goes on after a pause.
+    ///   - stops: the notifications that say that a task ends or pauses. A task that posts several of them ends once.
+    ///   - updates: the notifications that say that a task has made progress.
+    ///   - identity: how to find out which task a notification is about.
+    ///   - label: the label of a task that starts; called on the thread that posts.
+    ///   - progress: how much of a task is done, 0…1; called on the thread that posts.
+    public init(
+        name: String,
+        starts: [Notification.Name],
+        stops: [Notification.Name],
+        updates: [Notification.Name] = [],
+        identity: Identity = .object,
+        label: @escaping @Sendable (Notification) -> String? = { _ in nil },
+        progress: @escaping @Sendable (Notification) -> Double? = { _ in nil }
+    ) {
+        self.name = name
+        self.starts = starts
+        self.stops = stops
+        self.updates = updates
+        self.identity = identity
+        self.label = label
+        self.progress = progress
+    }
+
+    /// This package's own notifications, with the task as `object` and, if it is to have a label, that in
+    /// `userInfo[TaskNotifications.labelKey]`; how much is done is in `userInfo[TaskNotifications.progressKey]`.
+    public static var indicator: Self {
+        Self(
+            name: "indicator",
+            starts: [.indicatorTaskDidResume],
+            stops: [.indicatorTaskDidSuspend, .indicatorTaskDidComplete],
+            updates: [.indicatorTaskDidProgress],
+            label: { $0.userInfo?[labelKey] as? String },
+            progress: { $0.userInfo?[progressKey] as? Double }
+        )
+    }
+
+    /// Alamofire 5's notifications: `request.didResumeTask`, `didSuspendTask` and `didCompleteTask`, with the request in
+    /// `userInfo`. A cancelled request posts `didCompleteTask` too, so `didCancelTask` is not observed.
+    ///
+    /// The names are those in Alamofire's `Source/Core/Notifications.swift`; Alamofire itself is not needed.
+    public static var alamofire: Self {
+        Self(
+            name: "alamofire",
+            starts: [Notification.Name("org.alamofire.notification.name.request.didResumeTask")],
+            stops: [
+                Notification.Name("org.alamofire.notification.name.request.didSuspendTask"),
+                Notification.Name("org.alamofire.notification.name.request.didCompleteTask"),
+            ],
+            identity: .userInfo("org.alamofire.notification.key.request")
+        )
+    }
+
+    /// The key of a label, a `String`, in the `userInfo` of ``Foundation/NSNotification/Name/indicatorTaskDidResume``.
+    public static var labelKey: String { "indicator.label" }
+
+    /// The key of a progress, a `Double` of 0…1, in the `userInfo` of
+    /// ``Foundation/NSNotification/Name/indicatorTaskDidProgress``.
+    public static var progressKey: String { "indicator.progress" }
+}
+
+extension Notification.Name {
+    /// A task, the notification's `object`, begins or goes on.
+    public static let indicatorTaskDidResume = Notification.Name("indicatorTaskDidResume")
+    /// A task, the notification's `object`, pauses.
+    public static let indicatorTaskDidSuspend = Notification.Name("indicatorTaskDidSuspend")
+    /// More of a task, the notification's `object`, is done.
+    public static let indicatorTaskDidProgress = Notification.Name("indicatorTaskDidProgress")
+    /// A task, the notification's `object`, has ended: completed, failed or cancelled.
+    public static let indicatorTaskDidComplete = Notification.Name("indicatorTaskDidComplete")
+}

@@ -1,0 +1,58 @@
+#if THREAD_SANITIZER
+import Foundation
+
+/// A value behind a lock: `Synchronization.Mutex`, spelled with a POSIX mutex for the thread sanitizer.
+///
+/// The sanitizer follows POSIX mutexes and does not see the futex calls inside the standard library's `Mutex`, so it would
+/// report every critical section as a race. `Scripts/test` defines `THREAD_SANITIZER` for that build only.
+package struct Locked<Value>: ~Copyable, @unchecked Sendable {
+    // `@unchecked`: `value` is read and written between `pthread_mutex_lock` and `pthread_mutex_unlock` only.
+    private final class Storage {
+        var mutex = pthread_mutex_t()
+        var value: Value
+
+        init(_ value: consuming sending Value) {
+            self.value = value
+            pthread_mutex_init(&mutex, nil)
+        }
+
+        deinit {
+            pthread_mutex_destroy(&mutex)
+        }
+    }
+
+    private let storage: Storage
+
+    package init(_ value: consuming sending Value) {
+        storage = Storage(value)
+    }
+
+    package borrowing func withLock<Result: ~Copyable, E: Error>(
+        _ body: (inout sending Value) throws(E) -> sending Result
+    ) throws(E) -> sending Result {
+        pthread_mutex_lock(&storage.mutex)
+        defer { pthread_mutex_unlock(&storage.mutex) }
+        return try body(&storage.value)
+    }
+}
+#else
+package import Synchronization
+
+/// A value behind a lock: `Synchronization.Mutex`.
+@frozen
+package struct Locked<Value>: ~Copyable, Sendable {
+    @usableFromInline let mutex: Mutex<Value>
+
+    @inlinable @inline(__always)
+    package init(_ value: consuming sending Value) {
+        mutex = Mutex(value)
+    }
+
+    @inlinable @inline(__always)
+    package borrowing func withLock<Result: ~Copyable, E: Error>(
+        _ body: (inout sending Value) throws(E) -> sending Result
+    ) throws(E) -> sending Result {
+        try mutex.withLock(body)
+    }
+}
+#endif

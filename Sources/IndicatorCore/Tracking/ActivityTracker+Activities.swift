@@ -1,0 +1,84 @@
+extension ActivityTracker {
+    /// Begins an activity with the tracker's default value, which ends when the returned value goes out of scope.
+    public func begin() -> TrackedActivity<Value> {
+        begin(defaultValue)
+    }
+
+    /// Begins an activity, which ends when the returned value goes out of scope.
+    ///
+    /// - Parameter value: the value that is associated with it, or `nil` for none.
+    public func begin(_ value: Value?) -> TrackedActivity<Value> {
+        TrackedActivity(TrackedActivityHandle(value, in: self))
+    }
+
+    /// Tracks a function for as long as it runs, with the tracker's default value.
+    public func track<Result: ~Copyable, Failure: Error>(
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try track(defaultValue, body)
+    }
+
+    /// Tracks a function for as long as it runs.
+    ///
+    /// - Parameters:
+    ///   - value: the value that is associated with it, or `nil` for none.
+    ///   - body: the work.
+    public func track<Result: ~Copyable, Failure: Error>(
+        _ value: Value?,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let activity = begin(value)
+        let result = try body()
+        activity.end()
+        return result
+    }
+
+    /// Tracks an asynchronous function for as long as it runs, however it ends, with the tracker's default value.
+    ///
+    /// - Parameters:
+    ///   - isolation: the actor that the function runs on: that of the caller.
+    ///   - body: the work.
+    public func track<Result: ~Copyable, Failure: Error>(
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: () async throws(Failure) -> sending Result
+    ) async throws(Failure) -> sending Result {
+        let activity = begin()
+        let result = try await body()
+        activity.end()
+        return result
+    }
+
+    /// Tracks an asynchronous function for as long as it runs, however it ends.
+    ///
+    /// - Parameters:
+    ///   - value: the value that is associated with it, or `nil` for none.
+    ///   - isolation: the actor that the function runs on: that of the caller.
+    ///   - body: the work.
+    public func track<Result: ~Copyable, Failure: Error>(
+        _ value: Value?,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: () async throws(Failure) -> sending Result
+    ) async throws(Failure) -> sending Result {
+        let activity = begin(value)
+        let result = try await body()
+        activity.end()
+        return result
+    }
+
+    /// Tracks an asynchronous function for as long as it runs, however it ends.
+    ///
+    /// - Parameters:
+    ///   - value: the value that is associated with it, or `nil` for none.
+    ///   - isolation: the actor that the function runs on: that of the caller.
+    ///   - body: the work; it is given the activity, to change its value.
+    public func track<Result: ~Copyable, Failure: Error>(
+        _ value: Value?,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: (borrowing TrackedActivity<Value>) async throws(Failure) -> sending Result
+    ) async throws(Failure) -> sending Result {
+        let activity = begin(value)
+        let result = try await body(activity)
+        activity.end()
+        return result
+    }
+}

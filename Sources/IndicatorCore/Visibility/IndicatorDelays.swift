@@ -1,0 +1,117 @@
+/// The three times that govern when the indicator is shown and hidden.
+///
+/// Each is zero or more and is rounded to the nearest microsecond.
+public struct IndicatorDelays: Sendable, Hashable {
+    /// The names of the settings, as the config file and the errors spell them.
+    public enum Setting: String, Sendable, Hashable, CaseIterable {
+        /// How long work must be going on before the indicator is shown.
+        case startDelay
+        /// How long nothing must be going on before it is hidden again.
+        case completionDelay
+        /// How long it stays at least, once shown.
+        case minimumVisibleTime
+    }
+
+    /// How long work must be going on before the indicator is shown. Default 1 second, as in Alamofire's manager.
+    public let startDelay: Duration
+    /// How long nothing must be going on before it is hidden again. Default 0.2 seconds, as in Alamofire's manager.
+    public let completionDelay: Duration
+    /// How long it stays at least, once shown. Default zero.
+    public let minimumVisibleTime: Duration
+
+    /// The defaults: 1 second, 0.2 seconds, zero.
+    public static var standard: Self {
+        Self(unchecked: .seconds(1), completionDelay: .milliseconds(200), minimumVisibleTime: .zero)
+    }
+
+    private init(unchecked startDelay: Duration, completionDelay: Duration, minimumVisibleTime: Duration) {
+        self.startDelay = startDelay
+        self.completionDelay = completionDelay
+        self.minimumVisibleTime = minimumVisibleTime
+    }
+
+    /// Makes delays from durations.
+    ///
+    /// - Throws: ``InvalidDelayError`` that names the setting, when one is negative or longer than 100 years.
+    public init(
+        startDelay: Duration = .seconds(1),
+        completionDelay: Duration = .milliseconds(200),
+        minimumVisibleTime: Duration = .zero
+    ) throws(InvalidDelayError) {
+        self.startDelay = try Self.checked(startDelay, for: .startDelay)
+        self.completionDelay = try Self.checked(completionDelay, for: .completionDelay)
+        self.minimumVisibleTime = try Self.checked(minimumVisibleTime, for: .minimumVisibleTime)
+    }
+
+    /// Makes delays from numbers of seconds.
+    ///
+    /// - Throws: ``InvalidDelayError`` that names the setting, when one is negative, infinite, not a number, or longer
+    ///   than 100 years.
+    public init(
+        startDelaySeconds: Double,
+        completionDelaySeconds: Double,
+        minimumVisibleTimeSeconds: Double = 0
+    ) throws(InvalidDelayError) {
+        startDelay = try Self.duration(ofSeconds: startDelaySeconds, for: .startDelay)
+        completionDelay = try Self.duration(ofSeconds: completionDelaySeconds, for: .completionDelay)
+        minimumVisibleTime = try Self.duration(ofSeconds: minimumVisibleTimeSeconds, for: .minimumVisibleTime)
+    }
+
+    /// The delay that a setting stands for.
+    public subscript(setting: Setting) -> Duration {
+        switch setting {
+        case .startDelay: startDelay
+        case .completionDelay: completionDelay
+        case .minimumVisibleTime: minimumVisibleTime
+        }
+    }
+
+    /// These delays with another value for one of them.
+    ///
+    /// - Throws: ``InvalidDelayError`` when the value is negative or longer than 100 years.
+    public func replacing(_ setting: Setting, with value: Duration) throws(InvalidDelayError) -> Self {
+        let value = try Self.checked(value, for: setting)
+        return Self(
+            unchecked: setting == .startDelay ? value : startDelay,
+            completionDelay: setting == .completionDelay ? value : completionDelay,
+            minimumVisibleTime: setting == .minimumVisibleTime ? value : minimumVisibleTime
+        )
+    }
+
+    /// Turns a number of seconds into a delay, rounded to the nearest microsecond.
+    ///
+    /// - Throws: ``InvalidDelayError`` that names `setting`, when the number is negative, infinite, not a number, or more
+    ///   than 100 years.
+    public static func duration(ofSeconds seconds: Double, for setting: Setting) throws(InvalidDelayError) -> Duration {
+        guard seconds.isFinite, seconds >= 0, seconds <= longestSeconds else {
+            throw InvalidDelayError(setting: setting, value: "\(seconds) s")
+        }
+        return .microseconds(Int64((seconds * 1e6).rounded()))
+    }
+
+    private static func checked(_ delay: Duration, for setting: Setting) throws(InvalidDelayError) -> Duration {
+        guard delay >= .zero, delay <= .seconds(longestSeconds) else {
+            throw InvalidDelayError(setting: setting, value: "\(delay)")
+        }
+        let attosecondsPerMicrosecond: Int64 = 1_000_000_000_000
+        let (seconds, attoseconds) = delay.components
+        let microseconds = (attoseconds + attosecondsPerMicrosecond / 2) / attosecondsPerMicrosecond
+        return .seconds(seconds) + .microseconds(microseconds)
+    }
+
+    /// 100 years: far more than anyone waits, far less than a clock can count.
+    private static let longestSeconds = 100.0 * 365.25 * 86_400
+}
+
+/// A delay that is negative, infinite, not a number, or longer than 100 years.
+public struct InvalidDelayError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The setting that was to be changed.
+    public let setting: IndicatorDelays.Setting
+    /// The value that was refused, as text.
+    public let value: String
+
+    /// What was wrong, where, and what to do.
+    public var description: String {
+        "\(setting.rawValue) is \(value); it must be zero or more, finite, and at most 100 years"
+    }
+}

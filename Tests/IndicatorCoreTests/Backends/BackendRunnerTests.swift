@@ -1,0 +1,279 @@
+import Foundation
+import InMemoryLogging
+import IndicatorCore
+import Logging
+import TestSupport
+import Testing
+
+@Suite struct BackendRunnerTests {
+    private let clock = VirtualClock()
+    private let healthy = InMemoryBackend(
+        name: "healthy",
+        delivery: BackendDelivery(mode: .everyTransition(capacity: 10_000))
+    )
+    private let log = InMemoryLogHandler()
+
+    private func manager(with backend: any IndicatorBackend) throws -> IndicatorManager {
+        var logger = Logger(label: "test") { [log] _ in log }
+        logger.logLevel = .debug
+        return IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [backend, healthy],
+            clock: clock,
+            logger: logger
+        )
+    }
+
+    private func messages(_ level: Logger.Level) -> [String] {
+        log.entries.filter { $0.level == level }.map { "\($0.message)" }
+    }
+
+    private func status(_ manager: IndicatorManager) throws -> BackendStatus {
+        try #require(manager.backendStatuses.first)
+    }
+
+    @Test func aSlowBackendIsShownTheLatestAndHoldsNobodyUp() async throws {
+        let gate = ScriptedBackend.Gate()
+        let slow = ScriptedBackend(onUpdate: { _ in await gate.pass() })
+        let manager = try manager(with: slow)
+        manager.start("a")
+        #expect(await eventually { gate.waiterCount == 1 })
+        for _ in 0..<1000 {
+            manager.stop("a")
+            manager.start("a")
+        }
+        manager.stop("a")
+        #expect(await eventually { healthy.snapshots.count == 2002 })
+        #expect(slow.updates.count == 1)
+        gate.open()
+        #expect(await eventually { slow.updates.count == 2 })
+        #expect(slow.updates.map(\.isVisible) == [true, false])
+        #expect(try status(manager) == BackendStatus(name: "scripted", state: .running, updatesDelivered: 2))
+        await manager.shutdown()
+    }
+
+    @Test func aQueueThatOverflowsLosesItsOldestAndCountsThem() async throws {
+        let gate = ScriptedBackend.Gate()
+        let slow = ScriptedBackend(
+            delivery: BackendDelivery(mode: .everyTransition(capacity: 10)),
+            onUpdate: { _ in await gate.pass() }
+        )
+        let manager = try manager(with: slow)
+        manager.start("a")
+        #expect(await eventually { gate.waiterCount == 1 })
+        for _ in 0..<50 {
+            manager.stop("a")
+            manager.start("a")
+        }
+        #expect(try status(manager).updatesDropped == 90)
+        gate.open()
+        #expect(await eventually { slow.updates.count == 11 })
+        #expect(slow.updates.map(\.isVisible) == [true] + (0..<10).map { !$0.isMultiple(of: 2) })
+        #expect(await eventually { messages(.warning).count == 1 })
+        #expect(messages(.warning).first?.contains("90 updates did not fit in its queue and are lost") == true)
+        await manager.shutdown()
+    }
+
+    @Test func aBackendThatThrowsAtStartIsTriedEverLessOftenAndRecovers() async throws {
+        let flaky = ScriptedBackend(onStart: { number in
+            if number < 5 { throw ScriptedBackend.Failure(description: "no surface; plug one in") }
+        })
+        let manager = try manager(with: flaky)
+        manager.start("a", label: "work")
+        let reason = "no surface; plug one in"
+        #expect(await eventually { messages(.debug).count == 1 })
+        #expect(try status(manager).state == .unavailable(reason: reason))
+        for (seconds, starts) in [(1, 2), (2, 3), (4, 4), (8, 5)] {
+            clock.advance(by: .seconds(seconds) - .nanoseconds(1))
+            #expect(flaky.startCount == starts - 1)
+            clock.advance(by: .nanoseconds(1))
+            #expect(await eventually { flaky.startCount == starts })
+            #expect(await eventually { messages(.debug).count == min(starts, 4) })
+        }
+        #expect(await eventually { flaky.updates.map(\.label) == ["work"] })
+        #expect(try await eventually { try status(manager).state == .running })
+        #expect(try status(manager).lastError == reason)
+        #expect(await eventually { messages(.notice).count == 1 })
+        #expect(messages(.warning).count == 1)
+        #expect(messages(.warning).first?.hasSuffix(reason) == true)
+        #expect(healthy.isVisible)
+        await manager.shutdown()
+    }
+
+    @Test func aBackendMayAskToBeTriedAtOnce() async throws {
+        let flaky = ScriptedBackend(onStart: { number in
+            if number < 2 { throw ScriptedBackend.Failure(description: "not yet") }
+        })
+        let manager = try manager(with: flaky)
+        #expect(try await eventually { try status(manager).state == .unavailable(reason: "not yet") })
+        flaky.control?.retry()
+        #expect(try await eventually { try status(manager).state == .running })
+        flaky.control?.retry()
+        flaky.control?.setEnabled(false)
+        #expect(!manager.isEnabled)
+        await manager.shutdown()
+        #expect(flaky.startCount == 2)
+    }
+
+    @Test func aBackendThatThrowsAtEveryUpdateIsRestartedAndLoggedOnce() async throws {
+        let broken = ScriptedBackend(onUpdate: { _ in throw ScriptedBackend.Failure(description: "lost") })
+        let manager = try manager(with: broken)
+        manager.start("a")
+        for (seconds, updates) in [(0, 1), (1, 2), (2, 3), (4, 4)] {
+            clock.advance(by: .seconds(seconds))
+            #expect(await eventually { broken.updates.count == updates && broken.stopCount == updates })
+            #expect(await eventually { messages(.debug).count == updates })
+            #expect(try status(manager).state == .unavailable(reason: "lost"))
+        }
+        manager.stop("a")
+        // A call that is under way when the clock jumps would count as stalled.
+        #expect(await eventually { manager.backendStatuses.last?.updatesDelivered == 2 })
+        clock.advance(by: .seconds(8))
+        // There is nothing to show any more, so being started is enough.
+        #expect(try await eventually { try status(manager).state == .running })
+        #expect(messages(.warning).count == 1)
+        #expect(await eventually { messages(.notice).count == 1 })
+        #expect(try status(manager).updatesDelivered == 0)
+        #expect(await eventually { healthy.snapshots.map(\.isVisible) == [true, false] })
+        await manager.shutdown()
+    }
+
+    @Test func aBackendThatNeverReturnsFromAnUpdateIsStalledAndGivenUp() async throws {
+        let gate = ScriptedBackend.Gate()
+        let stuck = ScriptedBackend(onUpdate: { _ in await gate.pass() })
+        let manager = try manager(with: stuck)
+        manager.start("a")
+        #expect(await eventually { gate.waiterCount == 1 && clock.deadlines.contains(.seconds(5)) })
+        #expect(try status(manager).state == .running)
+        #expect(await eventually { manager.backendStatuses.last?.updatesDelivered == 1 })
+        clock.advance(by: .seconds(5))
+        #expect(try await eventually { try status(manager).state == .stalled })
+        manager.stop("a")
+        #expect(await eventually { healthy.snapshots.count == 2 })
+        try await expectShutdown(of: manager, takes: .seconds(2))
+        #expect(healthy.stopCount == 1)
+        #expect(stuck.stopCount == 0)
+        // Once it returns after all, it is stopped, so that its surface is as it was.
+        gate.open()
+        #expect(await eventually { stuck.stopCount == 1 })
+        #expect(try await eventually { try status(manager).state == .stopped })
+        #expect(stuck.updates.count == 1)
+    }
+
+    @Test func aBackendThatBlocksItsThreadForEverHoldsNobodyUp() async throws {
+        let semaphore = DispatchSemaphore(value: 0)
+        let blocked = (0..<8).map { number in
+            ScriptedBackend(name: "blocked \(number)", onUpdate: { _ in Self.block(semaphore) })
+        }
+        let manager = try manager(with: blocked[0])
+        for backend in blocked.dropFirst() { manager.addBackend(backend) }
+        manager.start("a")
+        #expect(await eventually { blocked.allSatisfy { $0.updates.count == 1 } })
+        #expect(await eventually { healthy.isVisible })
+        try await expectShutdown(of: manager, takes: .seconds(2))
+        for _ in blocked { semaphore.signal() }
+        #expect(await eventually { blocked.allSatisfy { $0.stopCount == 1 } })
+    }
+
+    private static func block(_ semaphore: DispatchSemaphore) {
+        semaphore.wait()
+    }
+
+    @Test func aBackendThatNeverReturnsFromStopIsGivenUp() async throws {
+        let gate = ScriptedBackend.Gate()
+        let stuck = ScriptedBackend(onStop: { await gate.pass() })
+        let manager = try manager(with: stuck)
+        manager.start("a")
+        #expect(await eventually { stuck.updates.count == 1 })
+        try await expectShutdown(of: manager, takes: .seconds(2)) { gate.waiterCount == 1 }
+        #expect(stuck.updates.map(\.isVisible) == [true, false])
+        #expect(healthy.stopCount == 1)
+        #expect(messages(.warning).count == 1)
+        gate.open()
+        #expect(try await eventually { try status(manager).state == .stopped })
+    }
+
+    @Test func whatWaitsIsDeliveredBeforeTheStop() async throws {
+        let slow = ScriptedBackend(delivery: .everyTransition, onUpdate: { _ in await Task.yield() })
+        let manager = try manager(with: slow)
+        for _ in 0..<500 {
+            manager.start("a")
+            manager.stop("a")
+        }
+        await manager.shutdown()
+        #expect(slow.updates.count == 1000)
+        #expect(slow.stopCount == 1)
+        #expect(manager.backendStatuses.map(\.updatesDelivered) == [1000, 1000])
+        #expect(manager.backendStatuses.map(\.updatesDropped) == [0, 0])
+    }
+
+    @Test func aBackendThatAnimatesIsShownTheLatestAgainWhileVisible() async throws {
+        let spinner = ScriptedBackend(delivery: BackendDelivery(animationInterval: .milliseconds(100)))
+        let manager = try manager(with: spinner)
+        #expect(try await eventually { try status(manager).state == .running })
+        manager.start("a")
+        for count in 1...5 {
+            #expect(await eventually { spinner.updates.count == count && !clock.deadlines.isEmpty })
+            clock.advance(by: .milliseconds(100))
+        }
+        #expect(await eventually { spinner.updates.count == 6 })
+        manager.stop("a")
+        #expect(await eventually { spinner.updates.last?.isVisible == false })
+        let count = spinner.updates.count
+        #expect(try status(manager).updatesDelivered == 2)
+        clock.advance(by: .seconds(10))
+        #expect(await eventually { clock.deadlines.isEmpty })
+        #expect(spinner.updates.count == count)
+        await manager.shutdown()
+    }
+
+    @Test func anIdleIndicatorWaitsForNothing() async throws {
+        let backend = ScriptedBackend()
+        let manager = try manager(with: backend)
+        #expect(await eventually { manager.backendStatuses.allSatisfy { $0.state == .running } })
+        #expect(await eventually { clock.deadlines.isEmpty })
+        manager.start("a")
+        #expect(await eventually { backend.updates.count == 1 && healthy.isVisible })
+        #expect(await eventually { clock.deadlines.isEmpty })
+        await manager.shutdown()
+    }
+
+    @Test func backendsComeAndGo() async throws {
+        let first = ScriptedBackend(name: "first")
+        let manager = try manager(with: first)
+        #expect(!manager.addBackend(ScriptedBackend(name: "first")))
+        manager.start("a")
+        let late = InMemoryBackend(name: "late")
+        #expect(manager.addBackend(late))
+        #expect(await eventually { late.isVisible && first.updates.count == 1 })
+        await manager.removeBackend(named: "first")
+        await manager.removeBackend(named: "unknown")
+        #expect(first.stopCount == 1)
+        #expect(manager.backendStatuses.map(\.name) == ["healthy", "late"])
+        #expect(manager.addBackend(ScriptedBackend(name: "first")))
+        await manager.shutdown()
+    }
+
+    /// Shuts down, and sees that it takes until a moment on the virtual clock and no longer.
+    ///
+    /// - Parameters:
+    ///   - manager: the indicator.
+    ///   - limit: how long it is to take.
+    ///   - isStuck: whether the backend hangs where it is to hang; the clock is moved when it does.
+    private func expectShutdown(
+        of manager: IndicatorManager,
+        takes limit: Duration,
+        once isStuck: @escaping () -> Bool = { true }
+    ) async throws {
+        let start = clock.now.offset
+        async let shutdown: Void = manager.shutdown()
+        #expect(
+            await eventually {
+                isStuck() && clock.deadlines.contains(start + limit) && manager.backendStatuses[1].state == .stopped
+            }
+        )
+        clock.advance(to: start + limit)
+        await shutdown
+        #expect(clock.now.offset == start + limit)
+    }
+}

@@ -1,0 +1,119 @@
+import Foundation
+import IndicatorCore
+import TestSupport
+import Testing
+
+@Suite struct ConcurrencyTests {
+    /// The thread sanitizer watches for the whole 10 seconds; without it a tenth is enough to see that the count comes out.
+    private static var duration: TimeInterval {
+        #if THREAD_SANITIZER
+        10
+        #else
+        1
+        #endif
+    }
+
+    private final class Object: Sendable {}
+
+    @Test func manyThreadsStartAndStopWhileOthersChangeTheSettings() async throws {
+        let surface = InMemoryBackend(
+            delivery: BackendDelivery(includesHidden: true, animationInterval: .milliseconds(5))
+        )
+        let manager = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .milliseconds(1), completionDelay: .milliseconds(1)),
+            backends: [surface]
+        )
+        let center = NotificationCenter()
+        manager.observe(.indicator, in: center)
+        manager.lifetimeCheckInterval = .milliseconds(3)
+        let end = Date().addingTimeInterval(Self.duration)
+        var threads: [JoinableThread] = []
+        for number in 0..<8 {
+            threads.append(
+                JoinableThread {
+                    var round = 0
+                    while Date() < end {
+                        round += 1
+                        Self.work(manager, center, name: "\(number)-\(round % 5)", round: round)
+                    }
+                }
+            )
+        }
+        threads.append(
+            JoinableThread {
+                while Date() < end { manager.isEnabled.toggle() }
+                manager.isEnabled = true
+            }
+        )
+        threads.append(
+            JoinableThread {
+                var microseconds = 0
+                while Date() < end {
+                    microseconds = (microseconds + 100) % 2000
+                    manager.startDelay = .microseconds(microseconds)
+                    manager.completionDelay = .microseconds(2000 - microseconds)
+                    manager.minimumVisibleTime = .microseconds(microseconds / 2)
+                }
+            }
+        )
+        let reader = Task {
+            var count = 0
+            for await snapshot in manager.snapshots where snapshot.activityCount >= 0 { count += 1 }
+            return count
+        }
+        for thread in threads { await thread.join() }
+        #expect(await eventually { manager.activityCount == 0 })
+        #expect(await eventually { manager.state == .inactive })
+        #expect(await eventually { surface.snapshots.last?.state == .inactive })
+        #expect(manager.snapshot.label == nil)
+        #expect(manager.snapshot.progress == nil)
+        await manager.shutdown()
+        #expect(await reader.value > 1)
+    }
+
+    private static func work(_ manager: IndicatorManager, _ center: NotificationCenter, name: String, round: Int) {
+        switch round % 8 {
+        case 0: manager.begin().end()
+        case 1:
+            let activity = manager.begin(name, progress: 0.5)
+            activity.update(progress: 0.75)
+        case 2:
+            manager.start(name, label: name)
+            manager.update(name, progress: 0.1)
+            manager.stop(name)
+        case 3:
+            manager.incrementActivityCount()
+            manager.decrementActivityCount()
+        case 4:
+            let object = Object()
+            center.post(name: .indicatorTaskDidResume, object: object)
+            center.post(name: .indicatorTaskDidComplete, object: object)
+        case 5:
+            manager.track(Object(), label: name)
+        case 6:
+            let activity = ManagedActivity(in: manager)
+            activity.update(label: name)
+            activity.end()
+        default:
+            _ = (manager.state, manager.isVisible, manager.activityCount, manager.snapshot, manager.backendStatuses)
+        }
+    }
+}
+
+/// A thread of its own, because tasks share too few to get into each other's way.
+private final class JoinableThread: Sendable {
+    private let done: AsyncStream<Void>
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        done = stream
+        Thread.detachNewThread {
+            body()
+            continuation.finish()
+        }
+    }
+
+    func join() async {
+        for await _ in done {}
+    }
+}

@@ -1,0 +1,248 @@
+import Foundation
+import InMemoryLogging
+import IndicatorCore
+import Logging
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct IndicatorManagerTests {
+    @Test func workThatLastsIsShownAndHidden() async throws {
+        let indicator = TestIndicator()
+        let activity = indicator.manager.begin("Fetching index")
+        #expect(indicator.manager.state == .delayingStart)
+        #expect(!indicator.manager.isVisible)
+        #expect(await indicator.advance(by: .seconds(1), until: .active))
+        activity.end()
+        #expect(indicator.manager.state == .delayingCompletion)
+        #expect(indicator.manager.activityCount == 0)
+        #expect(await indicator.advance(by: .milliseconds(200), until: .inactive))
+        #expect(await eventually { indicator.surface.snapshots.map(\.isVisible) == [true, false] })
+        let shown = try #require(indicator.surface.snapshots.first)
+        #expect(shown.label == "Fetching index")
+        #expect(shown.activityCount == 1)
+    }
+
+    @Test func workThatIsFastIsNotShown() async {
+        let indicator = TestIndicator()
+        indicator.manager.start("a")
+        indicator.clock.advance(by: .milliseconds(400))
+        indicator.manager.stop("a")
+        #expect(await indicator.advance(by: .milliseconds(600), until: .inactive))
+        await indicator.manager.shutdown()
+        #expect(indicator.surface.snapshots.isEmpty)
+    }
+
+    @Test func anActivityEndsWithItsScope() {
+        let manager = TestIndicator().manager
+        do {
+            let activity = manager.begin()
+            activity.update(label: "work")
+            #expect(manager.activityCount == 1)
+        }
+        #expect(manager.activityCount == 0)
+        #expect(manager.snapshot.label == nil)
+    }
+
+    @Test func withActivityEndsHoweverTheWorkEnds() async {
+        struct Failure: Error {}
+        let manager = TestIndicator().manager
+        let synchronous = manager.withActivity("sync") { manager.activityCount }
+        #expect(synchronous == 1)
+        let asynchronous = await manager.withActivity("async") {
+            await Task.yield()
+            return manager.snapshot.label
+        }
+        #expect(asynchronous == "async")
+        let label = await manager.withActivity { activity in
+            await Task.yield()
+            activity.update(label: "later", progress: 0.5)
+            return manager.snapshot.label
+        }
+        #expect(label == "later")
+        await #expect(throws: Failure.self) {
+            try await manager.withActivity {
+                await Task.yield()
+                throw Failure()
+            }
+        }
+        #expect(manager.activityCount == 0)
+        #expect(manager.snapshot.progress == nil)
+    }
+
+    @Test func aManagedActivityEndsOnce() {
+        let manager = TestIndicator().manager
+        let other = manager.begin()
+        var activity: ManagedActivity? = ManagedActivity("work", in: manager)
+        #expect(manager.activityCount == 2)
+        activity?.end()
+        activity?.end()
+        activity?.update(label: "too late")
+        #expect(activity?.hasEnded == true)
+        activity = nil
+        #expect(manager.activityCount == 1)
+        #expect(manager.snapshot.label == nil)
+        activity = ManagedActivity(in: manager)
+        activity?.update(label: "forgotten")
+        activity = nil
+        #expect(manager.activityCount == 1)
+        #expect(manager.snapshot.label == nil)
+        other.end()
+    }
+
+    /// Alamofire/AlamofireNetworkActivityIndicator, and AFNetworking's `decrementActivityCount`: the count went below zero.
+    @Test func theCountNeverGoesBelowZero() {
+        let manager = TestIndicator().manager
+        manager.decrementActivityCount()
+        manager.stop("unknown")
+        manager.incrementActivityCount()
+        #expect(manager.activityCount == 1)
+        let token = manager.begin()
+        manager.decrementActivityCount()
+        manager.decrementActivityCount()
+        #expect(manager.activityCount == 1)
+        token.end()
+        #expect(manager.activityCount == 0)
+    }
+
+    @Test func identitiesAreCountedAndNotCalls() {
+        let manager = TestIndicator().manager
+        let uuid = UUID()
+        for _ in 0..<3 {
+            manager.start("7")
+            manager.start(7)
+            manager.start(uuid)
+        }
+        #expect(manager.activityCount == 3)
+        manager.stop(Substring("7"))
+        manager.stop("7")
+        manager.stop(7)
+        manager.stop(7)
+        #expect(manager.activityCount == 1)
+        manager.stop(uuid)
+        #expect(manager.activityCount == 0)
+    }
+
+    @Test func aStopThatOvertakesItsStartDoesNotLeaveTheIndicatorOn() {
+        let indicator = TestIndicator()
+        indicator.manager.stop("a")
+        indicator.clock.advance(by: .milliseconds(249))
+        indicator.manager.start("a")
+        #expect(indicator.manager.activityCount == 0)
+        indicator.manager.start("a")
+        #expect(indicator.manager.activityCount == 1)
+    }
+
+    @Test func theLabelIsThatOfTheEarliestActivityThatHasOne() {
+        let manager = TestIndicator().manager
+        let silent = manager.begin()
+        manager.start("second", label: "second")
+        let third = manager.begin("third", progress: 0.5)
+        #expect(manager.snapshot.label == "second")
+        silent.update(label: "first", progress: 1)
+        #expect(manager.snapshot.label == "first")
+        #expect(manager.snapshot.progress == 0.75)
+        manager.update("second", progress: 0)
+        #expect(manager.snapshot.progress == 0.5)
+        silent.end()
+        #expect(manager.snapshot.label == "second")
+        manager.stop("second")
+        #expect(manager.snapshot.label == "third")
+        third.end()
+        #expect(manager.snapshot.label == nil)
+        #expect(manager.snapshot.progress == nil)
+    }
+
+    @Test func disablingHidesAtOnceAndGoesOnCounting() async {
+        let indicator = TestIndicator()
+        indicator.manager.start("a")
+        #expect(await indicator.advance(by: .seconds(1), until: .active))
+        indicator.manager.isEnabled = false
+        #expect(!indicator.manager.isVisible)
+        indicator.manager.start("b")
+        #expect(indicator.manager.activityCount == 2)
+        indicator.manager.isEnabled = true
+        #expect(indicator.manager.state == .delayingStart)
+        #expect(await indicator.advance(by: .seconds(1), until: .active))
+        #expect(await eventually { indicator.surface.snapshots.map(\.isVisible) == [true, false, true] })
+    }
+
+    @Test func theSharedIndicatorIsDisabled() {
+        #expect(!IndicatorManager.shared.isEnabled)
+        #expect(IndicatorManager().isEnabled)
+    }
+
+    @Test func aNegativeDelayIsRefusedAndLogged() {
+        let handler = InMemoryLogHandler()
+        let indicator = TestIndicator(logger: Logger(label: "test") { _ in handler })
+        indicator.manager.startDelay = .seconds(3)
+        indicator.manager.startDelay = .seconds(-1)
+        #expect(indicator.manager.startDelay == .seconds(3))
+        #expect(handler.entries.map(\.level) == [.error])
+        #expect(handler.entries.first.map { "\($0.message)".contains("startDelay is -1.0 seconds") } == true)
+        indicator.manager.completionDelay = .seconds(4)
+        indicator.manager.minimumVisibleTime = .seconds(5)
+        #expect(indicator.manager.delays.completionDelay == .seconds(4))
+        #expect(indicator.manager.delays.minimumVisibleTime == .seconds(5))
+    }
+
+    @Test func thousandsOfFlipsScheduleNothingNew() async {
+        let clock = VirtualClock()
+        let manager = IndicatorManager(clock: clock)
+        for _ in 0..<10_000 { manager.begin().end() }
+        #expect(await eventually { clock.deadlines == [.seconds(1)] })
+        let long = manager.begin()
+        clock.advance(by: .seconds(1))
+        #expect(await eventually { manager.state == .active })
+        #expect(clock.sleepsStarted == 1)
+        long.end()
+        #expect(await eventually { clock.deadlines == [.milliseconds(1200)] })
+        for _ in 0..<10_000 {
+            manager.begin().end()
+            clock.advance(by: .microseconds(10))
+        }
+        #expect(manager.state == .delayingCompletion)
+        clock.advance(to: .milliseconds(1200))
+        // The one timer went off, and waits for the end of the delay that was begun last.
+        #expect(await eventually { clock.deadlines == [.microseconds(1_099_990 + 200_000)] })
+        #expect(clock.sleepsStarted == 3)
+    }
+
+    @Test func zeroDelaysShowAndHideAtOnce() async throws {
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        for _ in 0..<100 { indicator.manager.begin().end() }
+        await indicator.manager.shutdown()
+        #expect(indicator.surface.snapshots.map(\.isVisible) == (0..<200).map { $0.isMultiple(of: 2) })
+    }
+
+    @Test func aManagerThatIsDroppedWhileVisibleHidesItsSurfaces() async throws {
+        let surface = InMemoryBackend()
+        weak var weakManager: IndicatorManager?
+        do {
+            let manager = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero), backends: [surface])
+            weakManager = manager
+            manager.start("for ever")
+            #expect(await eventually { surface.isVisible })
+        }
+        #expect(await eventually { surface.stopCount == 1 })
+        #expect(surface.snapshots.map(\.isVisible) == [true, false])
+        #expect(weakManager == nil)
+    }
+
+    @Test func afterShuttingDownNothingIsShownAndEverythingIsCounted() async throws {
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
+        let activity = indicator.manager.begin()
+        await indicator.manager.shutdown()
+        #expect(!indicator.manager.isVisible)
+        #expect(indicator.surface.snapshots.map(\.isVisible) == [true, false])
+        #expect(indicator.surface.stopCount == 1)
+        #expect(indicator.manager.backendStatuses.map(\.state) == [.stopped])
+        indicator.manager.isEnabled = true
+        indicator.manager.start("a")
+        #expect(!indicator.manager.isEnabled)
+        #expect(indicator.manager.activityCount == 2)
+        #expect(!indicator.manager.addBackend(InMemoryBackend(name: "late")))
+        await indicator.manager.shutdown()
+        activity.end()
+    }
+}

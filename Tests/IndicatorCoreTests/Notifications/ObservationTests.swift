@@ -1,0 +1,192 @@
+import Foundation
+import IndicatorCore
+import TestSupport
+import Testing
+
+@Suite struct ObservationTests {
+    private final class Request: Sendable {}
+
+    private static let alamofire = "org.alamofire.notification.name.request."
+    private static let alamofireKey = "org.alamofire.notification.key.request"
+
+    private let center = NotificationCenter()
+    private let indicator = TestIndicator()
+
+    private func post(_ name: String, _ request: Any) {
+        center.post(
+            name: Notification.Name(Self.alamofire + name),
+            object: nil,
+            userInfo: [Self.alamofireKey: request]
+        )
+    }
+
+    @Test func theNamesOfThisPackage() {
+        indicator.manager.observe(.indicator, in: center)
+        let request = Request()
+        let label = [TaskNotifications.labelKey: "GET /"]
+        center.post(name: .indicatorTaskDidResume, object: request, userInfo: label)
+        center.post(name: .indicatorTaskDidResume, object: request)
+        #expect(indicator.manager.activityCount == 1)
+        #expect(indicator.manager.snapshot.label == "GET /")
+        center.post(name: .indicatorTaskDidSuspend, object: request)
+        #expect(indicator.manager.activityCount == 0)
+        center.post(name: .indicatorTaskDidResume, object: request)
+        #expect(indicator.manager.activityCount == 1)
+        center.post(name: .indicatorTaskDidComplete, object: request)
+        center.post(name: .indicatorTaskDidComplete, object: request)
+        #expect(indicator.manager.activityCount == 0)
+    }
+
+    @Test func progressIsShownAndEndsWithTheTask() {
+        indicator.manager.observe(.indicator, in: center)
+        let request = Request()
+        func progress(_ fraction: Double) {
+            center.post(
+                name: .indicatorTaskDidProgress,
+                object: request,
+                userInfo: [TaskNotifications.progressKey: fraction]
+            )
+        }
+        progress(0.5)
+        #expect(indicator.manager.activityCount == 0)
+        #expect(indicator.manager.snapshot.progress == nil)
+        center.post(name: .indicatorTaskDidResume, object: request)
+        progress(0.25)
+        #expect(indicator.manager.snapshot.progress == 0.25)
+        progress(0.75)
+        #expect(indicator.manager.snapshot.progress == 0.75)
+        center.post(name: .indicatorTaskDidComplete, object: request)
+        #expect(indicator.manager.activityCount == 0)
+        #expect(indicator.manager.snapshot.progress == nil)
+    }
+
+    @Test func theNamesOfAlamofire() {
+        indicator.manager.observe(.alamofire, in: center)
+        let request = Request()
+        post("didResumeTask", request)
+        #expect(indicator.manager.activityCount == 1)
+        // Cancelling posts both.
+        post("didCancelTask", request)
+        #expect(indicator.manager.activityCount == 1)
+        post("didCompleteTask", request)
+        #expect(indicator.manager.activityCount == 0)
+    }
+
+    @Test func aTaskThatIsCancelledBeforeItWasStartedChangesNothing() {
+        indicator.manager.observe(.alamofire, in: center)
+        post("didCompleteTask", Request())
+        #expect(indicator.manager.activityCount == 0)
+    }
+
+    @Test func aCompletionThatOvertakesItsStartIsNotLeftOn() {
+        indicator.manager.observe(.alamofire, in: center)
+        let request = Request()
+        post("didCompleteTask", request)
+        post("didResumeTask", request)
+        #expect(indicator.manager.activityCount == 0)
+    }
+
+    @Test func namesOfTheUsersOwnWithIdentitiesByValue() {
+        let manager = indicator.manager
+        manager.observe(
+            TaskNotifications(
+                name: "ours",
+                starts: [Notification.Name("began")],
+                stops: [Notification.Name("ended")],
+                identity: .custom { $0.userInfo?["number"] },
+                label: { ($0.userInfo?["number"]).map { "request \($0)" } }
+            ),
+            in: center
+        )
+        center.post(name: Notification.Name("began"), object: nil, userInfo: ["number": 7])
+        center.post(name: Notification.Name("began"), object: nil, userInfo: ["number": 8])
+        center.post(name: Notification.Name("began"), object: nil)
+        #expect(manager.activityCount == 2)
+        #expect(manager.snapshot.label == "request 7")
+        center.post(name: Notification.Name("ended"), object: nil, userInfo: ["number": 7])
+        #expect(manager.activityCount == 1)
+        #expect(manager.snapshot.label == "request 8")
+    }
+
+    @Test func aTaskThatIsDeallocatedWithoutAWordEnds() async {
+        indicator.manager.observe(.indicator, in: center)
+        do {
+            let request = Request()
+            center.post(name: .indicatorTaskDidResume, object: request)
+            #expect(indicator.manager.activityCount == 1)
+        }
+        #expect(indicator.manager.activityCount == 1)
+        indicator.clock.advance(by: .seconds(1))
+        #expect(await eventually { indicator.manager.activityCount == 0 })
+        indicator.clock.advance(by: .seconds(60))
+        #expect(await eventually { indicator.clock.deadlines.isEmpty })
+    }
+
+    @Test func anObjectInThePlaceOfOneThatIsGoneIsAnother() async {
+        indicator.manager.observe(.indicator, in: center)
+        // Objects of one size take the same place again and again.
+        for _ in 0..<100 {
+            let request = Request()
+            center.post(name: .indicatorTaskDidResume, object: request, userInfo: [TaskNotifications.labelKey: "x"])
+        }
+        let last = Request()
+        center.post(name: .indicatorTaskDidResume, object: last)
+        center.post(name: .indicatorTaskDidComplete, object: last)
+        for _ in 0..<100 { center.post(name: .indicatorTaskDidComplete, object: Request()) }
+        let fresh = Request()
+        center.post(name: .indicatorTaskDidResume, object: fresh)
+        indicator.clock.advance(by: .seconds(1))
+        #expect(await eventually { indicator.manager.activityCount == 1 })
+        #expect(indicator.manager.snapshot.label == nil)
+        withExtendedLifetime(fresh) {}
+    }
+
+    @Test func aTrackedObjectCountsForAsLongAsItLives() async {
+        var object: Request? = Request()
+        if let object {
+            indicator.manager.track(object, label: "Export")
+            indicator.manager.track(object, label: "again")
+        }
+        #expect(indicator.manager.activityCount == 1)
+        #expect(indicator.manager.snapshot.label == "Export")
+        object = nil
+        indicator.clock.advance(by: .seconds(1))
+        #expect(await eventually { indicator.manager.activityCount == 0 })
+        #expect(indicator.manager.snapshot.label == nil)
+        let other = Request()
+        indicator.manager.track(other)
+        indicator.manager.stopTracking(other)
+        indicator.manager.stopTracking(other)
+        #expect(indicator.manager.activityCount == 0)
+    }
+
+    @Test func aShorterCheckIntervalHoldsAtOnce() async {
+        do {
+            let object = Request()
+            indicator.manager.track(object)
+        }
+        indicator.manager.lifetimeCheckInterval = .milliseconds(10)
+        indicator.clock.advance(by: .milliseconds(10))
+        #expect(await eventually { indicator.manager.activityCount == 0 })
+    }
+
+    @Test func anObservationThatIsCancelledHearsNothing() {
+        let observation = indicator.manager.observe(.indicator, in: center)
+        observation.cancel()
+        let request = Request()
+        center.post(name: .indicatorTaskDidResume, object: request)
+        #expect(indicator.manager.activityCount == 0)
+        #expect(observation.isCancelled)
+    }
+
+    @Test func anObservationDoesNotKeepTheManagerAlive() {
+        weak var weakManager: IndicatorManager?
+        do {
+            let manager = IndicatorManager()
+            manager.observe(.indicator, in: center)
+            weakManager = manager
+        }
+        #expect(weakManager == nil)
+        center.post(name: .indicatorTaskDidResume, object: Request())
+    }
+}

@@ -1,0 +1,126 @@
+import IndicatorCore
+import TestSupport
+import Testing
+
+@Suite struct ActivityStatusesTests {
+    @Test func theFirstStatusIsThePresentOne() async {
+        let tracker = ActivityTracker<Int>()
+        let activity = tracker.begin(1)
+        let statuses = tracker.statuses
+        activity.update(2)
+        activity.end()
+        var iterator = statuses.makeAsyncIterator()
+        #expect(await iterator.next() == ActivityStatus(isLoading: true, associatedValue: 1))
+        #expect(await iterator.next() == ActivityStatus(isLoading: true, associatedValue: 2))
+        #expect(await iterator.next() == ActivityStatus(isLoading: false))
+    }
+
+    @Test func aSequenceThatIsIteratedAgainBeginsWithThePresentStatus() async {
+        let tracker = ActivityTracker<Int>()
+        let statuses = tracker.statuses
+        var first = statuses.makeAsyncIterator()
+        let activity = tracker.begin(1)
+        var second = statuses.makeAsyncIterator()
+        activity.end()
+        #expect(await second.next() == ActivityStatus(isLoading: true, associatedValue: 1))
+        #expect(await second.next() == ActivityStatus(isLoading: false))
+        #expect(await first.next() == ActivityStatus(isLoading: false))
+        #expect(await first.next() == ActivityStatus(isLoading: true, associatedValue: 1))
+        #expect(await first.next() == ActivityStatus(isLoading: false))
+    }
+
+    @Test func theSequenceEndsWithTheTracker() async {
+        func subscribe() -> ActivityStatuses<Int> {
+            let tracker = ActivityTracker<Int>()
+            let statuses = tracker.statuses
+            tracker.begin(1).end()
+            return statuses
+        }
+        let statuses = subscribe()
+        var values: [Int?] = []
+        for await status in statuses { values.append(status.associatedValue) }
+        #expect(values == [nil, 1, nil])
+        for await _ in statuses { Issue.record("There is no tracker any more.") }
+    }
+
+    @Test func theSubscriptionEndsWithItsIterator() async {
+        let comparisons = Locked(0)
+        let tracker = ActivityTracker<Int> { old, new in
+            comparisons.withLock { $0 += 1 }
+            return old == new
+        }
+        func change() -> Int {
+            let activity = tracker.begin(1)
+            activity.update(2)
+            activity.end()
+            defer { comparisons.withLock { $0 = 0 } }
+            return comparisons.withLock { $0 }
+        }
+        do {
+            var iterator = tracker.statuses.makeAsyncIterator()
+            _ = await iterator.next()
+            #expect(change() == 1)
+        }
+        do {
+            let statuses = tracker.statuses
+            #expect(change() == 1)
+            withExtendedLifetime(statuses) {}
+        }
+        // Values are compared for subscribers only, so there is none any more.
+        #expect(change() == 0)
+    }
+
+    @Test func theSubscriptionEndsWithItsTask() async {
+        let tracker = ActivityTracker<Int>()
+        let count = Locked(0)
+        let task = Task { [statuses = tracker.statuses] in
+            for await _ in statuses { count.withLock { $0 += 1 } }
+        }
+        #expect(await eventually { count.withLock { $0 } == 1 })
+        task.cancel()
+        await task.value
+        tracker.begin(1).end()
+        #expect(count.withLock { $0 } == 1)
+    }
+
+    /// The buffer has no limit, so that a subscriber who looks away misses nothing.
+    @Test func everySubscriberSeesAllOfIt() async {
+        let tracker = ActivityTracker<Int>()
+        let sequences = (0..<3).map { _ in tracker.statuses }
+        for number in 0..<10_000 { tracker.begin(number).end() }
+        for sequence in sequences {
+            var iterator = sequence.makeAsyncIterator()
+            #expect(await iterator.next() == ActivityStatus(isLoading: false))
+            for number in 0..<10_000 {
+                guard
+                    await iterator.next() == ActivityStatus(isLoading: true, associatedValue: number),
+                    await iterator.next() == ActivityStatus(isLoading: false)
+                else {
+                    Issue.record("Not all of it: status of \(number).")
+                    break
+                }
+            }
+        }
+    }
+
+    /// All see the same order whichever threads make the changes, and no status twice.
+    @Test func subscribersAgreeOnTheOrder() async {
+        let tracker = ActivityTracker<Int>()
+        let recorders = (0..<3).map { _ in StatusRecorder<Int>() }
+        for recorder in recorders { tracker.subscribe(recorder) }
+        let threads = (0..<4).map { thread in
+            WaitableThread {
+                for round in 0..<500 {
+                    let activity = tracker.begin(thread * 1000 + round)
+                    activity.update(thread * 1000 + round / 7)
+                }
+            }
+        }
+        for thread in threads { await thread.wait() }
+        let statuses = recorders[0].statuses
+        #expect(statuses.count > 1000)
+        #expect(statuses.last == ActivityStatus(isLoading: false))
+        #expect(zip(statuses, statuses.dropFirst()).allSatisfy { $0 != $1 })
+        #expect(recorders.allSatisfy { $0.statuses == statuses })
+    }
+}

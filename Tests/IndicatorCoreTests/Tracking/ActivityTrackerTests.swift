@@ -1,0 +1,209 @@
+import IndicatorCore
+import TestSupport
+import Testing
+
+@Suite struct ActivityTrackerTests {
+    private struct Failure: Error, Equatable {}
+
+    @Test func theValueIsThatOfTheFirstActivityThatHasOne() {
+        let tracker = ActivityTracker<String>()
+        #expect(tracker.status == ActivityStatus(isLoading: false))
+        let first = tracker.begin(nil)
+        #expect(tracker.status == ActivityStatus(isLoading: true))
+        let second = tracker.begin("second")
+        let third = tracker.begin("third")
+        #expect(tracker.status == ActivityStatus(isLoading: true, associatedValue: "second"))
+        first.update("first")
+        #expect(tracker.status.associatedValue == "first")
+        first.update(nil)
+        third.update("third, still")
+        #expect(tracker.status.associatedValue == "second")
+        second.end()
+        #expect(tracker.status.associatedValue == "third, still")
+        third.end()
+        #expect(tracker.status == ActivityStatus(isLoading: true))
+        first.end()
+        #expect(tracker.status == ActivityStatus(isLoading: false))
+    }
+
+    @Test func anActivityWithoutAValueHasTheDefaultValue() {
+        let tracker = ActivityTracker(defaultValue: "Loading")
+        #expect(tracker.status.associatedValue == nil)
+        let first = tracker.begin()
+        #expect(tracker.status.associatedValue == "Loading")
+        let second = tracker.begin("second")
+        #expect(tracker.status.associatedValue == "Loading")
+        first.end()
+        #expect(tracker.status.associatedValue == "second")
+        second.end()
+        let third = ManagedTrackedActivity(in: tracker)
+        #expect(tracker.status.associatedValue == "Loading")
+        third.end()
+        let fourth = tracker.begin(nil)
+        #expect(tracker.status == ActivityStatus(isLoading: true))
+        fourth.end()
+    }
+
+    @Test func anActivityEndsWithItsScope() {
+        let tracker = ActivityTracker<Int>()
+        do {
+            let activity = tracker.begin(1)
+            activity.update(2)
+            #expect(tracker.status.associatedValue == 2)
+        }
+        #expect(!tracker.status.isLoading)
+        var managed: ManagedTrackedActivity? = ManagedTrackedActivity(3, in: tracker)
+        #expect(managed?.hasEnded == false)
+        #expect(tracker.status.associatedValue == 3)
+        managed = nil
+        #expect(!tracker.status.isLoading)
+    }
+
+    @Test func anEndedActivityChangesNothing() {
+        let tracker = ActivityTracker<Int>()
+        let activity = ManagedTrackedActivity(1, in: tracker)
+        activity.end()
+        // Another one takes the place that the first had.
+        let other = tracker.begin(2)
+        activity.update(3)
+        activity.end()
+        #expect(activity.hasEnded)
+        #expect(tracker.status == ActivityStatus(isLoading: true, associatedValue: 2))
+        other.end()
+    }
+
+    @Test func aFunctionIsTrackedForAsLongAsItRuns() async throws {
+        let tracker = ActivityTracker(defaultValue: 0)
+        let recorder = StatusRecorder<Int>()
+        tracker.subscribe(recorder)
+        let body = try await tracker.track(1) { () async throws -> String in
+            await Task.yield()
+            return "\(tracker.status.associatedValue ?? -1)"
+        }
+        #expect(body == "1")
+        #expect(tracker.track(2) { tracker.status.associatedValue } == 2)
+        #expect(tracker.track { tracker.status.associatedValue } == 0)
+        #expect(await tracker.track { () async -> Int? in tracker.status.associatedValue } == 0)
+        let updated = await tracker.track(3) { activity async -> Int? in
+            activity.update(4)
+            return tracker.status.associatedValue
+        }
+        #expect(updated == 4)
+        // The type of the error is kept: this compiles without a general catch.
+        do throws(Failure) {
+            try await tracker.track(5) { () async throws(Failure) in throw Failure() }
+        } catch {
+            #expect(error == Failure())
+        }
+        #expect(recorder.statuses.map(\.associatedValue) == [nil, 1, nil, 2, nil, 0, nil, 0, nil, 3, 4, nil, 5, nil])
+    }
+
+    @MainActor private final class Screen {
+        var text = ""
+    }
+
+    @MainActor @Test func aTrackedFunctionRunsOnTheActorOfItsCaller() async {
+        let tracker = ActivityTracker<Int>()
+        let screen = Screen()
+        await tracker.track(1) {
+            screen.text = "loading"
+            await Task.yield()
+        }
+        #expect(screen.text == "loading")
+    }
+
+    @Test func theCallersEqualitySaysWhatIsNews() {
+        struct Step { var name: String, detail: Int }
+        let tracker = ActivityTracker<Step>(equalWhen: { $0.name == $1.name })
+        let recorder = StatusRecorder<Step>()
+        tracker.subscribe(recorder)
+        let activity = tracker.begin(Step(name: "a", detail: 1))
+        activity.update(Step(name: "a", detail: 2))
+        activity.update(Step(name: "b", detail: 3))
+        activity.end()
+        #expect(recorder.statuses.map(\.isLoading) == [false, true, true, false])
+        #expect(recorder.statuses.map(\.associatedValue?.detail) == [nil, 1, 3, nil])
+    }
+
+    @Test func onlyChangesAreTold() {
+        let tracker = ActivityTracker<String>()
+        let recorder = StatusRecorder<String>()
+        tracker.subscribe(recorder)
+        let first = tracker.begin("a")
+        let second = tracker.begin("a")
+        let third = tracker.begin("b")
+        third.update("c")
+        first.update("a")
+        first.end()
+        second.update("d")
+        second.end()
+        third.end()
+        #expect(recorder.statuses.map(\.line) == ["false Empty", "true a", "true d", "true c", "false Empty"])
+    }
+
+    /// Neither an equality nor a receiver is called with the lock held, and what they change comes after what they are told.
+    @Test func whoeverIsToldMayCallBack() {
+        let holder = Locked<ActivityTracker<Int>?>(nil)
+        let tracker = ActivityTracker<Int> { old, new in
+            _ = holder.withLock { $0 }?.status
+            return old == new
+        }
+        holder.withLock { $0 = tracker }
+        let nested = Locked<ManagedTrackedActivity<Int>?>(nil)
+        let recorder = StatusRecorder<Int> { status in
+            if status.associatedValue == 1 {
+                nested.withLock { $0 = ManagedTrackedActivity(2, in: tracker) }
+            }
+        }
+        tracker.subscribe(recorder)
+        let other = StatusRecorder<Int>()
+        tracker.subscribe(other)
+        tracker.begin(1).end()
+        nested.withLock { $0.take() }?.end()
+        #expect(recorder.statuses.map(\.associatedValue) == [nil, 1, 2, nil])
+        #expect(other.statuses.map(\.associatedValue) == [nil, 1, 2, nil])
+        holder.withLock { $0 = nil }
+    }
+
+    @Test func aValueMayUseTheTrackerWhenItIsLetGo() {
+        final class Value: Sendable {
+            let tracker: ActivityTracker<Value>
+
+            init(_ tracker: ActivityTracker<Value>) { self.tracker = tracker }
+
+            deinit { tracker.begin(nil).end() }
+        }
+        let tracker = ActivityTracker<Value>(equalWhen: ===)
+        let activity = tracker.begin(Value(tracker))
+        activity.update(Value(tracker))
+        activity.end()
+        #expect(!tracker.status.isLoading)
+    }
+
+    @Test func theTrackerLivesAsLongAsWhatItTracks() {
+        weak var weakTracker: ActivityTracker<Int>?
+        func begin() -> ManagedTrackedActivity<Int> {
+            let tracker = ActivityTracker<Int>()
+            weakTracker = tracker
+            return ManagedTrackedActivity(1, in: tracker)
+        }
+        var activity: ManagedTrackedActivity? = begin()
+        #expect(activity != nil)
+        #expect(weakTracker?.status.associatedValue == 1)
+        activity = nil
+        #expect(weakTracker == nil)
+        func make() -> TrackedAsyncSequence<Elements<Int>, Int> {
+            let tracker = ActivityTracker<Int>()
+            weakTracker = tracker
+            return Elements(elements: [1]).trackActivity(in: tracker)
+        }
+        var sequence: TrackedAsyncSequence<Elements<Int>, Int>? = make()
+        #expect(weakTracker != nil)
+        var iterator = sequence?.makeAsyncIterator()
+        sequence = nil
+        #expect(iterator != nil)
+        #expect(weakTracker?.status.isLoading == true)
+        iterator = nil
+        #expect(weakTracker == nil)
+    }
+}

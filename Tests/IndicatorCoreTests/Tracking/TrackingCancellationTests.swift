@@ -1,0 +1,133 @@
+import Foundation
+import IndicatorCore
+import TestSupport
+import Testing
+
+@Suite struct TrackingCancellationTests {
+    private let tracker = ActivityTracker<Int>()
+
+    @Test func aCancelledTaskEndsItsActivity() async {
+        let stream = AsyncStream<Int>.makeStream()
+        let task = Task { [tracker] in
+            for await _ in stream.stream.trackActivity(in: tracker, value: 1) {}
+        }
+        #expect(await eventually { tracker.status.isLoading })
+        task.cancel()
+        await task.value
+        #expect(!tracker.status.isLoading)
+        stream.continuation.finish()
+    }
+
+    /// Waits until it is released, whatever happens to the task.
+    private struct Stubborn: AsyncSequence, AsyncIteratorProtocol {
+        let gate: Gate
+
+        mutating func next(isolation actor: isolated (any Actor)?) async -> Int? {
+            await gate.wait()
+            return 1
+        }
+
+        func makeAsyncIterator() -> Self { self }
+    }
+
+    @Test func anActivityEndsWithTheTaskEvenIfTheBaseGoesOn() async {
+        let recorder = StatusRecorder<Int>()
+        tracker.subscribe(recorder)
+        let gate = Gate()
+        let task = Task { [tracker] in
+            for await _ in Stubborn(gate: gate).trackActivity(in: tracker, value: { $0 + 1 }) {
+                #expect(!tracker.status.isLoading)
+                break
+            }
+        }
+        #expect(await eventually { gate.hasWaiter })
+        #expect(tracker.status.isLoading)
+        task.cancel()
+        #expect(!tracker.status.isLoading)
+        // Nobody else needs to do anything for those who subscribed to be told.
+        #expect(await eventually { recorder.statuses.map(\.isLoading) == [false, true, false] })
+        gate.open()
+        await task.value
+        #expect(recorder.statuses.count == 3)
+    }
+
+    @Test func aTaskThatWasCancelledBeforeItBeganLeavesNothingOn() async {
+        let gate = Gate()
+        let task = Task { [tracker] in
+            await gate.wait()
+            var iterator = Elements(elements: [1, 2, 3]).trackActivity(in: tracker, value: 1).makeAsyncIterator()
+            #expect(tracker.status.isLoading)
+            #expect(await iterator.next() == 1)
+            #expect(!tracker.status.isLoading)
+            #expect(await iterator.next() == 2)
+            #expect(!tracker.status.isLoading)
+        }
+        task.cancel()
+        gate.open()
+        await task.value
+    }
+
+    @Test func aCancelledFunctionEndsItsActivity() async {
+        let clock = VirtualClock()
+        let task = Task { [tracker] in
+            try await tracker.track(1) { try await clock.sleep(for: .seconds(1)) }
+        }
+        #expect(await eventually { clock.deadlines.count == 1 })
+        #expect(tracker.status.isLoading)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(!tracker.status.isLoading)
+    }
+
+    /// The runtime may hold a lock of the task's while a cancellation handler runs. Those who are told of the end may do anything,
+    /// so they are told elsewhere.
+    @Test func thoseWhoSubscribedAreNotToldInTheCancellationHandler() async {
+        let gate = Gate()
+        let threads = Locked<[String?]>([])
+        tracker.subscribe(StatusRecorder<Int> { _ in threads.withLock { $0.append(Thread.current.name) } })
+        let task = Task { [tracker] in
+            for await _ in Stubborn(gate: gate).trackActivity(in: tracker, value: 1) { break }
+        }
+        #expect(await eventually { gate.hasWaiter })
+        let thread = WaitableThread {
+            Thread.current.name = "cancelling"
+            task.cancel()
+        }
+        await thread.wait()
+        #expect(await eventually { threads.withLock { $0.count } == 3 })
+        #expect(!threads.withLock { $0.contains("cancelling") })
+        gate.open()
+        await task.value
+    }
+}
+
+/// Something to wait for that takes no notice of cancellation.
+final class Gate: Sendable {
+    private struct State {
+        var isOpen = false
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Locked(State())
+
+    var hasWaiter: Bool { state.withLock { !$0.waiters.isEmpty } }
+
+    func wait() async {
+        await withCheckedContinuation { continuation in
+            let isOpen = state.withLock { state in
+                if !state.isOpen { state.waiters.append(continuation) }
+                return state.isOpen
+            }
+            if isOpen { continuation.resume() }
+        }
+    }
+
+    func open() {
+        let waiters = state.withLock { state in
+            state.isOpen = true
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+}

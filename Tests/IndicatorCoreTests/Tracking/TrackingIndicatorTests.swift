@@ -1,0 +1,131 @@
+import IndicatorCore
+import TestSupport
+import Testing
+
+@Suite struct TrackingIndicatorTests {
+    @Test func anIndicatorShowsTheFirstStep() async {
+        let indicator = TestIndicator()
+        let tracker = ActivityTracker<String>(defaultValue: "Loading")
+        tracker.attach(to: indicator.manager)
+        #expect(indicator.manager.activityCount == 0)
+        let first = tracker.begin()
+        let second = tracker.begin("Parsing")
+        #expect(indicator.manager.activityCount == 1)
+        #expect(indicator.manager.snapshot.label == "Loading")
+        #expect(await indicator.advance(by: .seconds(1), until: .active))
+        first.end()
+        #expect(indicator.manager.snapshot.label == "Parsing")
+        second.update("Parsing 2 of 9")
+        #expect(indicator.manager.snapshot.label == "Parsing 2 of 9")
+        second.update(nil)
+        #expect(indicator.manager.snapshot.label == nil)
+        #expect(indicator.manager.activityCount == 1)
+        second.end()
+        #expect(indicator.manager.activityCount == 0)
+        #expect(await indicator.advance(by: .milliseconds(200), until: .inactive))
+        // And again.
+        tracker.track("Once more") {
+            #expect(indicator.manager.snapshot.label == "Once more")
+        }
+        #expect(indicator.manager.activityCount == 0)
+    }
+
+    @Test func theLabelComesFromAClosure() {
+        let indicator = TestIndicator()
+        let tracker = ActivityTracker<Int>()
+        tracker.attach(to: indicator.manager, label: { $0 == 0 ? nil : "page \($0)" })
+        let activity = tracker.begin(0)
+        #expect(indicator.manager.snapshot.label == nil)
+        #expect(indicator.manager.activityCount == 1)
+        activity.update(7)
+        #expect(indicator.manager.snapshot.label == "page 7")
+        activity.end()
+        #expect(indicator.manager.activityCount == 0)
+    }
+
+    @Test func theProgressComesFromAClosure() {
+        let indicator = TestIndicator()
+        let tracker = ActivityTracker<Double>()
+        tracker.attach(to: indicator.manager, label: { _ in nil }, progress: { $0 < 1 ? $0 : nil })
+        let activity = tracker.begin(0.25)
+        #expect(indicator.manager.snapshot.progress == 0.25)
+        activity.update(0.5)
+        #expect(indicator.manager.snapshot.progress == 0.5)
+        activity.update(1)
+        #expect(indicator.manager.snapshot.progress == nil)
+        activity.update(0.75)
+        activity.update(nil)
+        #expect(indicator.manager.snapshot.progress == nil)
+        #expect(indicator.manager.activityCount == 1)
+        activity.end()
+    }
+
+    @Test func anAttachmentBeginsWithThePresentStatus() {
+        let indicator = TestIndicator()
+        let tracker = ActivityTracker<Int>()
+        let activity = tracker.begin(1)
+        tracker.attach(to: indicator.manager)
+        #expect(indicator.manager.snapshot.label == "1")
+        activity.end()
+        #expect(indicator.manager.activityCount == 0)
+    }
+
+    @Test func aDetachedIndicatorIsLeftAlone() {
+        let indicator = TestIndicator()
+        let tracker = ActivityTracker<Int>()
+        let attachment = tracker.attach(to: indicator.manager)
+        let activity = tracker.begin(1)
+        #expect(indicator.manager.activityCount == 1)
+        attachment.detach()
+        #expect(indicator.manager.activityCount == 0)
+        activity.update(2)
+        attachment.detach()
+        #expect(indicator.manager.activityCount == 0)
+        activity.end()
+    }
+
+    @Test func severalTrackersAndIndicatorsDoNotMixUp() {
+        let indicators = [TestIndicator(), TestIndicator()]
+        let trackers = [ActivityTracker<Int>(), ActivityTracker<Int>()]
+        for tracker in trackers {
+            for indicator in indicators { tracker.attach(to: indicator.manager) }
+        }
+        let first = trackers[0].begin(1)
+        let second = trackers[1].begin(2)
+        #expect(indicators.map(\.manager.activityCount) == [2, 2])
+        #expect(indicators.map(\.manager.snapshot.label) == ["1", "1"])
+        first.end()
+        #expect(indicators.map(\.manager.activityCount) == [1, 1])
+        #expect(indicators.map(\.manager.snapshot.label) == ["2", "2"])
+        second.end()
+        #expect(indicators.map(\.manager.activityCount) == [0, 0])
+    }
+
+    @Test func theTrackerDoesNotKeepTheIndicatorAlive() {
+        let tracker = ActivityTracker<Int>()
+        weak var weakManager: IndicatorManager?
+        let activity = ManagedTrackedActivity(1, in: tracker)
+        do {
+            let manager = IndicatorManager(clock: VirtualClock())
+            weakManager = manager
+            tracker.attach(to: manager)
+            #expect(manager.activityCount == 1)
+        }
+        #expect(weakManager == nil)
+        activity.update(2)
+        activity.end()
+    }
+
+    @Test func theIndicatorDoesNotKeepTheTrackerAlive() {
+        let indicator = TestIndicator()
+        weak var weakTracker: ActivityTracker<Int>?
+        do {
+            let tracker = ActivityTracker<Int>()
+            weakTracker = tracker
+            tracker.attach(to: indicator.manager)
+            tracker.begin(1).end()
+        }
+        #expect(weakTracker == nil)
+        #expect(indicator.manager.activityCount == 0)
+    }
+}

@@ -1,0 +1,112 @@
+import IndicatorCore
+import TestSupport
+
+/// Keeps the statuses that a tracker tells, in the thread that makes the change.
+final class StatusRecorder<Value: Sendable>: ActivityStatusReceiver {
+    private struct State {
+        var statuses: [ActivityStatus<Value>] = []
+        var isFinished = false
+    }
+
+    private let state = Locked(State())
+    private let onStatus: (@Sendable (ActivityStatus<Value>) -> Void)?
+
+    init(onStatus: (@Sendable (ActivityStatus<Value>) -> Void)? = nil) {
+        self.onStatus = onStatus
+    }
+
+    var statuses: [ActivityStatus<Value>] { state.withLock { $0.statuses } }
+    var isFinished: Bool { state.withLock { $0.isFinished } }
+
+    func receive(_ status: ActivityStatus<Value>) {
+        state.withLock { $0.statuses.append(status) }
+        onStatus?(status)
+    }
+
+    func finish() {
+        state.withLock { $0.isFinished = true }
+    }
+}
+
+/// Lines that several tasks print.
+final class Output: Sendable {
+    private let storage = Locked<[String]>([])
+
+    var lines: [String] { storage.withLock { $0 } }
+
+    func print(_ line: String) {
+        storage.withLock { $0.append(line) }
+    }
+
+    func print(_ status: ActivityStatus<Int>) {
+        print("loading: \(status.isLoading), associatedValue: \(status.associatedValue ?? -1)")
+    }
+}
+
+extension ActivityStatus where Value == String {
+    /// The status as the worked examples print it.
+    var line: String { "\(isLoading) \(associatedValue ?? "Empty")" }
+}
+
+/// A sequence of the elements of a collection.
+struct Elements<Element: Sendable>: AsyncSequence, Sendable {
+    typealias Failure = Never
+
+    let elements: [Element]
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        var base: IndexingIterator<[Element]>
+
+        mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
+            base.next()
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(base: elements.makeIterator())
+    }
+}
+
+/// A piece of work on a virtual clock: delivers its number when its time has passed, and finishes.
+struct Work: AsyncSequence, Sendable {
+    typealias Element = Int
+    typealias Failure = Never
+
+    let number: Int
+    let seconds: Int
+    let clock: VirtualClock
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        var work: Work?
+
+        mutating func next(isolation actor: isolated (any Actor)?) async -> Int? {
+            guard let work else { return nil }
+            self.work = nil
+            await work.perform()
+            return work.number
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(work: self)
+    }
+
+    func perform() async {
+        try? await clock.sleep(for: .seconds(seconds))
+    }
+}
+
+extension VirtualClock {
+    /// Goes from deadline to deadline, each time when the tasks wait for those that are given, in seconds from the start, and so
+    /// many lines have been printed.
+    func run(through steps: [(deadlines: [Int], lines: Int)], printing output: Output) async -> Bool {
+        for step in steps {
+            let deadlines = step.deadlines.map { Duration.seconds($0) }
+            guard await eventually({ self.deadlines == deadlines && output.lines.count == step.lines }) else {
+                return false
+            }
+            if let next = deadlines.first { advance(to: next) }
+        }
+        return true
+    }
+}

@@ -1,0 +1,233 @@
+import Foundation
+import IndicatorCore
+import Testing
+
+/// Random traces, checked against a second formulation of the rules.
+@Suite struct RandomTraceTests {
+    /// Set `INDICATOR_TEST_SEED` to repeat a failing trace: it is then the first one.
+    private static let seed =
+        ProcessInfo.processInfo.environment["INDICATOR_TEST_SEED"].flatMap(UInt64.init) ?? 20_240_601
+    private static let count = 12_000
+
+    @Test func randomTracesFollowTheRules() async throws {
+        var totalChanges = 0
+        for index in 0..<UInt64(Self.count) {
+            // The tests beside this one want to get on.
+            if index.isMultiple(of: 100) { await Task.yield() }
+            let seed = Self.seed &+ index
+            let trace = RandomTrace(seed: seed)
+            let expected = TickByTickIndicator.changes(of: trace)
+            let actual = try trace.replay()
+            totalChanges += actual.count
+            if actual != expected {
+                Issue.record("seed \(seed): \(trace)\nexpected \(expected)\nactual   \(actual)")
+                return
+            }
+        }
+        // A generator whose traces never show anything would prove nothing.
+        #expect(totalChanges > Self.count * 2)
+    }
+}
+
+/// What may happen in a random trace. All times are in ticks of 10 ms.
+struct RandomTrace: CustomStringConvertible {
+    enum Step {
+        case start(String?)
+        case stop(String?)
+        case setEnabled(Bool)
+        case setDelays(start: Int, completion: Int, minimum: Int)
+    }
+
+    static let tick = Duration.milliseconds(10)
+
+    var initialDelays: (start: Int, completion: Int, minimum: Int)
+    var steps: [(time: Int, step: Step)] = []
+
+    init(seed: UInt64) {
+        var generator = SplitMix(state: seed)
+        initialDelays = Self.delays(&generator)
+        let identities = ["a", "b", "c", "d", nil].prefix(Int.random(in: 1...5, using: &generator))
+        var time = 0
+        for _ in 0..<Int.random(in: 1...40, using: &generator) {
+            // A third of the events happen at the same instant as the one before.
+            time += [0, 1, 2, 5, 9, 10, 20, 25, 60].randomElement(using: &generator) ?? 0
+            let identity = identities.randomElement(using: &generator) ?? nil
+            let step: Step =
+                switch Int.random(in: 0..<20, using: &generator) {
+                case 0: .setEnabled(false)
+                case 1, 2: .setEnabled(true)
+                case 3:
+                    {
+                        let delays = Self.delays(&generator)
+                        return .setDelays(start: delays.start, completion: delays.completion, minimum: delays.minimum)
+                    }()
+                case 4...11: .start(identity)
+                default: .stop(identity)
+                }
+            steps.append((time, step))
+        }
+    }
+
+    private static func delays(_ generator: inout SplitMix) -> (start: Int, completion: Int, minimum: Int) {
+        (
+            [0, 1, 5, 10, 20].randomElement(using: &generator) ?? 0,
+            [0, 1, 2, 5, 20].randomElement(using: &generator) ?? 0,
+            [0, 0, 1, 10, 50].randomElement(using: &generator) ?? 0
+        )
+    }
+
+    var description: String {
+        "delays \(initialDelays), " + steps.map { "\($0.time): \($0.step)" }.joined(separator: ", ")
+    }
+
+    /// What the product makes of the trace.
+    func replay() throws -> [TickByTickIndicator.Change] {
+        var replay = ActivityReplay(delays: try Self.delays(initialDelays))
+        var changes: [VisibilityChanges.Element] = []
+        for (time, step) in steps {
+            let now = Self.tick * time
+            switch step {
+            case .start(let id): changes += replay.apply(.start(id: id), at: now)
+            case .stop(let id): changes += replay.apply(.stop(id: id), at: now)
+            case .setEnabled(let isEnabled): changes += replay.apply(isEnabled ? .enable : .disable, at: now)
+            case .setDelays(let start, let completion, let minimum):
+                changes += replay.advance(to: now)
+                replay.delays = try Self.delays((start, completion, minimum))
+            }
+        }
+        changes += replay.finish()
+        return changes.map { .init(tick: Int($0.instant / Self.tick), isVisible: $0.isVisible) }
+    }
+
+    private static func delays(_ ticks: (start: Int, completion: Int, minimum: Int)) throws -> IndicatorDelays {
+        try IndicatorDelays(
+            startDelay: tick * ticks.start,
+            completionDelay: tick * ticks.completion,
+            minimumVisibleTime: tick * ticks.minimum
+        )
+    }
+}
+
+/// The rules in another form, slow and without any state machine: time goes on tick by tick, work is a list of names, and what
+/// is going on is told by three moments, each of which is there or not.
+struct TickByTickIndicator {
+    struct Change: Equatable {
+        var tick: Int
+        var isVisible: Bool
+    }
+
+    private var now = 0
+    private var isEnabled = true
+    private var delays: (start: Int, completion: Int, minimum: Int)
+    private var work: [String] = []
+    private var nameless = 0
+    private var strayStops: [(name: String, tick: Int)] = []
+
+    /// When it is decided whether to show.
+    private var decision: Int?
+    /// Until when the indicator must stay; there while it is shown.
+    private var mayHideFrom: Int?
+    /// When the indicator is taken away.
+    private var removal: Int?
+
+    private var changes: [Change] = []
+
+    static func changes(of trace: RandomTrace) -> [Change] {
+        var indicator = Self(delays: trace.initialDelays)
+        let lastTick = (trace.steps.last?.time ?? 0) + 200
+        var remaining = trace.steps[...]
+        for tick in 0...lastTick {
+            indicator.now = tick
+            indicator.timeHasCome()
+            while let next = remaining.first, next.time == tick {
+                indicator.perform(next.step)
+                remaining.removeFirst()
+            }
+        }
+        return indicator.changes
+    }
+
+    private init(delays: (start: Int, completion: Int, minimum: Int)) {
+        self.delays = delays
+    }
+
+    private var isBusy: Bool { !work.isEmpty || nameless > 0 }
+
+    private mutating func timeHasCome() {
+        if decision == now {
+            decision = nil
+            if isBusy { show() }
+        }
+        if removal == now { hide() }
+    }
+
+    private mutating func perform(_ step: RandomTrace.Step) {
+        let wasBusy = isBusy
+        switch step {
+        case .setDelays(let start, let completion, let minimum):
+            delays = (start, completion, minimum)
+        case .setEnabled(let value):
+            guard value != isEnabled else { return }
+            isEnabled = value
+            if value {
+                if isBusy { begin() }
+            } else {
+                decision = nil
+                if mayHideFrom != nil { hide() }
+            }
+            return
+        case .start(nil):
+            nameless += 1
+        case .stop(nil):
+            if nameless > 0 { nameless -= 1 }
+        case .start(let name?):
+            if work.contains(name) { break }
+            let stray = strayStops.last { $0.name == name }
+            strayStops.removeAll { $0.name == name }
+            if let stray, now - stray.tick < 25 { break }
+            work.append(name)
+        case .stop(let name?):
+            if work.contains(name) { work.removeAll { $0 == name } } else { strayStops.append((name, now)) }
+        }
+        guard isEnabled, wasBusy != isBusy else { return }
+        if isBusy { begin() } else { end() }
+    }
+
+    private mutating func begin() {
+        if mayHideFrom != nil {
+            removal = nil
+        } else if decision == nil {
+            if delays.start == 0 { show() } else { decision = now + delays.start }
+        }
+    }
+
+    private mutating func end() {
+        guard let mayHideFrom else { return }
+        let planned = max(now + delays.completion, mayHideFrom)
+        if planned > now { removal = planned } else { hide() }
+    }
+
+    private mutating func show() {
+        mayHideFrom = now + delays.minimum
+        changes.append(Change(tick: now, isVisible: true))
+    }
+
+    private mutating func hide() {
+        mayHideFrom = nil
+        removal = nil
+        changes.append(Change(tick: now, isVisible: false))
+    }
+}
+
+/// The generator of Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (2014).
+struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import Subprocess
+import SystemPackage
+
+/// Runs other programs, by swift-subprocess, for tests.
+package enum Command {
+    /// What a program that has ended leaves.
+    package struct Result: Sendable {
+        /// Its exit status; 128 and more: the signal that ended it, plus 128.
+        package var status: Int
+        /// What it wrote to standard output.
+        package var output: String
+        /// What it wrote to standard error.
+        package var error: String
+    }
+
+    /// A program that is not installed.
+    package struct NotInstalled: Error, CustomStringConvertible {
+        package var program: String
+        package var package: String
+
+        package var description: String {
+            "'\(program)' is not installed, and this test needs it: apt-get install \(package)"
+        }
+    }
+
+    /// Runs a program to its end.
+    ///
+    /// - Parameters:
+    ///   - program: a path, or a name to look up in `PATH` and, for users that lack them there, the `sbin` folders.
+    ///   - arguments: its arguments.
+    ///   - package: the Debian package that has it, for the message when it is not installed.
+    package static func run(
+        _ program: String,
+        _ arguments: [String] = [],
+        package: String? = nil
+    ) async throws -> Result {
+        let path = try find(program, package: package)
+        let result = try await Subprocess.run(
+            .path(FilePath(path)),
+            arguments: Arguments(arguments),
+            output: .string(limit: 64 << 20),
+            error: .string(limit: 1 << 20)
+        )
+        return Result(
+            status: status(result.terminationStatus),
+            output: result.standardOutput,
+            error: result.standardError
+        )
+    }
+
+    /// The path of a program.
+    package static func find(_ program: String, package: String? = nil) throws -> String {
+        if program.contains("/") { return program }
+        let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":").map(
+            String.init
+        )
+        for folder in folders + ["/usr/local/sbin", "/usr/sbin", "/sbin"] {
+            let path = "\(folder)/\(program)"
+            if FileManager.default.isExecutableFile(atPath: path) { return path }
+        }
+        throw NotInstalled(program: program, package: package ?? program)
+    }
+
+    /// The path of an executable target of this package, which the build leaves beside the test program.
+    package static func built(_ product: String) throws -> String {
+        let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let path = (executable as NSString).deletingLastPathComponent + "/" + product
+        guard FileManager.default.isExecutableFile(atPath: path) else {
+            throw NotBuilt(path: path)
+        }
+        return path
+    }
+
+    private struct NotBuilt: Error, CustomStringConvertible {
+        var path: String
+        var description: String { "'\(path)' is missing, and this test needs it: swift build --build-tests" }
+    }
+
+    private static func status(_ status: TerminationStatus) -> Int {
+        switch status {
+        case .exited(let code): Int(code)
+        case .signaled(let signal): 128 + Int(signal)
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import Foundation
+import IndicatorCore
+
+/// A program that runs beside a test, until it is told to end or the value goes.
+package final class Daemon: Sendable {
+    /// Its process identifier.
+    package let processID: Int32
+    /// Where its standard output goes.
+    package let outputPath: String
+
+    private let hasEnded: HasEnded
+    private let input: Locked<FileHandle>
+    private let folder: TemporaryDirectory
+
+    private final class HasEnded: Sendable {
+        let value = Locked(false)
+    }
+
+    /// Starts a program.
+    ///
+    /// - Parameters:
+    ///   - program: a path, or a name to look up in `PATH`.
+    ///   - arguments: its arguments.
+    ///   - environment: added to that of the test; an empty value takes the variable away.
+    ///   - package: the Debian package that has it, for the message when it is not installed.
+    package init(
+        _ program: String,
+        _ arguments: [String] = [],
+        environment: [String: String] = [:],
+        package: String? = nil
+    ) throws {
+        folder = try TemporaryDirectory()
+        outputPath = try folder.write("", to: "output")
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: try Command.find(program, package: package))
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }.filter {
+            !$0.value.isEmpty
+        }
+        let pipe = Pipe()
+        process.standardInput = pipe
+        process.standardOutput = FileHandle(forWritingAtPath: outputPath)
+        process.standardError = FileHandle(forWritingAtPath: try folder.write("", to: "error"))
+        let hasEnded = HasEnded()
+        process.terminationHandler = { _ in hasEnded.value.withLock { $0 = true } }
+        try process.run()
+        self.hasEnded = hasEnded
+        input = Locked(pipe.fileHandleForWriting)
+        processID = process.processIdentifier
+    }
+
+    deinit {
+        if isRunning {
+            // Not SIGTERM: libdispatch blocks it on its threads, and a program inherits that.
+            send(SIGKILL)
+        }
+    }
+
+    /// Whether it runs, or is stopped.
+    package var isRunning: Bool { !hasEnded.value.withLock { $0 } }
+
+    /// What it has written to standard output so far.
+    package var output: String { (try? folder.read("output")) ?? "" }
+
+    /// What it has written to standard error so far.
+    package var errors: String { (try? folder.read("error")) ?? "" }
+
+    /// Writes a line to its standard input.
+    package func write(_ line: String) {
+        input.withLock { try? $0.write(contentsOf: Data((line + "\n").utf8)) }
+    }
+
+    /// Sends it a signal.
+    package func send(_ signal: Int32) {
+        kill(processID, signal)
+    }
+
+    /// Ends it and waits for that.
+    package func end(_ signal: Int32 = SIGKILL) async {
+        guard isRunning else { return }
+        send(signal)
+        send(SIGCONT)
+        _ = await eventually { !isRunning }
+    }
+}

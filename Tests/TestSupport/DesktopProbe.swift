@@ -1,0 +1,67 @@
+import Foundation
+
+/// The program `desktop-probe`: an app with an indicator on a private bus, which does as it is told.
+package final class DesktopProbe: Sendable {
+    private let daemon: Daemon
+
+    /// Starts one. Returns when it takes commands.
+    ///
+    /// - Parameters:
+    ///   - arguments: what it has: `notification`, `property`, `delays`, `neighbour`.
+    ///   - bus: its session bus; `nil` for none.
+    package init(_ arguments: String..., bus: PrivateBus?) async throws {
+        let probe = try Daemon(
+            try Command.built("desktop-probe"),
+            arguments,
+            environment: [
+                "DBUS_SESSION_BUS_ADDRESS": bus?.address ?? "", "XDG_RUNTIME_DIR": "", "DISPLAY": "",
+                // As little as possible kept for later, where memory is measured.
+                "MALLOC_ARENA_MAX": "1",
+            ]
+        )
+        daemon = probe
+        guard await eventually({ probe.output.hasPrefix("ready\n") }) else { throw Silent(error: probe.errors) }
+    }
+
+    /// Its process identifier.
+    package var processID: Int32 { daemon.processID }
+
+    /// Whether it lives.
+    package var isRunning: Bool { daemon.isRunning }
+
+    /// What it has logged.
+    package var log: String { daemon.errors }
+
+    /// Gives it a command, in words that are separated by tabs, and waits for the answer. One at a time.
+    @discardableResult
+    package func tell(_ words: String...) async throws -> String {
+        let before = daemon.output.count(where: \.isNewline)
+        daemon.write(words.joined(separator: "\t"))
+        guard await eventually(within: .seconds(60), { daemon.output.count(where: \.isNewline) > before }) else {
+            throw Silent(error: daemon.errors)
+        }
+        return String(daemon.output.split(separator: "\n", omittingEmptySubsequences: false)[before])
+    }
+
+    /// The state of a backend, with the reason.
+    package func status(of backend: String) async throws -> String {
+        let states = try await tell("status").split(separator: "\t")
+        let state = states.first { $0.hasPrefix("\(backend)=") } ?? ""
+        return String(state.dropFirst(backend.count + 1))
+    }
+
+    /// Waits until a backend is in a state whose text contains `text`.
+    package func backend(_ backend: String, is text: String) async throws -> Bool {
+        try await eventually { try await status(of: backend).contains(text) }
+    }
+
+    /// Shuts the indicator down. Returns how long that took.
+    package func shutdown() async throws -> Duration {
+        .milliseconds(Int(try await tell("shutdown")) ?? .max)
+    }
+
+    private struct Silent: Error, CustomStringConvertible {
+        var error: String
+        var description: String { "desktop-probe does not answer: \(error)" }
+    }
+}

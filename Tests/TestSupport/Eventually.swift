@@ -1,0 +1,25 @@
+/// Waits until a condition holds, looking again every few milliseconds, for things that happen on threads, in other processes
+/// or on a real clock.
+///
+/// - Parameters:
+///   - limit: how long to wait; generous, because it is only reached when the test fails.
+///   - condition: what is to become true.
+/// - Returns: whether it became true; pass it to `#expect`.
+package func eventually(
+    within limit: Duration = .seconds(60),
+    _ condition: () async throws -> Bool
+) async rethrows -> Bool {
+    let clock = ContinuousClock()
+    let deadline = clock.now.advanced(by: limit)
+    while clock.now < deadline {
+        if try await condition() { return true }
+        try? await clock.sleep(for: .milliseconds(2))
+    }
+    return try await condition()
+}
+
+/// How long a shutdown that must not wait for a dead or hung surface may take on a machine that is busy with other tests.
+///
+/// The manager's own limit is 2 seconds by its clock (tested exactly on a virtual one); what it must not wait for, a call of
+/// libdbus or libnotify, takes 25.
+package let shutdownPatience: Duration = .seconds(12)

@@ -1,0 +1,144 @@
+import Foundation
+
+/// dunst on a private bus, under an X server of its own that shows its windows to nobody.
+package final class NotificationServer: Sendable {
+    private let bus: PrivateBus
+    private let display: Daemon
+    private let number: String
+    private let daemon: Daemon
+    private let folder: TemporaryDirectory
+
+    /// Starts one; returns when it owns its name.
+    ///
+    /// - Parameters:
+    ///   - bus: the bus.
+    ///   - markup: whether it reads markup, and says so.
+    package init(on bus: PrivateBus, markup: Bool = true) async throws {
+        self.bus = bus
+        folder = try TemporaryDirectory("indicator-dunst")
+        let configuration = try folder.write("[global]\n    markup = \(markup ? "full" : "no")\n", to: "dunstrc")
+        let display = try Daemon(
+            "Xvfb",
+            ["-displayfd", "1", "-screen", "0", "640x480x24", "-nolisten", "tcp"],
+            package: "xvfb"
+        )
+        guard await eventually({ display.output.contains("\n") }) else {
+            throw NotStarted(program: "Xvfb", error: display.errors)
+        }
+        let number = display.output.trimmingCharacters(in: .whitespacesAndNewlines)
+        let daemon = try Daemon(
+            "dunst",
+            ["-conf", configuration],
+            environment: ["DISPLAY": ":\(number)", "DBUS_SESSION_BUS_ADDRESS": bus.address, "WAYLAND_DISPLAY": ""],
+            package: "dunst"
+        )
+        self.display = display
+        self.number = number
+        self.daemon = daemon
+        guard try await eventually({ try await ownsName(on: bus, processID: daemon.processID) }) else {
+            throw NotStarted(program: "dunst", error: daemon.errors)
+        }
+    }
+
+    deinit {
+        display.send(SIGKILL)
+        // What an X server leaves that had no chance to say goodbye.
+        for path in ["/tmp/.X\(number)-lock", "/tmp/.X11-unix/X\(number)"] {
+            try? FileManager.default.removeItem(atPath: path)
+        }
+    }
+
+    /// A notification that is not shown any more.
+    package struct Notification: Sendable, Hashable {
+        package var summary: String
+        package var body: String
+        package var progress: Int
+
+        package init(summary: String, body: String, progress: Int) {
+            self.summary = summary
+            self.body = body
+            self.progress = progress
+        }
+    }
+
+    /// How many notifications it shows now.
+    package var displayedCount: Int {
+        get async throws { try await count("displayedLength") }
+    }
+
+    /// How many it has shown and shows no more.
+    package var historyCount: Int {
+        get async throws { try await count("historyLength") }
+    }
+
+    /// What it has shown and shows no more, latest first.
+    package var history: [Notification] {
+        get async throws {
+            let result = try await bus.busctl(
+                "--json=short",
+                "call",
+                Self.name,
+                Self.path,
+                Self.control,
+                "NotificationListHistory"
+            )
+            struct Reply: Decodable {
+                struct Text: Decodable { var data: String }
+                struct Number: Decodable { var data: Int }
+                struct Entry: Decodable {
+                    var summary: Text
+                    var body: Text
+                    var progress: Number
+                }
+                var data: [[Entry]]
+            }
+            let reply = try JSONDecoder().decode(Reply.self, from: Data(result.output.utf8))
+            return reply.data[0].map {
+                Notification(summary: $0.summary.data, body: $0.body.data, progress: $0.progress.data)
+            }
+        }
+    }
+
+    /// What it complains of.
+    package var complaints: String { daemon.output + daemon.errors }
+
+    /// Takes the latest notification away, as the user does.
+    package func dismiss() async throws {
+        _ = try await bus.busctl("call", Self.name, Self.path, Self.control, "NotificationCloseLast")
+    }
+
+    /// Lets it do nothing until ``resume()``.
+    package func pause() { daemon.send(SIGSTOP) }
+
+    /// Lets it go on.
+    package func resume() { daemon.send(SIGCONT) }
+
+    /// Ends it without a chance to say goodbye.
+    package func kill() async { await daemon.end() }
+
+    private func count(_ property: String) async throws -> Int {
+        let result = try await bus.busctl("get-property", Self.name, Self.path, Self.control, property)
+        return Int(result.output.dropFirst(2).trimmingCharacters(in: .newlines)) ?? -1
+    }
+
+    private static let name = "org.freedesktop.Notifications"
+    private static let path = "/org/freedesktop/Notifications"
+    private static let control = "org.dunstproject.cmd0"
+
+    private struct NotStarted: Error, CustomStringConvertible {
+        var program: String
+        var error: String
+        var description: String { "\(program) did not start: \(error)" }
+    }
+}
+
+private func ownsName(on bus: PrivateBus, processID: Int32) async throws -> Bool {
+    let arguments = ["s", "org.freedesktop.Notifications"]
+    let result = try await Command.run(
+        "busctl",
+        ["--address=\(bus.address)", "call", "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus"]
+            + ["GetConnectionUnixProcessID"] + arguments,
+        package: "systemd"
+    )
+    return result.output == "u \(processID)\n"
+}

@@ -1,0 +1,83 @@
+import Foundation
+
+/// Listens, by `busctl monitor`, to what a notification server is told.
+package final class NotifyMonitor: Sendable {
+    /// A call of `Notify` or `CloseNotification`.
+    package struct Call: Sendable, Hashable {
+        /// Microseconds on the system's clock.
+        package var time: Int
+        package var member: String
+        /// What is replaced, or closed; 0 for a new one.
+        package var identifier: Int
+        package var applicationName = ""
+        package var icon = ""
+        package var summary = ""
+        package var body = ""
+        package var timeout = 0
+        /// The hints, as JSON.
+        package var hints: [String: String] = [:]
+    }
+
+    private let daemon: Daemon
+
+    /// Starts to listen; returns when it does.
+    package init(_ bus: PrivateBus) async throws {
+        let monitor = try Daemon(
+            "busctl",
+            [
+                "--address=\(bus.address)", "monitor", "--json=short",
+                "--match=type='method_call',interface='org.freedesktop.Notifications'",
+                "--match=type='method_call',interface='org.indicator.Test'",
+            ],
+            package: "systemd"
+        )
+        daemon = monitor
+        let isListening = try await eventually {
+            _ = try await bus.busctl("call", "org.freedesktop.DBus", "/", "org.indicator.Test", "Listening")
+            return monitor.output.contains("Listening")
+        }
+        guard isListening else { throw NotListening(error: monitor.errors) }
+    }
+
+    /// What has been heard so far.
+    package var calls: [Call] {
+        daemon.output.split(separator: "\n").compactMap { line in
+            guard
+                let message = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
+                let member = message["member"] as? String,
+                let payload = (message["payload"] as? [String: Any])?["data"] as? [Any],
+                let time = message["timestamp-realtime"] as? Int
+            else { return nil }
+            switch (member, payload.count) {
+            case ("CloseNotification", 1):
+                return Call(time: time, member: member, identifier: payload[0] as? Int ?? -1)
+            case ("Notify", 8):
+                let hints = payload[6] as? [String: [String: Any]] ?? [:]
+                return Call(
+                    time: time,
+                    member: member,
+                    identifier: payload[1] as? Int ?? -1,
+                    applicationName: payload[0] as? String ?? "",
+                    icon: payload[2] as? String ?? "",
+                    summary: payload[3] as? String ?? "",
+                    body: payload[4] as? String ?? "",
+                    timeout: payload[7] as? Int ?? 0,
+                    hints: hints.mapValues { "\($0["type"] ?? "") \($0["data"] ?? "")" }
+                )
+            default:
+                return nil
+            }
+        }
+    }
+
+    /// The calls of `Notify`.
+    package var shown: [Call] { calls.filter { $0.member == "Notify" } }
+
+    /// Everything that was heard, for messages.
+    package var output: String { daemon.output }
+
+    private struct NotListening: Error, CustomStringConvertible {
+        var error: String
+        var description: String { "busctl monitor does not listen: \(error)" }
+    }
+}

@@ -1,0 +1,34 @@
+import Foundation
+import IndicatorCore
+
+/// A thread of its own for code that blocks, as the runner of a backend has one: pass it to
+/// `Task(executorPreference:)`.
+///
+/// Blocking the threads that all tests share would hold up the others, and on a small machine all of them.
+package final class OwnThread: TaskExecutor {
+    private let queue = DispatchQueue(label: "own thread")
+    /// The folder in `/proc` of the thread that runs a job now.
+    private let runningThread = Locked<String?>(nil)
+
+    package init() {}
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { [self] in
+            let thread = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")) ?? ""
+            runningThread.withLock { $0 = "/proc/" + thread }
+            job.runSynchronously(on: asUnownedTaskExecutor())
+            runningThread.withLock { $0 = nil }
+        }
+    }
+
+    /// Whether the code on the thread has begun and sleeps in the kernel: it waits for something.
+    package var isBlocked: Bool {
+        guard let folder = runningThread.withLock({ $0 }),
+            let status = try? String(contentsOfFile: folder + "/stat", encoding: .utf8),
+            // The state follows the name, which is in parentheses and may have any character in it.
+            let state = status.split(separator: ")").last?.split(separator: " ").first
+        else { return false }
+        return state == "S"
+    }
+}

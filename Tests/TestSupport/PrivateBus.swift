@@ -1,0 +1,89 @@
+import Foundation
+import IndicatorCore
+
+/// A `dbus-daemon` of a test's own, with an address that stays when it is restarted.
+package final class PrivateBus: Sendable {
+    /// Its D-Bus address.
+    package let address: String
+    /// The folder of its socket, which goes together with the value.
+    package let folder: TemporaryDirectory
+
+    private let daemon = Locked<Daemon?>(nil)
+
+    /// Starts one, or only makes up its address.
+    package init(isRunning: Bool = true) async throws {
+        folder = try TemporaryDirectory("indicator-bus")
+        address = "unix:path=\(folder.path)/bus"
+        try folder.write(
+            """
+            <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+             "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+            <busconfig>
+              <type>session</type>
+              <listen>\(address)</listen>
+              <auth>EXTERNAL</auth>
+              <servicedir>\(folder.path)/services</servicedir>
+              <policy context="default">
+                <allow send_destination="*" eavesdrop="true"/>
+                <allow eavesdrop="true"/>
+                <allow own="*"/>
+              </policy>
+            </busconfig>
+            """,
+            to: "bus.conf"
+        )
+        if isRunning { try await start() }
+    }
+
+    /// The process.
+    package var processID: Int32? { daemon.withLock { $0?.processID } }
+
+    /// Starts it, after ``kill()``.
+    package func start() async throws {
+        let started = try Daemon(
+            "dbus-daemon",
+            ["--config-file=\(folder.path)/bus.conf", "--nofork", "--nopidfile", "--print-address=1"],
+            package: "dbus-daemon"
+        )
+        daemon.withLock { $0 = started }
+        // It prints the address when it listens.
+        guard await eventually({ started.output.contains("\n") }) else { throw NotStarted(error: started.errors) }
+    }
+
+    /// Ends it without a chance to say goodbye.
+    package func kill() async {
+        let old = daemon.withLock { $0.take() }
+        await old?.end()
+    }
+
+    /// Lets it do nothing until ``resume()``.
+    package func pause() { daemon.withLock { $0 }?.send(SIGSTOP) }
+
+    /// Lets it go on.
+    package func resume() { daemon.withLock { $0 }?.send(SIGCONT) }
+
+    /// Runs `busctl` on it.
+    package func busctl(_ arguments: String...) async throws -> Command.Result {
+        try await Command.run("busctl", ["--address=\(address)"] + arguments, package: "systemd")
+    }
+
+    /// Runs `gdbus` on it. The first argument is the command.
+    package func gdbus(_ command: String, _ arguments: String...) async throws -> Command.Result {
+        try await Command.run("gdbus", [command, "--address", address] + arguments, package: "libglib2.0-bin")
+    }
+
+    /// Runs a script with python3-dbus; `bus` is the connection to it.
+    package func python(_ script: String) async throws -> Command.Result {
+        // The system's Python: the package is not for others.
+        try await Command.run(
+            "/usr/bin/python3",
+            ["-c", "import dbus, dbus.bus, sys\nbus = dbus.bus.BusConnection(\"\(address)\")\n" + script],
+            package: "python3-dbus"
+        )
+    }
+
+    private struct NotStarted: Error, CustomStringConvertible {
+        var error: String
+        var description: String { "dbus-daemon did not start: \(error)" }
+    }
+}

@@ -1,0 +1,155 @@
+import Foundation
+import IndicatorCore
+import Subprocess
+
+/// A terminal without a window: what is written to ``path`` can be read here byte by byte.
+package final class PseudoTerminal: Sendable {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// The path of the side that programs write to, such as `/dev/pts/3`.
+    package let path: String
+
+    private let master: CInt
+    /// Keeps the terminal from being hung up when the program under test closes it.
+    private let slave: CInt
+    private let isHungUp = Locked(false)
+
+    package init() throws {
+        // By hand, because the C library's headers keep `posix_openpt` and its companions from Swift, and the kernel's
+        // numbers too.
+        let setLock: UInt = 0x4004_5431  // TIOCSPTLCK
+        let getNumber: UInt = 0x8004_5430  // TIOCGPTN
+        master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)
+        var unlocked: CInt = 0
+        var number: CUnsignedInt = 0
+        guard master >= 0, ioctl(master, setLock, &unlocked) == 0, ioctl(master, getNumber, &number) == 0 else {
+            throw Failure(
+                description: "no pseudo terminal: \(String(cString: strerror(errno))); mount devpts on /dev/pts"
+            )
+        }
+        path = "/dev/pts/\(number)"
+        slave = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
+        guard slave >= 0 else {
+            throw Failure(description: "cannot open \(path): \(String(cString: strerror(errno)))")
+        }
+    }
+
+    deinit {
+        if slave >= 0 { close(slave) }
+        if !isHungUp.withLock({ $0 }) { close(master) }
+    }
+
+    /// What was written since the last call; empty when nothing was.
+    package func read() -> [UInt8] {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = Foundation.read(master, &buffer, buffer.count)
+            guard count > 0 else { return bytes }
+            bytes += buffer[..<count]
+        }
+    }
+
+    /// The next byte that was written; `nil` when there is none.
+    package func readByte() -> UInt8? {
+        var byte: UInt8 = 0
+        return Foundation.read(master, &byte, 1) == 1 ? byte : nil
+    }
+
+    /// Takes no bytes any more, as after Ctrl-S.
+    package func stopOutput() {
+        tcflow(slave, TCOOFF)
+    }
+
+    /// Takes bytes again, as after Ctrl-Q.
+    package func startOutput() {
+        tcflow(slave, TCOON)
+    }
+
+    /// Writes `x` until the terminal takes no more, as a terminal window that hangs does.
+    ///
+    /// - Returns: how many it took.
+    package func fill() throws -> Int {
+        let descriptor = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Failure(description: "cannot open \(path)") }
+        defer { close(descriptor) }
+        var total = 0
+        var byte = UInt8(ascii: "x")
+        while write(descriptor, &byte, 1) == 1 { total += 1 }
+        return total
+    }
+
+    /// Closes the terminal, as the user does with the window.
+    package func hangUp() {
+        let wasHungUp = isHungUp.withLock { isHungUp in
+            defer { isHungUp = true }
+            return isHungUp
+        }
+        if wasHungUp { return }
+        close(master)
+        // A child that another test has just forked may hold the terminal open until it runs its program.
+        var status = pollfd(fd: slave, events: 0, revents: 0)
+        for _ in 0..<10_000 where poll(&status, 1, 0) == 0 { poll(nil, 0, 1) }
+    }
+
+    /// How a program ended, and what it wrote to its standard streams.
+    package struct Ending: Sendable, Hashable {
+        /// As a shell tells it: 124 after 30 seconds, 128 and the signal's number after a signal.
+        package var status: Int
+        package var output: String
+        package var errors: String
+
+        package init(status: Int, output: String, errors: String) {
+            self.status = status
+            self.output = output
+            self.errors = errors
+        }
+    }
+
+    /// Runs a program with this terminal as its controlling terminal, and with standard streams that are no terminal.
+    ///
+    /// - Parameters:
+    ///   - program: the path of the program.
+    ///   - arguments: its arguments.
+    ///   - terminalType: the variable `TERM`; `nil` leaves it unset.
+    package func run(
+        _ program: String,
+        _ arguments: String...,
+        terminalType: String? = "xterm-256color"
+    ) async throws -> Ending {
+        // `setsid --ctty` makes a terminal of standard input the controlling one; the program gets /dev/null there
+        // instead.
+        let script = #"""
+            terminal=$1; shift
+            exec setsid --ctty --wait sh -c 'exec timeout --foreground 30 "$@" < /dev/null' sh "$@" < "$terminal"
+            """#
+        return try await Self.run("sh", ["-c", script, "sh", path, program] + arguments, terminalType: terminalType)
+    }
+
+    /// Runs a program without any terminal.
+    package static func runWithoutTerminal(_ program: String, _ arguments: String...) async throws -> Ending {
+        try await run(
+            "sh",
+            ["-c", #"exec setsid --wait timeout --foreground 30 "$@" < /dev/null"#, "sh", program] + arguments,
+            terminalType: "xterm-256color"
+        )
+    }
+
+    private static func run(_ program: String, _ arguments: [String], terminalType: String?) async throws -> Ending {
+        let result = try await Subprocess.run(
+            .name(program),
+            arguments: Arguments(arguments),
+            environment: .inherit.updating(["TERM": terminalType, "TMUX": nil]),
+            output: .string(limit: 65536),
+            error: .string(limit: 65536)
+        )
+        let status: Int =
+            switch result.terminationStatus {
+            case .exited(let code): Int(code)
+            case .signaled(let signal): 128 + Int(signal)
+            }
+        return Ending(status: status, output: result.standardOutput, errors: result.standardError)
+    }
+}

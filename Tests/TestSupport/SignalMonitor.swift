@@ -1,0 +1,38 @@
+import Foundation
+
+/// Listens, by `gdbus monitor`, to the signals of one name on a private bus.
+package final class SignalMonitor: Sendable {
+    private let daemon: Daemon
+
+    /// Starts to listen; returns when it does.
+    package init(_ bus: PrivateBus, name: String) async throws {
+        let monitor = try Daemon(
+            "gdbus",
+            ["monitor", "--address", bus.address, "--dest", name],
+            package: "libglib2.0-bin"
+        )
+        daemon = monitor
+        guard
+            await eventually({
+                monitor.output.contains("is owned by") || monitor.output.contains("does not have an owner")
+            })
+        else { throw NotListening(output: monitor.output, error: monitor.errors) }
+    }
+
+    /// What has been heard so far.
+    package var output: String { daemon.output }
+
+    /// How many changes of properties have been heard so far.
+    package var count: Int { output.split(separator: "\n").count { $0.contains(".PropertiesChanged (") } }
+
+    /// Waits until a line that contains `text` has been heard.
+    package func shows(_ text: String) async -> Bool {
+        await eventually { output.contains(text) }
+    }
+
+    private struct NotListening: Error, CustomStringConvertible {
+        var output: String
+        var error: String
+        var description: String { "gdbus monitor does not listen: \(output) \(error)" }
+    }
+}

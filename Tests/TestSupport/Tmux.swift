@@ -1,0 +1,72 @@
+import Foundation
+import Subprocess
+
+/// A tmux server of its own, with one session of 80 by 24 characters: a real terminal whose title can be asked for.
+package struct Tmux: Sendable {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    private let folder: String
+
+    /// Runs `body` with a server that runs a shell in its only pane, and ends the server afterwards.
+    package static func withServer<Result>(_ body: (Tmux) async throws -> Result) async throws -> Result {
+        var template = Array("/tmp/tmux-test-XXXXXX".utf8CString)
+        guard let folder = mkdtemp(&template).map({ String(cString: $0) }) else {
+            throw Failure(description: "cannot make a temporary folder in /tmp")
+        }
+        let tmux = Tmux(folder: folder)
+        let result: Swift.Result<Result, any Error>
+        do {
+            try await tmux.command("new-session", "-d", "-x", "80", "-y", "24", "/bin/sh")
+            result = .success(try await body(tmux))
+        } catch {
+            result = .failure(error)
+        }
+        _ = try? await tmux.command("kill-server")
+        try? FileManager.default.removeItem(atPath: folder)
+        return try result.get()
+    }
+
+    /// Runs a tmux command, and gives what it printed.
+    @discardableResult
+    package func command(_ arguments: String...) async throws -> String {
+        let arguments = ["-S", folder + "/socket", "-f", "/dev/null"] + arguments
+        do {
+            let result = try await run(
+                .name("tmux"),
+                arguments: Arguments(arguments),
+                environment: .inherit.updating(["TMUX": nil, "LC_ALL": "C.UTF-8"]),
+                output: .string(limit: 65536),
+                error: .string(limit: 65536)
+            )
+            guard result.terminationStatus.isSuccess else {
+                throw Failure(description: "tmux \(arguments): \(result.standardError)")
+            }
+            return result.standardOutput.trimmingCharacters(in: .newlines)
+        } catch let error as SubprocessError {
+            throw Failure(description: "cannot run tmux: \(error); install it with 'apt-get install tmux'")
+        }
+    }
+
+    /// The title of the pane.
+    package var title: String {
+        get async throws { try await command("display-message", "-p", "#{pane_title}") }
+    }
+
+    /// The path of the pane's terminal.
+    package var terminalPath: String {
+        get async throws { try await command("display-message", "-p", "#{pane_tty}") }
+    }
+
+    /// What the pane shows.
+    package var screen: String {
+        get async throws { try await command("capture-pane", "-p") }
+    }
+
+    /// Types a line into the shell.
+    package func type(_ line: String) async throws {
+        try await command("send-keys", "-l", line)
+        try await command("send-keys", "Enter")
+    }
+}

@@ -1,0 +1,105 @@
+import IndicatorCore
+
+/// A clock that stands still until a test moves it.
+package final class VirtualClock: Clock {
+    package struct Instant: InstantProtocol {
+        package var offset: Duration
+
+        package init(offset: Duration = .zero) {
+            self.offset = offset
+        }
+
+        package func advanced(by duration: Duration) -> Self {
+            Self(offset: offset + duration)
+        }
+
+        package func duration(to other: Self) -> Duration {
+            other.offset - offset
+        }
+
+        package static func < (lhs: Self, rhs: Self) -> Bool {
+            lhs.offset < rhs.offset
+        }
+    }
+
+    private struct Sleeper {
+        var id: Int
+        var deadline: Instant
+        var continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State {
+        var now = Instant()
+        var sleepers: [Sleeper] = []
+        var nextID = 0
+        var sleepsStarted = 0
+        var cancelled: Set<Int> = []
+    }
+
+    private let state = Locked(State())
+
+    package init() {}
+
+    package var now: Instant {
+        state.withLock { $0.now }
+    }
+
+    package var minimumResolution: Duration { .nanoseconds(1) }
+
+    /// The deadlines that tasks are waiting for now, earliest first, as offsets from the clock's start.
+    package var deadlines: [Duration] {
+        state.withLock { $0.sleepers.map(\.deadline.offset).sorted() }
+    }
+
+    /// How many sleeps were ever started: what a component schedules.
+    package var sleepsStarted: Int {
+        state.withLock { $0.sleepsStarted }
+    }
+
+    package func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+        let id = state.withLock { state in
+            state.nextID += 1
+            state.sleepsStarted += 1
+            return state.nextID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let immediate: Result<Void, any Error>? = state.withLock { state in
+                    if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
+                    if deadline <= state.now { return .success(()) }
+                    state.sleepers.append(Sleeper(id: id, deadline: deadline, continuation: continuation))
+                    return nil
+                }
+                if let immediate { continuation.resume(with: immediate) }
+            }
+        } onCancel: {
+            let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+                guard let index = state.sleepers.firstIndex(where: { $0.id == id }) else {
+                    state.cancelled.insert(id)
+                    return nil
+                }
+                return state.sleepers.remove(at: index).continuation
+            }
+            continuation?.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Moves the clock and wakes, in the order of their deadlines, the tasks whose deadline has come. They go on in their own
+    /// time: wait for what they do with ``eventually(_:within:sourceLocation:)``.
+    package func advance(by duration: Duration) {
+        let due = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
+            state.now = state.now.advanced(by: duration)
+            let now = state.now
+            let due = state.sleepers.filter { $0.deadline <= now }.sorted { $0.deadline < $1.deadline }
+            state.sleepers.removeAll { $0.deadline <= now }
+            return due.map(\.continuation)
+        }
+        for continuation in due { continuation.resume() }
+    }
+
+    /// Moves the clock to an offset from its start. One that has passed already changes nothing.
+    package func advance(to offset: Duration) {
+        let difference = offset - now.offset
+        if difference > .zero { advance(by: difference) }
+    }
+}
