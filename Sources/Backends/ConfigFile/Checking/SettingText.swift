@@ -1,0 +1,180 @@
+import Foundation
+import IndicatorCore
+
+/// Turns the text of a setting, from a file or an environment variable, into its value, strictly.
+struct SettingText {
+    /// What is wrong with a text, as the message says it.
+    struct Failure: Error, Hashable {
+        var message: String
+    }
+
+    /// Where a text comes from decides how a boolean may be spelled, and whether quotes mean anything.
+    enum Origin {
+        /// A scalar of a file; `isQuoted` when it stands in quotes, which makes it a text whatever it looks like.
+        case file(isQuoted: Bool)
+        /// A variable, where swift-configuration's spellings of a boolean hold: also `1`, `0`, `yes` and `no`.
+        case environment
+    }
+
+    var text: String
+    var origin: Origin
+    /// Where the home folder is told.
+    var environment: [String: String]
+
+    /// The value, checked against everything that the definition says.
+    func value(for setting: BackendSetting) throws(Failure) -> BackendSettingValue {
+        let value = try typedValue(for: setting.type)
+        if let expected = setting.validate(value) { throw failure(expecting: expected) }
+        return value
+    }
+
+    private func typedValue(for type: BackendSetting.ValueType) throws(Failure) -> BackendSettingValue {
+        if text.unicodeScalars.contains("\0") {
+            throw Failure(message: "the text holds a NUL character (U+0000); remove it")
+        }
+        switch type {
+        case .string:
+            return .string(text)
+        case .path:
+            return .string(try path())
+        case .choice(let choices):
+            guard choices.contains(text) else {
+                let suggestion = NearestName.find(for: text, among: choices).map { ", did you mean '\($0)'?" } ?? ""
+                throw Failure(message: "expected \(Self.list(choices)), found \(found)\(suggestion)")
+            }
+            return .string(text)
+        case .boolean:
+            return .boolean(try boolean())
+        case .integer(let range):
+            return .integer(try integer(in: range))
+        case .seconds:
+            return .duration(try duration())
+        case .size:
+            return .integer(try size())
+        }
+    }
+
+    private func path() throws(Failure) -> String {
+        guard !text.isEmpty else { throw failure(expecting: "the path of a file") }
+        if text.hasPrefix("~"), text != "~", !text.hasPrefix("~/") {
+            throw Failure(message: "expected a path, found \(found); only '~/' stands for a home folder, yours")
+        }
+        return HomeFolder.expanding(text, in: environment)
+    }
+
+    private func boolean() throws(Failure) -> Bool {
+        try requireUnquoted(expecting: "true or false")
+        switch (text.lowercased(), origin) {
+        case ("true", _), ("yes", .environment), ("1", .environment): return true
+        case ("false", _), ("no", .environment), ("0", .environment): return false
+        case ("yes", _), ("on", _), ("y", _):
+            throw failure(expecting: "true or false", suggestion: ", did you mean 'true'?")
+        case ("no", _), ("off", _), ("n", _):
+            throw failure(expecting: "true or false", suggestion: ", did you mean 'false'?")
+        default: throw failure(expecting: "true or false")
+        }
+    }
+
+    private func integer(in range: ClosedRange<Int>) throws(Failure) -> Int {
+        let expected =
+            range.upperBound == .max
+            ? "a whole number, \(range.lowerBound) or more"
+            : "a whole number from \(range.lowerBound) to \(range.upperBound)"
+        try requireUnquoted(expecting: expected)
+        let digits = text.hasPrefix("-") || text.hasPrefix("+") ? text.dropFirst() : text[...]
+        guard Self.isDigits(digits), let value = Int(text), range.contains(value) else {
+            throw failure(expecting: expected)
+        }
+        return value
+    }
+
+    private func duration() throws(Failure) -> Duration {
+        let expected = "a number of seconds, zero or more"
+        try requireUnquoted(expecting: expected)
+        guard Self.isDecimal(text), let seconds = Double(text) else {
+            let hasUnit = text.first.map { $0.isNumber } ?? false && text.last.map { $0.isLetter } ?? false
+            throw failure(
+                expecting: expected,
+                suggestion: hasUnit ? "; write 0.5 for half a second, without a unit" : ""
+            )
+        }
+        guard seconds >= 0 else { throw failure(expecting: expected) }
+        do {
+            // Every time obeys the rules of the delays: rounding, and what is too long.
+            return try IndicatorDelays.duration(ofSeconds: seconds, for: .startDelay)
+        } catch {
+            throw failure(expecting: "at most 100 years (\(Self.longestSeconds) seconds)")
+        }
+    }
+
+    private func size() throws(Failure) -> Int {
+        let expected = "a number of bytes such as 1048576, 512 kB or 1 MiB"
+        let number = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
+        let unit = text[number.endIndex...].trimmingCharacters(in: .whitespaces)
+        guard Self.isDecimal(String(number)), let count = Double(number), let factor = Self.sizeUnits[unit.lowercased()]
+        else { throw failure(expecting: expected) }
+        let bytes = count * factor
+        guard bytes < 0x1p62, bytes == bytes.rounded() else { throw failure(expecting: expected) }
+        return Int(bytes)
+    }
+
+    private func requireUnquoted(expecting expected: String) throws(Failure) {
+        guard case .file(isQuoted: true) = origin else { return }
+        throw Failure(message: "expected \(expected), found the text \"\(Self.shortened(text))\"; remove the quotes")
+    }
+
+    private func failure(expecting expected: String, suggestion: String = "") -> Failure {
+        Failure(message: "expected \(expected), found \(found)\(suggestion)")
+    }
+
+    private var found: String {
+        text.isEmpty ? "an empty text" : "'\(Self.shortened(text))'"
+    }
+
+    private static let longestSeconds = "3155760000"
+
+    private static let sizeUnits: [String: Double] = [
+        "": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
+        "kib": 0x1p10, "mib": 0x1p20, "gib": 0x1p30, "tib": 0x1p40,
+    ]
+
+    private static func isDigits(_ text: some StringProtocol) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    }
+
+    /// Whether a text is a decimal number: `1`, `-0.5`, `.5`, `1e3`; not `0x10`, `.nan`, `inf`.
+    private static func isDecimal(_ text: String) -> Bool {
+        text.utf8.count <= 400 && text.wholeMatch(of: /[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?/) != nil
+    }
+
+    private static func list(_ choices: [String]) -> String {
+        guard choices.count > 1, let last = choices.last else { return choices.first.map { "'\($0)'" } ?? "nothing" }
+        return choices.dropLast().map { "'\($0)'" }.joined(separator: ", ") + " or '\(last)'"
+    }
+
+    /// A text fit for one line of a message: its beginning, if it is long.
+    static func shortened(_ text: String) -> String {
+        let beginning = String(text.unicodeScalars.prefix(60))
+        return beginning.unicodeScalars.count < text.unicodeScalars.count ? escaped(beginning) + "…" : escaped(text)
+    }
+
+    /// A text fit for one line of a terminal.
+    static func escaped(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\n": result += "\\n"
+            case "\t": result += "\\t"
+            case "\r": result += "\\r"
+            default:
+                // What a terminal would obey or would not show.
+                switch scalar.properties.generalCategory {
+                case .control, .format, .lineSeparator, .paragraphSeparator:
+                    result += "\\u{\(scalar.codePointName.dropFirst(2))}"
+                default: result.unicodeScalars.append(scalar)
+                }
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,96 @@
+/// The mistakes of a configuration: all of them, not the first.
+///
+/// The ``description`` is the report to show to the user, a line a mistake.
+public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The mistakes: those in the file by position, then those in environment variables, then those in code.
+    public let mistakes: [ConfigurationMistake]
+
+    init(_ mistakes: [ConfigurationMistake]) {
+        self.mistakes = mistakes.inReadingOrder
+    }
+
+    /// One line a mistake, such as `indicator.yaml:4:1: error: unknown key 'startdelay', did you mean 'startDelay'?`; at most
+    /// 100 of them, and how many there are beyond.
+    public var description: String {
+        let shown = mistakes.prefix(100).map { $0.line(severity: "error") }
+        let rest = mistakes.count - shown.count
+        return (shown + (rest > 0 ? ["and \(rest) more"] : [])).joined(separator: "\n")
+    }
+}
+
+/// Something wrong, or worth a second look, in a configuration.
+public struct ConfigurationMistake: Sendable, Hashable {
+    /// Where a mistake is.
+    public enum Location: Sendable, Hashable, CustomStringConvertible {
+        /// In a file. Lines and columns count from 1; columns count Unicode scalars. What is wrong with the file as a whole,
+        /// such as its size, is at line 1, column 1.
+        case file(path: String, line: Int, column: Int)
+        /// In an environment variable.
+        case environment(variable: String)
+        /// In the values that the app gave in its code; `key` is the setting's full name, such as `logFile.path`.
+        case code(key: String)
+
+        /// The location as it stands at the beginning of a message.
+        public var description: String {
+            switch self {
+            case .file(let path, let line, let column): "\(path):\(line):\(column)"
+            case .environment(let variable): "environment variable \(variable)"
+            case .code(let key): "'\(key)' as set in code"
+            }
+        }
+
+        /// The file's path, `nil` for the other places.
+        public var path: String? {
+            if case .file(let path, _, _) = self { path } else { nil }
+        }
+    }
+
+    /// Where it is.
+    public let location: Location
+    /// What was found, what was expected, and where it helps, the nearest known name.
+    public let message: String
+
+    init(_ location: Location, _ message: String) {
+        self.location = location
+        self.message = message
+    }
+
+    /// The mistake as a line for the user: `indicator.yaml:4:1: error: unknown key …`.
+    ///
+    /// - Parameter severity: `error` or `warning`.
+    public func line(severity: String) -> String {
+        "\(location): \(severity): \(message)"
+    }
+}
+
+extension [ConfigurationMistake] {
+    /// Without repetitions, in the order in which a reader meets them.
+    var inReadingOrder: Self {
+        var seen: Set<ConfigurationMistake> = []
+        return filter { seen.insert($0).inserted }
+            .enumerated()
+            .sorted { ($0.element.location.rank, $0.offset) < ($1.element.location.rank, $1.offset) }
+            .map(\.element)
+    }
+}
+
+extension ConfigurationMistake.Location {
+    fileprivate struct Rank: Comparable {
+        var group: Int
+        var line: Int
+        var column: Int
+        var name: String
+
+        static func < (lhs: Self, rhs: Self) -> Bool {
+            (lhs.group, lhs.line, lhs.column, lhs.name) < (rhs.group, rhs.line, rhs.column, rhs.name)
+        }
+    }
+
+    fileprivate var rank: Rank {
+        switch self {
+        case .file(_, let line, let column): Rank(group: 0, line: line, column: column, name: "")
+        case .environment(let variable): Rank(group: 1, line: 0, column: 0, name: variable)
+        case .code(let key): Rank(group: 2, line: 0, column: 0, name: key)
+        }
+    }
+}

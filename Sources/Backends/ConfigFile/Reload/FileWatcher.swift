@@ -1,0 +1,169 @@
+import Foundation
+import IndicatorCore
+
+/// Says when the file at a path may have changed: written, replaced, deleted, back again, or another one through a link.
+///
+/// A thread waits in `poll` on inotify(7) without a time limit, so a file that nobody touches costs no wake-up. Changes that come
+/// within a moment of each other, as editors make them, are one.
+final class FileWatcher: @unchecked Sendable {
+    // `@unchecked`: `watches` is used on the watcher's thread only, after `init`.
+
+    /// Why a file cannot be watched.
+    struct Failure: Error, CustomStringConvertible {
+        var code: Int32
+
+        var description: String {
+            let limit = code == EMFILE || code == ENOSPC ? "; raise the limits fs.inotify.max_user_* of sysctl" : ""
+            return String(cString: strerror(code)) + limit
+        }
+    }
+
+    /// How long nothing must happen before a change counts as complete, and how long that is waited for at most.
+    private static let quietMilliseconds: Int32 = 50
+    private static let longestWait = Duration.milliseconds(500)
+
+    private let path: String
+    private let changed: @Sendable () -> Void
+    private let inotify: Int32
+    private let stopRead: Int32
+    /// Closed by `stop`, which ends the thread; `nil` from then on.
+    private let stopWrite: Locked<Int32?>
+    private var watches: [Int32: (folder: String, names: Set<String>)] = [:]
+
+    /// Begins to watch.
+    ///
+    /// - Parameters:
+    ///   - path: the file; need not exist.
+    ///   - changed: called on the watcher's thread after each change. What was changed may be what was there before.
+    init(path: String, changed: @escaping @Sendable () -> Void) throws(Failure) {
+        self.path = path
+        self.changed = changed
+        inotify = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        guard inotify >= 0 else { throw Failure(code: errno) }
+        guard let wakeUp = WakeUpDescriptors() else {
+            let code = errno
+            close(inotify)
+            throw Failure(code: code)
+        }
+        stopRead = wakeUp.read
+        stopWrite = Locked(wakeUp.write)
+        if let code = updateWatches() {
+            closeDescriptors()
+            throw Failure(code: code)
+        }
+        // The thread keeps the watcher alive until `stop`.
+        guard SignalFreeThread.start(name: "config-watcher", { self.run() }) else {
+            closeDescriptors()
+            throw Failure(code: EAGAIN)
+        }
+    }
+
+    /// Ends watching. A call of `changed` that is going on goes on; none follows.
+    func stop() {
+        let descriptor = stopWrite.withLock { descriptor in
+            defer { descriptor = nil }
+            return descriptor
+        }
+        if let descriptor { close(descriptor) }
+    }
+
+    /// Whether there is a file, or a link, at a path.
+    static func exists(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
+    }
+
+    private func closeDescriptors() {
+        stop()
+        close(stopRead)
+        close(inotify)
+    }
+
+    // MARK: - On the thread
+
+    private func run() {
+        while let isRelevant = waitForEvents(milliseconds: -1) {
+            guard isRelevant else { continue }
+            guard waitUntilQuiet() else { break }
+            // Before the file is looked at, so that what happens to it afterwards is not missed.
+            _ = updateWatches()
+            changed()
+        }
+        close(stopRead)
+        close(inotify)
+    }
+
+    /// Waits until there has been no event for a moment. Returns `false` when the watcher was stopped.
+    private func waitUntilQuiet() -> Bool {
+        let clock = ContinuousClock()
+        let end = clock.now.advanced(by: Self.longestWait)
+        while clock.now < end {
+            guard let sawEvent = waitForEvents(milliseconds: Self.quietMilliseconds) else { return false }
+            if !sawEvent { break }
+        }
+        return true
+    }
+
+    /// Waits for events and takes them. Returns whether one of them concerns the file, `nil` when the watcher was stopped.
+    private func waitForEvents(milliseconds: Int32) -> Bool? {
+        var descriptors = [
+            pollfd(fd: inotify, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: stopRead, events: Int16(POLLIN), revents: 0),
+        ]
+        let count = poll(&descriptors, nfds_t(descriptors.count), milliseconds)
+        if count < 0 { return errno == EINTR ? false : nil }
+        if descriptors[1].revents != 0 { return nil }
+        return count > 0 && takeEvents()
+    }
+
+    private func takeEvents() -> Bool {
+        var isRelevant = false
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        while true {
+            let count = buffer.withUnsafeMutableBytes { read(inotify, $0.baseAddress, $0.count) }
+            guard count > 0 else { return isRelevant }
+            buffer.withUnsafeBytes { bytes in
+                let headerSize = MemoryLayout<inotify_event>.size
+                var offset = 0
+                while offset + headerSize <= count {
+                    let event = bytes.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
+                    let nameStart = offset + headerSize
+                    offset = nameStart + Int(event.len)
+                    let name = String(decoding: bytes[nameStart..<min(offset, count)].prefix { $0 != 0 }, as: UTF8.self)
+                    if concernsFile(event, name: name) { isRelevant = true }
+                }
+            }
+        }
+    }
+
+    private func concernsFile(_ event: inotify_event, name: String) -> Bool {
+        // Events were lost, or a folder itself is gone.
+        if event.mask & UInt32(IN_Q_OVERFLOW | IN_DELETE_SELF | IN_MOVE_SELF) != 0 { return true }
+        guard let watch = watches[event.wd], watch.names.contains(name) else { return false }
+        guard event.mask & UInt32(IN_CREATE) != 0 else { return true }
+        // A file that somebody has just opened for writing is announced again when it is closed, and complete only then.
+        var status = stat()
+        guard lstat("\(watch.folder)/\(name)", &status) == 0 else { return true }
+        return status.st_mode & S_IFMT != S_IFREG || status.st_nlink > 1
+    }
+
+    /// Watches the folders that matter now, and no others. Returns the error when none of them can be watched.
+    private func updateWatches() -> Int32? {
+        let events =
+            IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB | IN_DELETE_SELF
+            | IN_MOVE_SELF | Int32(IN_ONLYDIR)
+        var updated: [Int32: (folder: String, names: Set<String>)] = [:]
+        var failure: Int32?
+        for (folder, names) in WatchPoints(path: path).namesByFolder {
+            let watch = inotify_add_watch(inotify, folder, UInt32(bitPattern: events))
+            if watch >= 0 {
+                updated[watch] = (folder, names.union(updated[watch]?.names ?? []))
+            } else {
+                failure = errno
+            }
+        }
+        for watch in watches.keys where updated[watch] == nil { inotify_rm_watch(inotify, watch) }
+        watches = updated
+        return updated.isEmpty ? failure : nil
+    }
+}

@@ -1,0 +1,88 @@
+#if DBus
+/// A value of one of the D-Bus types that this package sends or reads (D-Bus specification, "Type System").
+package indirect enum BusValue: Sendable, Hashable {
+    /// `b`
+    case boolean(Bool)
+    /// `u`
+    case uint32(UInt32)
+    /// `d`
+    case double(Double)
+    /// `s`, and when read `o` and `g` too.
+    case string(String)
+    /// `v`
+    case variant(BusValue)
+    /// `as`
+    case strings([String])
+    /// `a{sv}`, in the order of the message.
+    case properties([BusProperty])
+    /// A value of a type that this package has no use for; its type code.
+    case other(type: UInt8)
+
+    /// The value inside, for a variant; the value itself otherwise.
+    package var unwrapped: BusValue {
+        if case .variant(let inner) = self { inner } else { self }
+    }
+
+    /// The text of a string.
+    package var text: String? {
+        if case .string(let text) = self { text } else { nil }
+    }
+
+    /// The signature of the type.
+    var signature: String {
+        switch self {
+        case .boolean: "b"
+        case .uint32: "u"
+        case .double: "d"
+        case .string: "s"
+        case .variant: "v"
+        case .strings: "as"
+        case .properties: "a{sv}"
+        case .other(let type): String(UnicodeScalar(type))
+        }
+    }
+}
+
+/// A property of a D-Bus object: an entry of `a{sv}`.
+package struct BusProperty: Sendable, Hashable {
+    package var name: String
+    /// The value, without its variant.
+    package var value: BusValue
+
+    package init(_ name: String, _ value: BusValue) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// An error of a bus, of a peer on it, or of libdbus.
+package struct BusError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The name of the error, such as `org.freedesktop.DBus.Error.NoReply`.
+    package var name: String
+    /// What happened, as the one who noticed says it.
+    package var text: String
+
+    package init(name: String, text: String) {
+        self.name = name
+        self.text = text
+    }
+
+    package var description: String { text.isEmpty ? name : text }
+
+    /// The connection is gone.
+    static let disconnected = BusError(
+        name: "org.freedesktop.DBus.Error.Disconnected",
+        text: "the connection to the bus was closed"
+    )
+    /// Whoever was asked has not answered in time.
+    static let noReply = BusError(
+        name: "org.freedesktop.DBus.Error.NoReply",
+        text: "the bus does not answer"
+    )
+    /// The one who waits has been told to stop.
+    static let cancelled = BusError(
+        name: "org.freedesktop.DBus.Error.NoReply",
+        text: "stopped while waiting for the bus"
+    )
+}
+#endif

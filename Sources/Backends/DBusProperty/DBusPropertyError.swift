@@ -1,0 +1,45 @@
+#if DBus
+/// Why the indicator is not on a message bus.
+public enum DBusPropertyError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The text is neither `session` nor `system` nor an address.
+    case invalidAddress(String, reason: String)
+    /// The process has no login session with a bus.
+    case noSessionBus
+    /// The bus at the address cannot be reached, or does not answer.
+    case unreachable(address: String, reason: String)
+    /// The bus does not let this user have the name.
+    case nameRefused(String, reason: String)
+    /// The connection was lost.
+    case lost(address: String, reason: String)
+    /// The process may have no more threads or descriptors.
+    case noResources(reason: String)
+
+    /// What was wrong.
+    public var reason: String {
+        switch self {
+        case .invalidAddress(let text, let reason): "'\(text)' is no D-Bus address: \(reason)"
+        case .noSessionBus:
+            "there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set and $XDG_RUNTIME_DIR/bus does not exist"
+        case .unreachable(let address, let reason): "the bus at '\(address)' cannot be reached: \(reason)"
+        case .nameRefused(let name, let reason): "the bus does not let this user own '\(name)': \(reason)"
+        case .lost(let address, let reason): "the bus at '\(address)' was lost: \(reason)"
+        case .noResources(let reason): "the system has no room for a connection to the bus: \(reason)"
+        }
+    }
+
+    /// What to do about it; `nil` when nothing of the user's would help.
+    public var help: String? {
+        switch self {
+        case .invalidAddress: "write session, system, or an address such as unix:path=/run/user/1000/bus"
+        case .noSessionBus:
+            "log in to a session that has one, or start the program with dbus-run-session (package dbus)"
+        case .unreachable, .lost: "check that the bus runs and that this user may connect to it"
+        case .nameRefused: "allow the name in a file in /etc/dbus-1/system.d, or use the session bus"
+        case .noResources: "see ulimit -n and ulimit -u"
+        }
+    }
+
+    /// What was wrong, and what to do about it.
+    public var description: String { help.map { "\(reason); \($0)" } ?? reason }
+}
+#endif

@@ -1,0 +1,155 @@
+#if DBus
+import CDBus
+
+/// Puts values into messages and reads them back.
+enum BusCoding {
+    static func append(_ value: BusValue, to iterator: inout DBusMessageIter) {
+        switch value {
+        case .boolean(let boolean):
+            var boolean: dbus_bool_t = boolean ? 1 : 0
+            _ = dbus_message_iter_append_basic(&iterator, BusType.boolean, &boolean)
+        case .uint32(var number):
+            _ = dbus_message_iter_append_basic(&iterator, BusType.uint32, &number)
+        case .double(var number):
+            _ = dbus_message_iter_append_basic(&iterator, BusType.double, &number)
+        case .string(let text):
+            BusString.valid(text).withCString { pointer in
+                var pointer: UnsafePointer<CChar>? = pointer
+                _ = dbus_message_iter_append_basic(&iterator, BusType.string, &pointer)
+            }
+        case .variant(let inner):
+            appendContainer(BusType.variant, inner.signature, to: &iterator) { append(inner, to: &$0) }
+        case .strings(let texts):
+            appendContainer(BusType.array, "s", to: &iterator) { array in
+                for text in texts { append(.string(text), to: &array) }
+            }
+        case .properties(let properties):
+            appendContainer(BusType.array, "{sv}", to: &iterator) { array in
+                for property in properties {
+                    appendContainer(BusType.dictionaryEntry, nil, to: &array) { entry in
+                        append(.string(property.name), to: &entry)
+                        append(.variant(property.value), to: &entry)
+                    }
+                }
+            }
+        case .other(let type):
+            preconditionFailure("values of type '\(UnicodeScalar(type))' are read only")
+        }
+    }
+
+    private static func appendContainer(
+        _ type: Int32,
+        _ signature: String?,
+        to iterator: inout DBusMessageIter,
+        _ body: (inout DBusMessageIter) -> Void
+    ) {
+        var inner = DBusMessageIter()
+        _ = dbus_message_iter_open_container(&iterator, type, signature, &inner)
+        body(&inner)
+        _ = dbus_message_iter_close_container(&iterator, &inner)
+    }
+
+    /// The values from here to the end of the message or container.
+    static func values(_ iterator: inout DBusMessageIter) -> [BusValue] {
+        var values: [BusValue] = []
+        while dbus_message_iter_get_arg_type(&iterator) != BusType.invalid {
+            values.append(value(&iterator))
+            dbus_message_iter_next(&iterator)
+        }
+        return values
+    }
+
+    private static func value(_ iterator: inout DBusMessageIter) -> BusValue {
+        let type = dbus_message_iter_get_arg_type(&iterator)
+        switch type {
+        case BusType.boolean:
+            var boolean: dbus_bool_t = 0
+            dbus_message_iter_get_basic(&iterator, &boolean)
+            return .boolean(boolean != 0)
+        case BusType.uint32:
+            var number: UInt32 = 0
+            dbus_message_iter_get_basic(&iterator, &number)
+            return .uint32(number)
+        case BusType.double:
+            var number = 0.0
+            dbus_message_iter_get_basic(&iterator, &number)
+            return .double(number)
+        case BusType.string, BusType.objectPath, BusType.signature:
+            var text: UnsafePointer<CChar>?
+            dbus_message_iter_get_basic(&iterator, &text)
+            return .string(text.map { String(cString: $0) } ?? "")
+        case BusType.variant:
+            var inner = DBusMessageIter()
+            dbus_message_iter_recurse(&iterator, &inner)
+            return .variant(value(&inner))
+        case BusType.array:
+            return array(&iterator)
+        default:
+            return .other(type: UInt8(truncatingIfNeeded: type))
+        }
+    }
+
+    private static func array(_ iterator: inout DBusMessageIter) -> BusValue {
+        let elementType = dbus_message_iter_get_element_type(&iterator)
+        var elements = DBusMessageIter()
+        dbus_message_iter_recurse(&iterator, &elements)
+        switch elementType {
+        case BusType.string:
+            return .strings(values(&elements).compactMap(\.text))
+        case BusType.dictionaryEntry:
+            var properties: [BusProperty] = []
+            while dbus_message_iter_get_arg_type(&elements) == BusType.dictionaryEntry {
+                var entry = DBusMessageIter()
+                dbus_message_iter_recurse(&elements, &entry)
+                let pair = values(&entry)
+                if pair.count == 2, let name = pair[0].text { properties.append(BusProperty(name, pair[1].unwrapped)) }
+                dbus_message_iter_next(&elements)
+            }
+            return .properties(properties)
+        default:
+            return .other(type: UInt8(truncatingIfNeeded: BusType.array))
+        }
+    }
+}
+
+/// Texts as libdbus takes them.
+enum BusString {
+    /// The longest text that is sent: a message may have 128 MiB, and a bus allows its users less.
+    static let longest = 1 << 20
+
+    /// `text` as every D-Bus library can carry it, cut at ``longest`` bytes.
+    ///
+    /// A NUL, at which libdbus would cut it, becomes U+FFFD, and so do Unicode's noncharacters: sd-bus takes a message that has
+    /// one for broken.
+    static func valid(_ text: String) -> String {
+        var text = text
+        if text.utf8.count > longest {
+            var end = text.utf8.index(text.startIndex, offsetBy: longest)
+            while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
+            text = String(text[..<end])
+        }
+        guard text.unicodeScalars.contains(where: isRefused) else { return text }
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { isRefused($0) ? "\u{FFFD}" : $0 }))
+    }
+
+    private static func isRefused(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value == 0 || scalar.properties.isNoncharacterCodePoint
+    }
+}
+
+/// The type codes of the D-Bus specification; in C they are macros that Swift does not see.
+private enum BusType {
+    static let invalid = code("\0")
+    static let boolean = code("b")
+    static let uint32 = code("u")
+    static let double = code("d")
+    static let string = code("s")
+    static let objectPath = code("o")
+    static let signature = code("g")
+    static let variant = code("v")
+    static let array = code("a")
+    static let dictionaryEntry = code("e")
+
+    private static func code(_ letter: UnicodeScalar) -> Int32 { Int32(letter.value) }
+}
+#endif

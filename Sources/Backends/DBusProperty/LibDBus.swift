@@ -1,0 +1,311 @@
+#if DBus
+import CDBus
+import Foundation
+
+/// A D-Bus message, and a reference to it.
+package final class BusMessage {
+    fileprivate let handle: OpaquePointer
+
+    fileprivate init(owning handle: OpaquePointer) {
+        self.handle = handle
+    }
+
+    deinit {
+        dbus_message_unref(handle)
+    }
+
+    /// A call of a method. The names must be valid; those of this package are.
+    package static func call(
+        _ destination: String,
+        path: String,
+        interface: String,
+        member: String,
+        _ arguments: [BusValue] = []
+    ) -> BusMessage {
+        BusMessage(made: dbus_message_new_method_call(destination, path, interface, member), arguments)
+    }
+
+    /// A signal.
+    package static func signal(path: String, interface: String, member: String, _ arguments: [BusValue]) -> BusMessage {
+        BusMessage(made: dbus_message_new_signal(path, interface, member), arguments)
+    }
+
+    /// The answer to this call; `nil` when the caller wants none.
+    func reply(_ arguments: [BusValue]) -> BusMessage? {
+        guard dbus_message_get_no_reply(handle) == 0 else { return nil }
+        return BusMessage(made: dbus_message_new_method_return(handle), arguments)
+    }
+
+    /// The answer that this call went wrong; `nil` when the caller wants none.
+    func reply(_ error: BusError) -> BusMessage? {
+        guard dbus_message_get_no_reply(handle) == 0 else { return nil }
+        return BusMessage(made: dbus_message_new_error(handle, error.name, BusString.valid(error.text)), [])
+    }
+
+    private convenience init(made handle: OpaquePointer?, _ arguments: [BusValue]) {
+        // libdbus returns no message for a name that is not valid and when memory is out, and has no way to go on then.
+        guard let handle else { preconditionFailure("libdbus made no message: a name is not valid") }
+        self.init(owning: handle)
+        var iterator = DBusMessageIter()
+        dbus_message_iter_init_append(handle, &iterator)
+        for argument in arguments { BusCoding.append(argument, to: &iterator) }
+    }
+
+    package var interface: String? { dbus_message_get_interface(handle).map { String(cString: $0) } }
+    package var member: String? { dbus_message_get_member(handle).map { String(cString: $0) } }
+    package var path: String? { dbus_message_get_path(handle).map { String(cString: $0) } }
+    package var sender: String? { dbus_message_get_sender(handle).map { String(cString: $0) } }
+
+    /// The error that the message carries; `nil` when it is none.
+    package var error: BusError? {
+        guard dbus_message_get_type(handle) == DBUS_MESSAGE_TYPE_ERROR else { return nil }
+        let name = dbus_message_get_error_name(handle).map { String(cString: $0) } ?? ""
+        return BusError(name: name, text: arguments.first?.text ?? "")
+    }
+
+    /// The signature of the arguments.
+    package var signature: String { dbus_message_get_signature(handle).map { String(cString: $0) } ?? "" }
+
+    /// The arguments.
+    package var arguments: [BusValue] {
+        var iterator = DBusMessageIter()
+        guard dbus_message_iter_init(handle, &iterator) != 0 else { return [] }
+        return BusCoding.values(&iterator)
+    }
+}
+
+/// A private connection to a bus, and what its descriptors and timers wait for. Used on one thread, that of its ``BusLoop``.
+final class BusConnection {
+    /// What is done with calls of methods of an object of ours.
+    typealias CallHandler = (BusMessage) -> Void
+    /// What is done with signals.
+    typealias SignalHandler = (BusMessage) -> Void
+
+    private let handle: OpaquePointer
+    private let sources = BusSources()
+    private let onSignal: Box<SignalHandler>
+    private var onCall: Box<CallService>?
+
+    /// Before the first use of libdbus on any thread.
+    private static let isReadyForThreads = dbus_threads_init_default() != 0
+
+    /// Connects to a bus. The bus has not said hello yet.
+    init(address: String, onSignal: @escaping SignalHandler) throws(BusError) {
+        _ = Self.isReadyForThreads
+        self.onSignal = Box(onSignal)
+        var error = LibDBusError()
+        // libdbus makes the whole process ignore SIGPIPE when it connects. That is the app's to decide: libdbus sends with
+        // MSG_NOSIGNAL, and the thread of a connection blocks the signal.
+        var sigpipe = sigaction()
+        sigaction(SIGPIPE, nil, &sigpipe)
+        let opened = dbus_connection_open_private(address, &error.value)
+        sigaction(SIGPIPE, &sigpipe, nil)
+        guard let opened else { throw error.take() }
+        handle = opened
+        // Otherwise libdbus ends the process together with the bus.
+        dbus_connection_set_exit_on_disconnect(handle, 0)
+        sources.install(on: handle)
+        dbus_connection_add_filter(
+            handle,
+            { _, message, context in
+                guard let message, let context else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
+                guard dbus_message_get_type(message) == DBUS_MESSAGE_TYPE_SIGNAL else {
+                    return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
+                }
+                let signal = BusMessage(owning: dbus_message_ref(message))
+                Unmanaged<Box<SignalHandler>>.fromOpaque(context).takeUnretainedValue().value(signal)
+                return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
+            },
+            Unmanaged.passUnretained(self.onSignal).toOpaque(),
+            nil
+        )
+    }
+
+    deinit {
+        dbus_connection_close(handle)
+        // Runs the handlers for the last time: what is left goes, the pending calls end.
+        while dbus_connection_dispatch(handle) == DBUS_DISPATCH_DATA_REMAINS {}
+        dbus_connection_unref(handle)
+        withExtendedLifetime((sources, onSignal, onCall)) {}
+    }
+
+    /// Whether the connection still stands.
+    var isConnected: Bool { dbus_connection_get_is_connected(handle) != 0 }
+
+    /// How many bytes wait to be sent.
+    var outgoingBytes: Int { Int(dbus_connection_get_outgoing_size(handle)) }
+
+    /// Whether anything waits to be sent.
+    var hasOutgoing: Bool { dbus_connection_has_messages_to_send(handle) != 0 }
+
+    /// Takes on the name that the bus gave in answer to `Hello`.
+    func setUniqueName(_ name: String) { _ = dbus_bus_set_unique_name(handle, name) }
+
+    /// Sends a message; it waits in memory until the bus takes it.
+    func send(_ message: BusMessage) { _ = dbus_connection_send(handle, message.handle, nil) }
+
+    /// Serves the calls of methods of the object at `path`. libdbus answers to `Peer`, and to `Introspect` on the way there.
+    ///
+    /// Calls for any other path are given to the handler too, which is to answer that there is no such object.
+    func serve(path: String, _ handler: @escaping CallHandler) {
+        let box = Box(CallService(path: path, handler: handler))
+        onCall = box
+        var functions = DBusObjectPathVTable()
+        functions.message_function = { _, message, context in
+            guard let message, let context else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
+            guard dbus_message_get_type(message) == DBUS_MESSAGE_TYPE_METHOD_CALL else {
+                return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
+            }
+            let call = BusMessage(owning: dbus_message_ref(message))
+            let service = Unmanaged<Box<CallService>>.fromOpaque(context).takeUnretainedValue().value
+            if let path = call.path, path == "/" || service.path.hasPrefix(path + "/") {
+                return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
+            }
+            service.handler(call)
+            return DBUS_HANDLER_RESULT_HANDLED
+        }
+        let context = Unmanaged.passUnretained(box).toOpaque()
+        _ = dbus_connection_try_register_object_path(handle, path, &functions, context, nil)
+        _ = dbus_connection_try_register_fallback(handle, "/", &functions, context, nil)
+    }
+
+    private struct CallService {
+        var path: String
+        var handler: CallHandler
+    }
+
+    /// Sends a call. The answer comes to ``BusPendingReply/take()`` in the course of ``dispatch()``; `nil` when the connection is gone.
+    func sendWithReply(_ message: BusMessage) -> BusPendingReply? {
+        var pending: OpaquePointer?
+        guard dbus_connection_send_with_reply(handle, message.handle, &pending, Int32.max) != 0 else { return nil }
+        return pending.map(BusPendingReply.init(owning:))
+    }
+
+    /// Whether messages have come in that were not dealt with yet.
+    var mustDispatch: Bool { dbus_connection_get_dispatch_status(handle) == DBUS_DISPATCH_DATA_REMAINS }
+
+    /// Deals with messages that have come in: a few, so that a flood of them does not keep the thread from everything else.
+    func dispatch() {
+        for _ in 0..<64 where mustDispatch { _ = dbus_connection_dispatch(handle) }
+    }
+
+    /// What to poll for.
+    var descriptors: [pollfd] { sources.descriptors }
+
+    /// Reads and writes what poll found ready; `descriptors` are those of ``descriptors``, with the results.
+    func handle(_ descriptors: [pollfd]) { sources.handle(descriptors) }
+}
+
+/// An answer that is to come.
+final class BusPendingReply {
+    private let handle: OpaquePointer
+
+    fileprivate init(owning handle: OpaquePointer) {
+        self.handle = handle
+    }
+
+    deinit {
+        dbus_pending_call_cancel(handle)
+        dbus_pending_call_unref(handle)
+    }
+
+    /// The answer, once it has come.
+    func take() -> BusMessage? {
+        guard dbus_pending_call_get_completed(handle) != 0 else { return nil }
+        return dbus_pending_call_steal_reply(handle).map(BusMessage.init(owning:))
+    }
+}
+
+/// What libdbus wants to have polled. It sets no timers here: every call is sent without a time limit of libdbus's own.
+private final class BusSources {
+    private var watches: [OpaquePointer] = []
+    private var polled: [OpaquePointer] = []
+
+    func install(on connection: OpaquePointer) {
+        _ = dbus_connection_set_watch_functions(
+            connection,
+            { watch, context in
+                if let watch, let context { BusSources.from(context).watches.append(watch) }
+                return 1
+            },
+            { watch, context in
+                guard let context else { return }
+                BusSources.from(context).watches.removeAll { $0 == watch }
+            },
+            // Whether a watch is enabled is looked up when the descriptors are put together.
+            { _, _ in },
+            Unmanaged.passRetained(self).toOpaque(),
+            { context in
+                if let context { Unmanaged<BusSources>.fromOpaque(context).release() }
+            }
+        )
+    }
+
+    private static func from(_ context: UnsafeMutableRawPointer) -> BusSources {
+        Unmanaged<BusSources>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    var descriptors: [pollfd] {
+        polled = watches.filter { dbus_watch_get_enabled($0) != 0 }
+        return polled.map { watch in
+            let flags = dbus_watch_get_flags(watch)
+            var events: Int16 = 0
+            if flags & DBUS_WATCH_READABLE.rawValue != 0 { events |= Int16(POLLIN) }
+            if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { events |= Int16(POLLOUT) }
+            return pollfd(fd: dbus_watch_get_unix_fd(watch), events: events, revents: 0)
+        }
+    }
+
+    func handle(_ descriptors: [pollfd]) {
+        for (watch, descriptor) in zip(polled, descriptors) where descriptor.revents != 0 {
+            // Handling one watch may remove another.
+            guard watches.contains(watch) else { continue }
+            var flags: UInt32 = 0
+            if descriptor.revents & Int16(POLLIN) != 0 { flags |= DBUS_WATCH_READABLE.rawValue }
+            if descriptor.revents & Int16(POLLOUT) != 0 { flags |= DBUS_WATCH_WRITABLE.rawValue }
+            if descriptor.revents & Int16(POLLHUP) != 0 { flags |= DBUS_WATCH_HANGUP.rawValue }
+            if descriptor.revents & Int16(POLLERR | POLLNVAL) != 0 { flags |= DBUS_WATCH_ERROR.rawValue }
+            _ = dbus_watch_handle(watch, flags)
+        }
+    }
+}
+
+/// What is wrong with a D-Bus address; `nil` when nothing is.
+func faultOfBusAddress(_ address: String) -> String? {
+    var error = LibDBusError()
+    var entries: UnsafeMutablePointer<OpaquePointer?>?
+    var count: Int32 = 0
+    guard dbus_parse_address(address, &entries, &count, &error.value) != 0 else { return error.take().text }
+    dbus_address_entries_free(entries)
+    return nil
+}
+
+/// A new descriptor that any thread can make readable; -1 and `errno` when there is none to be had.
+func makeEventDescriptor() -> Int32 { eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)) }
+
+/// A libdbus error as it comes back through a pointer.
+private struct LibDBusError: ~Copyable {
+    var value = DBusError()
+
+    init() { dbus_error_init(&value) }
+
+    deinit {
+        var value = value
+        dbus_error_free(&value)
+    }
+
+    func take() -> BusError {
+        BusError(
+            name: value.name.map { String(cString: $0) } ?? "org.freedesktop.DBus.Error.Failed",
+            text: value.message.map { String(cString: $0) } ?? ""
+        )
+    }
+}
+
+/// A closure with an address.
+private final class Box<Value> {
+    let value: Value
+
+    init(_ value: Value) { self.value = value }
+}
+#endif

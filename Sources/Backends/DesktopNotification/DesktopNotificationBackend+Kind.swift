@@ -1,0 +1,100 @@
+#if DesktopNotification
+import IndicatorCore
+
+extension BackendKind {
+    /// A notification on the user's desktop.
+    public static var desktopNotification: BackendKind {
+        let defaults = DesktopNotificationSettings()
+        return BackendKind(
+            name: "desktopNotification",
+            summary: "a notification on the desktop",
+            settings: [
+                BackendSetting(
+                    "summary",
+                    .string,
+                    default: .string(defaults.summary.description),
+                    summary: "the first line; may have {app}, {label}, {count} and {progress}",
+                    validate: SnapshotFormat.validate
+                ),
+                BackendSetting(
+                    "body",
+                    .string,
+                    default: .string(defaults.body?.description ?? ""),
+                    summary: "the text below it, with the same placeholders; empty for none",
+                    validate: { $0 == .string("") ? nil : SnapshotFormat.validate($0) }
+                ),
+                BackendSetting(
+                    "icon",
+                    .string,
+                    default: .string(defaults.icon),
+                    summary: "the name of an icon of the theme, or the path of one",
+                    validate: withoutNUL
+                ),
+                BackendSetting(
+                    "urgency",
+                    .choice(DesktopNotificationSettings.Urgency.allCases.map(\.rawValue)),
+                    default: .string(defaults.urgency.rawValue),
+                    summary: "how much it asks for attention"
+                ),
+                BackendSetting(
+                    "transient",
+                    .boolean,
+                    default: .boolean(defaults.isTransient),
+                    summary: "whether servers that keep notifications leave it out"
+                ),
+                BackendSetting(
+                    "timeout",
+                    .seconds,
+                    summary:
+                        "after how long the server takes it away; by default it stays until the indicator is hidden"
+                ),
+                BackendSetting(
+                    "category",
+                    .string,
+                    default: .string(defaults.category),
+                    summary: "the kind of notification",
+                    validate: withoutNUL
+                ),
+            ],
+            make: { context, settings in
+                DesktopNotificationBackend(
+                    name: context.name,
+                    applicationName: context.applicationName,
+                    settings: try DesktopNotificationSettings(settings)
+                )
+            },
+            availability: { _, _ in
+                let server = Locked("")
+                do throws(DesktopNotificationError) {
+                    try await NotificationThread.shared.perform(within: .seconds(3)) {
+                        hub throws(DesktopNotificationError) in
+                        let description = try hub.serverDescription()
+                        server.withLock { $0 = description }
+                    }
+                    return .available(detail: server.withLock { $0 })
+                } catch {
+                    return .unavailable(reason: error.reason, help: error.help)
+                }
+            }
+        )
+    }
+
+    private static func withoutNUL(_ value: BackendSettingValue) -> String? {
+        guard case .string(let text) = value, text.utf8.contains(0) else { return nil }
+        return "a text without a NUL"
+    }
+}
+
+extension DesktopNotificationSettings {
+    fileprivate init(_ settings: BackendSettings) throws {
+        self.init()
+        if let text = settings.string("summary") { summary = try SnapshotFormat(text) }
+        if let text = settings.string("body") { body = text.isEmpty ? nil : try SnapshotFormat(text) }
+        if let icon = settings.string("icon") { self.icon = icon }
+        if let urgency = settings.string("urgency").flatMap(Urgency.init(rawValue:)) { self.urgency = urgency }
+        if let isTransient = settings.boolean("transient") { self.isTransient = isTransient }
+        if let timeout = settings.duration("timeout") { self.timeout = timeout }
+        if let category = settings.string("category") { self.category = category }
+    }
+}
+#endif

@@ -1,0 +1,66 @@
+#if DesktopNotification
+/// What a ``DesktopNotificationBackend`` shows, and how.
+public struct DesktopNotificationSettings: Sendable, Hashable {
+    /// How much a notification asks for attention (Desktop Notifications Specification, "Urgency Levels").
+    public enum Urgency: String, Sendable, Hashable, CaseIterable {
+        /// For the user who happens to look.
+        case low
+        /// As most notifications.
+        case normal
+        /// Must be seen; many servers show it until the user takes it away.
+        case critical
+
+        /// What the protocol calls it.
+        var level: UInt32 {
+            switch self {
+            case .low: 0
+            case .normal: 1
+            case .critical: 2
+            }
+        }
+    }
+
+    /// The first line. Default: ``defaultSummary``. One that comes out empty shows the app's name.
+    public var summary: SnapshotFormat
+    /// The text below. Default: ``defaultBody``; `nil` for none.
+    public var body: SnapshotFormat?
+    /// The name of an icon of the user's theme (Icon Naming Specification), or the path of one. Default:
+    /// `network-transmit-receive`.
+    public var icon: String
+    /// Default: `low`.
+    public var urgency: Urgency
+    /// Whether servers that keep notifications leave this one out. Default: `true`.
+    public var isTransient: Bool
+    /// After how long the server takes it away; default: `nil`, it is closed when the indicator is hidden.
+    public var timeout: Duration?
+    /// The kind of notification (Desktop Notifications Specification, "Categories"). Default: `transfer`.
+    public var category: String
+
+    /// Makes settings, by default the default ones.
+    public init(
+        summary: SnapshotFormat = Self.defaultSummary,
+        body: SnapshotFormat? = Self.defaultBody,
+        icon: String = "network-transmit-receive",
+        urgency: Urgency = .low,
+        isTransient: Bool = true,
+        timeout: Duration? = nil,
+        category: String = "transfer"
+    ) {
+        self.summary = summary
+        self.body = body
+        self.icon = icon
+        self.urgency = urgency
+        self.isTransient = isTransient
+        self.timeout = timeout
+        self.category = category
+    }
+
+    /// `{app}`
+    public static let defaultSummary = SnapshotFormat(pieces: [.placeholder(.app)])
+
+    /// `{label} ({count})`
+    public static let defaultBody = SnapshotFormat(pieces: [
+        .placeholder(.label), .literal(" ("), .placeholder(.count), .literal(")"),
+    ])
+}
+#endif

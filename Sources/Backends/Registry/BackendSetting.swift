@@ -1,0 +1,63 @@
+/// A setting of a kind of backend: its name, what values it takes, and its default.
+public struct BackendSetting: Sendable {
+    /// What values a setting takes.
+    public enum ValueType: Sendable, Hashable {
+        /// Any text.
+        case string
+        /// The path of a file; `~` at the beginning is the home folder.
+        case path
+        /// `true` or `false`.
+        case boolean
+        /// A whole number within a range.
+        case integer(ClosedRange<Int>)
+        /// A time in seconds, zero or more; rounded to the nearest microsecond.
+        case seconds
+        /// A number of bytes: `1048576`, `512 kB`, `1 MiB`.
+        case size
+        /// One of a few words.
+        case choice([String])
+    }
+
+    /// The name, in camel case.
+    public var name: String
+    /// What values it takes.
+    public var type: ValueType
+    /// The value when none is given; `nil` when the kind works it out itself.
+    public var defaultValue: BackendSettingValue?
+    /// What it does, in a few words.
+    public var summary: String
+    /// Whether a section without it is an error.
+    public var isRequired: Bool
+    /// Checks what the type cannot say. Returns what was expected instead, such as `a format with known placeholders`, or
+    /// `nil` when the value is right.
+    public var validate: @Sendable (BackendSettingValue) -> String?
+
+    /// Makes a definition.
+    public init(
+        _ name: String,
+        _ type: ValueType,
+        default defaultValue: BackendSettingValue? = nil,
+        summary: String,
+        isRequired: Bool = false,
+        validate: @escaping @Sendable (BackendSettingValue) -> String? = { _ in nil }
+    ) {
+        self.name = name
+        self.type = type
+        self.defaultValue = defaultValue
+        self.summary = summary
+        self.isRequired = isRequired
+        self.validate = validate
+    }
+}
+
+/// The value of a setting.
+public enum BackendSettingValue: Sendable, Hashable {
+    /// Of a `string`, `path` or `choice`.
+    case string(String)
+    /// Of a `boolean`.
+    case boolean(Bool)
+    /// Of an `integer`, or the bytes of a `size`.
+    case integer(Int)
+    /// Of `seconds`.
+    case duration(Duration)
+}

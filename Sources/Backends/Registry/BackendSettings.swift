@@ -1,0 +1,38 @@
+/// The checked settings of one backend: what the config file and the environment say, and the defaults for the rest.
+public struct BackendSettings: Sendable, Hashable {
+    private var values: [String: BackendSettingValue]
+
+    /// Makes settings from values that were checked against their definitions.
+    ///
+    /// - Parameters:
+    ///   - values: the values that were given.
+    ///   - definitions: the settings of the kind, for the defaults of those that were not.
+    public init(_ values: [String: BackendSettingValue] = [:], definitions: [BackendSetting] = []) {
+        var all: [String: BackendSettingValue] = [:]
+        for definition in definitions { all[definition.name] = definition.defaultValue }
+        self.values = all.merging(values) { _, given in given }
+    }
+
+    /// The value of a setting; `nil` when it has none and no default.
+    public subscript(name: String) -> BackendSettingValue? { values[name] }
+
+    /// The text of a `string`, `path` or `choice`.
+    public func string(_ name: String) -> String? {
+        if case .string(let value) = values[name] { value } else { nil }
+    }
+
+    /// The value of a `boolean`.
+    public func boolean(_ name: String) -> Bool? {
+        if case .boolean(let value) = values[name] { value } else { nil }
+    }
+
+    /// The value of an `integer`, or the bytes of a `size`.
+    public func integer(_ name: String) -> Int? {
+        if case .integer(let value) = values[name] { value } else { nil }
+    }
+
+    /// The value of `seconds`.
+    public func duration(_ name: String) -> Duration? {
+        if case .duration(let value) = values[name] { value } else { nil }
+    }
+}

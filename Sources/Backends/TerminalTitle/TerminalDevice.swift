@@ -1,0 +1,112 @@
+import Foundation
+
+/// A terminal, opened for writing without ever waiting in the kernel.
+///
+/// It is an open file description of our own: making it non-blocking changes nothing for the app, whose standard output
+/// often shares one with the shell.
+final class TerminalDevice: Sendable {
+    /// The controlling terminal of the process, whichever it is.
+    static let controllingTerminal = "/dev/tty"
+
+    /// Identifies the terminal, whatever path it was opened by.
+    let number: dev_t
+
+    private let descriptor: CInt
+
+    /// Opens a terminal, and nothing but a terminal.
+    init(path: String) throws(TerminalTitleError) {
+        let descriptor = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            let number = errno
+            // ENXIO is what `tty(4)` says of a process without a controlling terminal; a container may lack the device.
+            let isAbsent = number == ENXIO || number == ENOENT || number == EIO
+            throw path == Self.controllingTerminal && isAbsent
+                ? .noControllingTerminal : .cannotOpen(path: path, errorNumber: number)
+        }
+        guard isatty(descriptor) == 1 else {
+            close(descriptor)
+            throw .notATerminal(path: path)
+        }
+        self.descriptor = descriptor
+        number = Self.number(of: descriptor)
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// The path of the terminal itself, such as `/dev/pts/3`; `/dev/tty` where it has a name that is not known here.
+    var name: String {
+        let major = (number >> 8) & 0xFFF
+        let minor = (number & 0xFF) | ((number >> 12) & 0xFFF00)
+        // Documentation/admin-guide/devices.txt of the kernel.
+        return switch major {
+        case 136...143: "/dev/pts/\((major - 136) << 8 | minor)"
+        case 4 where minor < 64: "/dev/tty\(minor)"
+        case 4: "/dev/ttyS\(minor - 64)"
+        default: Self.controllingTerminal
+        }
+    }
+
+    /// What came of an attempt to write.
+    enum Outcome: Sendable, Hashable {
+        /// So many bytes were taken, at least one.
+        case wrote(Int)
+        /// The terminal takes none now.
+        case wouldBlock
+    }
+
+    /// Writes what the terminal takes now, with a single system call: the kernel lets no other writer in between.
+    func write(_ bytes: ArraySlice<UInt8>) throws(TerminalTitleError) -> Outcome {
+        while true {
+            let count = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 { return .wrote(count) }
+            if count == 0 { return .wouldBlock }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: return .wouldBlock
+            case EIO, ENXIO, ENODEV: throw .hungUp
+            case let number: throw .cannotWrite(errorNumber: number)
+            }
+        }
+    }
+
+    /// Sleeps until the terminal takes bytes or is gone, at most for `limit`.
+    ///
+    /// - Returns: whether it is worth trying again before the limit.
+    func waitUntilWritable(atMost limit: Duration?) -> Bool {
+        let milliseconds = limit.map { CInt(clamping: $0.wholeMilliseconds) } ?? -1
+        var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        return poll(&request, 1, milliseconds) != 0
+    }
+
+    private static func number(of descriptor: CInt) -> dev_t {
+        // TIOCGDEV, which Swift does not import: `/dev/tty` has a device number of its own, and this asks for the
+        // terminal's.
+        var number: CUnsignedInt = 0
+        if ioctl(descriptor, 0x8004_5432, &number) == 0 { return dev_t(number) }
+        var status = stat()
+        fstat(descriptor, &status)
+        return status.st_rdev
+    }
+}
+
+/// Runs `body` with every signal held back on this thread.
+///
+/// A write by a background process would otherwise stop the app (`SIGTTOU`, after `stty tostop`), and a handler that
+/// calls `exit` could run inside the critical section that the exit hook enters.
+func withSignalsBlocked<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    var all = sigset_t()
+    var previous = sigset_t()
+    sigfillset(&all)
+    pthread_sigmask(SIG_BLOCK, &all, &previous)
+    defer { pthread_sigmask(SIG_SETMASK, &previous, nil) }
+    return try body()
+}
+
+extension Duration {
+    /// The duration in milliseconds, rounded down; a negative one is zero.
+    var wholeMilliseconds: Int {
+        max(0, Int(components.seconds) * 1000 + Int(components.attoseconds / 1_000_000_000_000_000))
+    }
+}

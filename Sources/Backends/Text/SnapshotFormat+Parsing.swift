@@ -1,0 +1,93 @@
+extension SnapshotFormat {
+    static func parse(_ text: String) throws(SnapshotFormatError) -> [Piece] {
+        guard !text.isEmpty else { throw .empty }
+        var pieces: [Piece] = []
+        var literal = ""
+        var rest = text[...]
+        var column: Int { text.distance(from: text.startIndex, to: rest.startIndex) + 1 }
+        while let character = rest.first {
+            if rest.hasPrefix("{{") || rest.hasPrefix("}}") {
+                literal.append(character)
+                rest.removeFirst(2)
+            } else if character == "{" {
+                guard let end = rest.firstIndex(of: "}") else { throw .unclosedBrace(column: column) }
+                let name = String(rest[rest.index(after: rest.startIndex)..<end])
+                guard let placeholder = Placeholder(rawValue: name) else {
+                    throw .unknownPlaceholder(name, nearest: Placeholder.nearest(to: name), column: column)
+                }
+                if !literal.isEmpty { pieces.append(.literal(literal)) }
+                literal = ""
+                pieces.append(.placeholder(placeholder))
+                rest = rest[rest.index(after: end)...]
+            } else if character == "}" {
+                throw .strayBrace(column: column)
+            } else {
+                literal.append(character)
+                rest.removeFirst()
+            }
+        }
+        if !literal.isEmpty { pieces.append(.literal(literal)) }
+        return pieces
+    }
+}
+
+/// Why a text is not a format.
+public enum SnapshotFormatError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The text is empty: it would show nothing.
+    case empty
+    /// There is no placeholder of that name; the nearest one, when a known name is near. Columns count from 1.
+    case unknownPlaceholder(String, nearest: SnapshotFormat.Placeholder?, column: Int)
+    /// A `{` without a `}` after it.
+    case unclosedBrace(column: Int)
+    /// A `}` without a `{` before it.
+    case strayBrace(column: Int)
+
+    /// What is wrong, where, and what to write instead.
+    public var description: String {
+        switch self {
+        case .empty:
+            "the format is empty; write a text, such as '{label} - {app}'"
+        case .unknownPlaceholder(let name, let nearest?, let column):
+            "unknown placeholder '{\(name)}' at character \(column), did you mean '{\(nearest.rawValue)}'?"
+        case .unknownPlaceholder(let name, nil, let column):
+            "unknown placeholder '{\(name)}' at character \(column); known are \(Self.knownPlaceholders)"
+        case .unclosedBrace(let column):
+            "'{' at character \(column) has no '}'; write '{{' for a brace that is to be shown"
+        case .strayBrace(let column):
+            "'}' at character \(column) has no '{'; write '}}' for a brace that is to be shown"
+        }
+    }
+
+    private static var knownPlaceholders: String {
+        SnapshotFormat.Placeholder.allCases.map { "{\($0.rawValue)}" }.joined(separator: " ")
+    }
+}
+
+extension SnapshotFormat.Placeholder {
+    /// The placeholder whose name is so near to `name` that it was probably meant.
+    fileprivate static func nearest(to name: String) -> Self? {
+        let name = name.lowercased().filter { !$0.isWhitespace }
+        // Names are short: a long text is no slip of the finger, and comparing it would be wasted.
+        guard name.count <= 20 else { return nil }
+        let nearest = allCases.map { (placeholder: $0, edits: edits(from: name, to: $0.rawValue)) }
+            .min { $0.edits < $1.edits }
+        guard let nearest, nearest.edits <= max(1, nearest.placeholder.rawValue.count / 2) else { return nil }
+        return nearest.placeholder
+    }
+
+    /// How many characters must be put in, taken out or replaced (the Levenshtein distance).
+    private static func edits(from first: String, to second: String) -> Int {
+        let second = Array(second)
+        var row = Array(0...second.count)
+        for (index, character) in first.enumerated() {
+            var diagonal = row[0]
+            row[0] = index + 1
+            for column in second.indices {
+                let substituted = diagonal + (character == second[column] ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(substituted, row[column] + 1, row[column + 1] + 1)
+            }
+        }
+        return row[second.count]
+    }
+}

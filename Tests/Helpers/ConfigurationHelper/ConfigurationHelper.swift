@@ -1,0 +1,126 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import Logging
+
+/// An app with a config file and nothing else, for the tests that send real signals to it.
+///
+/// Usage: `configuration-helper FILE [MODE…]`. It says `pid N` and `ready` when it listens, `delay S` whenever the start delay changes, and
+/// `count N` beside it, with one activity in progress all the time. A line on standard input is a command: `shutdown`, `reload`,
+/// `disposition` (of SIGHUP: `default`, `ignore` or `handler`), `child` (the same in a child process), `switches` (how often the
+/// process was given the processor), `quit`.
+///
+/// Modes: `ignore` and `own` set SIGHUP to be ignored or handled before the indicator is made; `two` makes two indicators;
+/// `hangup` leaves changes of the file alone; `idle` does not look at the start delay; `terminal` leaves standard input alone and only waits.
+@main
+struct ConfigurationHelper {
+    static func main() async throws {
+        let path = CommandLine.arguments[1]
+        let modes = Set(CommandLine.arguments.dropFirst(2))
+        if modes.contains("ignore") { signal(SIGHUP, SIG_IGN) }
+        if modes.contains("own") { signal(SIGHUP) { _ in } }
+
+        var registry = BackendRegistry()
+        registry.register(
+            BackendKind(name: "memory", summary: "keeps what it is shown") { context, _ in
+                InMemoryBackend(name: context.name)
+            }
+        )
+        let make = {
+            try await IndicatorManager.configured(
+                for: "configuration-helper",
+                path: path,
+                environment: [:],
+                registry: registry,
+                reloadTriggers: modes.contains("hangup") ? .hangup : .all,
+                logger: Logger(label: "helper") { StreamLogHandler.standardError(label: $0) }
+            )
+        }
+        let indicator = try await make()
+        let second = modes.contains("two") ? try await make() : nil
+        let activity = ManagedActivity(in: indicator)
+        say("pid \(getpid())")
+        say("ready")
+
+        let watch = Task {
+            var last = indicator.startDelay
+            while !Task.isCancelled {
+                if indicator.startDelay != last {
+                    last = indicator.startDelay
+                    say("delay \(last)")
+                    say("count \(indicator.activityCount)")
+                }
+                try await Task.sleep(for: .milliseconds(5))
+            }
+        }
+        if modes.contains("terminal") {
+            try await Task.sleep(for: .seconds(120))
+        }
+        if modes.contains("idle") { watch.cancel() }
+        // A thread of its own reads: `readLine` blocks.
+        let (lines, continuation) = AsyncStream<String>.makeStream()
+        Thread {
+            while let line = readLine() { continuation.yield(line) }; continuation.finish()
+        }.start()
+        for await line in lines {
+            switch line {
+            case "shutdown":
+                await indicator.shutdown()
+                say("shut down")
+            case "shutdown second":
+                await second?.shutdown()
+                say("shut down")
+            case "reload":
+                do throws(ConfigurationError) {
+                    try await indicator.reloadConfiguration()
+                    say("reloaded")
+                } catch {
+                    say("\(error)")
+                }
+            case "disposition":
+                say(disposition())
+            case "child":
+                let child = Process()
+                child.executableURL = URL(filePath: "/bin/sh")
+                child.arguments = ["-c", "grep SigIgn /proc/self/status"]
+                try child.run()
+                child.waitUntilExit()
+            case "switches":
+                say(switches())
+            default:
+                withExtendedLifetime(activity) { exit(0) }
+            }
+        }
+    }
+
+    private static func say(_ text: String) {
+        // Not `print`: `fflush(nil)` would wait for the thread that reads standard input.
+        FileHandle.standardOutput.write(Data("\(text)\n".utf8))
+    }
+
+    private static func disposition() -> String {
+        var action = sigaction()
+        sigaction(SIGHUP, nil, &action)
+        switch unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) {
+        case 0: return "default"
+        case 1: return "ignore"
+        default: return "handler"
+        }
+    }
+
+    /// The context switches of every thread but the one that runs this, by thread name.
+    private static func switches() -> String {
+        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+        let lines = tasks.sorted().compactMap { task -> String? in
+            guard let text = try? String(contentsOfFile: "/proc/self/task/\(task)/status", encoding: .utf8) else {
+                return nil
+            }
+            func field(_ name: String) -> String {
+                let line = text.split(separator: "\n").first { $0.hasPrefix("\(name):") }
+                return line?.split(separator: ":").last?.trimmingCharacters(in: .whitespaces) ?? ""
+            }
+            return "\(field("Name"))=\(field("voluntary_ctxt_switches"))"
+        }
+        return "switches " + lines.joined(separator: " ")
+    }
+}

@@ -1,0 +1,67 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+
+extension LogFileWriter {
+    /// On a small file system of its own: writes a line, fills the file system, writes `lines` more, makes room, and
+    /// writes `after` last. Prints the log.
+    func fillDisk() async throws {
+        let backend = backend()
+        try await backend.start()
+        try await backend.update(snapshot("before"))
+        let ballast = (path as NSString).deletingLastPathComponent + "/ballast"
+        try fill(ballast)
+        let lines = number("lines", default: 10)
+        for index in 0..<lines {
+            try await backend.update(snapshot("full-\(index)"))
+        }
+        // Nobody who reads the log meanwhile may see half a line.
+        let meanwhile = try String(contentsOfFile: path, encoding: .utf8)
+        guard meanwhile.hasSuffix("}\n") else {
+            throw Failure("the full disk left half a line: \(meanwhile.suffix(300))")
+        }
+        try FileManager.default.removeItem(atPath: ballast)
+        try await backend.update(snapshot("after"))
+        await backend.stop()
+        print(try String(contentsOfFile: path, encoding: .utf8), terminator: "")
+    }
+
+    /// Takes every free byte of the file system.
+    private func fill(_ path: String) throws {
+        let descriptor = open(path, O_WRONLY | O_CREAT, 0o600)
+        defer { close(descriptor) }
+        let bytes = [UInt8](repeating: 0, count: 4096)
+        while write(descriptor, bytes, bytes.count) > 0 {}
+        guard errno == ENOSPC else {
+            throw Failure("the file system did not fill up: \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// With a FIFO: writes a line for a reader, writes more after the reader has gone, and prints what another reader
+    /// gets.
+    func loseReader() async throws {
+        guard mkfifo(path, 0o600) == 0 else { throw Failure("cannot make a FIFO") }
+        let backend = backend()
+        let first = open(path, O_RDONLY | O_NONBLOCK)
+        try await backend.start()
+        try await backend.update(snapshot("first"))
+        close(first)
+        for index in 0..<3 {
+            try await backend.update(snapshot("alone-\(index)"))
+        }
+        let second = open(path, O_RDONLY | O_NONBLOCK)
+        try await backend.update(snapshot("second"))
+        await backend.stop()
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = read(second, &buffer, buffer.count)
+        print(String(decoding: buffer.prefix(max(0, count)), as: UTF8.self), terminator: "")
+    }
+
+    private struct Failure: Error, CustomStringConvertible {
+        let description: String
+
+        init(_ description: String) {
+            self.description = description
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+
+/// Does one thing with a log file, in a process of its own.
+///
+/// Usage: `log-file-writer SCENARIO PATH [KEY=VALUE …]`. Exit status: 0 success, 1 the backend threw (what, is on
+/// standard error), 64 wrong usage.
+@main
+struct LogFileWriter {
+    let path: String
+    private let options: [String: String]
+
+    static func main() async {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        guard arguments.count >= 2 else { exit(64) }
+        // Whatever the parent does about them: the backend must not depend on it.
+        signal(SIGPIPE, SIG_DFL)
+        signal(SIGXFSZ, SIG_DFL)
+        let writer = LogFileWriter(path: arguments[1], options: Array(arguments.dropFirst(2)))
+        do {
+            switch arguments[0] {
+            case "write": try await writer.write()
+            case "fill-disk": try await writer.fillDisk()
+            case "lose-reader": try await writer.loseReader()
+            default: exit(64)
+            }
+        } catch {
+            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            exit(1)
+        }
+    }
+
+    private init(path: String, options: [String]) {
+        self.path = path
+        var parsed: [String: String] = [:]
+        for option in options {
+            let parts = option.split(separator: "=", maxSplits: 1).map(String.init)
+            guard parts.count == 2 else { exit(64) }
+            parsed[parts[0]] = parts[1]
+        }
+        self.options = parsed
+    }
+
+    func number(_ name: String, default defaultValue: Int) -> Int {
+        options[name].flatMap(Int.init) ?? defaultValue
+    }
+
+    func backend() -> LogFileBackend {
+        LogFileBackend(
+            applicationName: options["app"] ?? "writer",
+            settings: LogFileBackend.Settings(
+                path: path,
+                maxSize: number("maxSize", default: 0),
+                keep: number("keep", default: 3)
+            )
+        )
+    }
+
+    func snapshot(_ label: String) -> IndicatorSnapshot {
+        IndicatorSnapshot(state: .active, activityCount: 1, label: label, since: Date(timeIntervalSince1970: 1))
+    }
+
+    /// Writes `lines` lines whose labels are `<prefix>-<number>`. With `user`, as that user; with `fileSizeLimit`, in
+    /// files of so many bytes at most (`ulimit -f`). With `meetAt`, a folder, together with another writer.
+    private func write() async throws {
+        if let limit = options["fileSizeLimit"].flatMap(UInt.init) {
+            var limits = rlimit(rlim_cur: limit, rlim_max: limit)
+            setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limits)
+        }
+        if let user = options["user"].flatMap(UInt32.init) {
+            guard setgroups(0, nil) == 0, setgid(user) == 0, setuid(user) == 0 else { exit(77) }
+        }
+        let backend = backend()
+        try await backend.start()
+        if let folder = options["meetAt"] { meet(in: folder, as: options["prefix"] ?? "line") }
+        for index in 0..<number("lines", default: 1) {
+            try await backend.update(snapshot("\(options["prefix"] ?? "line")-\(index)"))
+        }
+        await backend.stop()
+    }
+
+    /// Waits until two writers have come here, so that they write at the same time.
+    private func meet(in folder: String, as name: String) {
+        _ = FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: nil)
+        while (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 2 < 2 { usleep(200) }
+    }
+}

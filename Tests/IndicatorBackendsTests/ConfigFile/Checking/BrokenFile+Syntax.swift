@@ -1,0 +1,331 @@
+extension BrokenFile {
+    /// Files that are no YAML, or more of it than a config file may use.
+    static let syntax: [BrokenFile] = [
+        BrokenFile(
+            "a format without quotes that is no YAML",
+            "terminalTitle:\n  format: {spinner} {label}\n",
+            reports: [
+                "indicator.yaml:2:21: error: found more text after a value in brackets; put quotes around a text that begins with '{'"
+            ]
+        ),
+        BrokenFile(
+            "a colon in a text without quotes",
+            "terminalTitle:\n  format: busy: {label}\n",
+            reports: [
+                "indicator.yaml:2:15: error: a ':' cannot stand here; put quotes around a text with ': ' in it"
+            ]
+        ),
+        BrokenFile(
+            "a quote that is not closed",
+            "startDelay: 1\nterminalTitle:\n  format: \"busy\nstartdelay: 2\n",
+            reports: [
+                "indicator.yaml:3:11: error: this text has no closing quote",
+                "indicator.yaml:4:1: error: unknown key 'startdelay', did you mean 'startDelay'?",
+            ]
+        ),
+        BrokenFile(
+            "an unknown escape",
+            "terminalTitle:\n  format: \"a\\qb\"\n",
+            reports: [
+                "indicator.yaml:2:13: error: unknown escape after '\\'; write '\\\\' for a backslash, or put the text in single quotes"
+            ]
+        ),
+        BrokenFile(
+            "a list in brackets that is not closed",
+            "backends: [terminalTitle, logFile\nstartDelay: 1\n",
+            reports: [
+                "indicator.yaml:1:11: error: this '[' is not closed; expected ',' or ']' by line 2"
+            ]
+        ),
+        BrokenFile(
+            "a list without commas",
+            "backends: [terminalTitle logFile]\n",
+            reports: [
+                "indicator.yaml:1:12: error: 'backends': expected a name, found 'terminalTitle logFile'; put commas between names"
+            ]
+        ),
+        BrokenFile(
+            "a missing comma between quoted names",
+            "backends: [\"terminalTitle\" \"logFile\"]\n",
+            reports: [
+                "indicator.yaml:1:28: error: expected ',' or ']' before '\"'"
+            ]
+        ),
+        BrokenFile(
+            "a value that begins with an at sign",
+            "terminalTitle:\n  format: @app\n",
+            reports: [
+                "indicator.yaml:2:11: error: a value cannot begin with '@'; put quotes around it"
+            ]
+        ),
+        BrokenFile(
+            "a key without a colon",
+            "startDelay 1\ncompletionDelay: 0.2\n",
+            reports: [
+                "indicator.yaml:1:1: error: expected 'key: value', found 'startDelay 1'"
+            ]
+        ),
+        BrokenFile(
+            "no space after the colon",
+            "startDelay:1\ncompletionDelay: 0.2\n",
+            reports: [
+                "indicator.yaml:1:1: error: expected 'key: value', found 'startDelay:1'; put a space after the ':'"
+            ]
+        ),
+        BrokenFile(
+            "a line indented too far",
+            "startDelay: 1\n  completionDelay: 0.2\n",
+            reports: [
+                "indicator.yaml:2:3: error: this line is indented too far, or the one above has a value that it should not have"
+            ]
+        ),
+        BrokenFile(
+            "a line indented too little",
+            "terminalTitle:\n    progress: on\n  format: x\n",
+            reports: [
+                "indicator.yaml:3:3: error: expected 'key: value' here; check how far the line is indented"
+            ]
+        ),
+        BrokenFile(
+            "a first line that is indented",
+            "  startDelay: 1\ncompletionDelay: 0.2\n",
+            reports: [
+                "indicator.yaml:2:1: error: this does not belong to what stands above it; expected 'key: value' lines, all indented equally"
+            ]
+        ),
+        BrokenFile(
+            "a tab as indentation",
+            "terminalTitle:\n\tprogress: on\n",
+            reports: [
+                "indicator.yaml:2:1: error: found a tab; YAML is indented with spaces only"
+            ]
+        ),
+        BrokenFile(
+            "a tab after spaces as indentation",
+            "logFile:\n  path: /tmp/a.log\n  \tformat: text\n",
+            reports: [
+                "indicator.yaml:3:3: error: found a tab; YAML is indented with spaces only"
+            ]
+        ),
+        BrokenFile(
+            "an alias without its anchor",
+            "startDelay: *delay\n",
+            reports: [
+                "indicator.yaml:1:13: error: this alias has no '&' with its name above it"
+            ]
+        ),
+        BrokenFile(
+            "a merge key",
+            "logFile: &log\n  path: /tmp/a.log\naudit:\n  <<: *log\n  kind: logFile\n  path: /tmp/b.log\n",
+            reports: [
+                "indicator.yaml:4:3: error: merge keys ('<<') are not supported; write the settings out"
+            ]
+        ),
+        BrokenFile(
+            "an anchored value that is wrong",
+            "startDelay: &d soon\ncompletionDelay: *d\n",
+            reports: [
+                "indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found 'soon'"
+            ]
+        ),
+        BrokenFile(
+            "an alias bomb",
+            "a: &a [x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c]\ne: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d]\nf: &f [*e, *e, *e, *e, *e, *e, *e, *e, *e]\ng: &g [*f, *f, *f, *f, *f, *f, *f, *f, *f]\nh: &h [*g, *g, *g, *g, *g, *g, *g, *g, *g]\ni: &i [*h, *h, *h, *h, *h, *h, *h, *h, *h]\n",
+            reports: [
+                "indicator.yaml:4:32: error: too many aliases ('*name'); write the values out"
+            ]
+        ),
+        BrokenFile(
+            "a bomb that still fits",
+            "a: &a [x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\nd: &d [*c, *c, *c]\n? *d\n: 1\n",
+            reports: [
+                "indicator.yaml:1:1: error: unknown key 'a'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
+                "indicator.yaml:2:1: error: unknown key 'b'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
+                "indicator.yaml:3:1: error: unknown key 'c'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
+                "indicator.yaml:4:1: error: unknown key 'd'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
+                "indicator.yaml:4:4: error: expected a name before ':', found a list",
+            ]
+        ),
+        BrokenFile(
+            "an anchor that holds itself",
+            "backends: &a [*a]\n",
+            reports: [
+                "indicator.yaml:1:15: error: this alias has no '&' with its name above it"
+            ]
+        ),
+        BrokenFile(
+            "a type given to a value",
+            "startDelay: !!float 1\n",
+            reports: [
+                "indicator.yaml:1:13: error: 'startDelay': the type '!!float' is not supported; remove it"
+            ]
+        ),
+        BrokenFile(
+            "a local type",
+            "logFile: !section\n  path: /tmp/a.log\n",
+            reports: [
+                "indicator.yaml:1:10: error: 'logFile': expected a section with the settings of logFile, found the type '!section'"
+            ]
+        ),
+        BrokenFile(
+            "a second document",
+            "startDelay: 1\n---\nstartDelay: 2\n",
+            reports: [
+                "indicator.yaml:2:1: error: a second YAML document begins here; expected one"
+            ]
+        ),
+        BrokenFile(
+            "a key that is a list",
+            "? [a, b]\n: 1\n",
+            reports: [
+                "indicator.yaml:1:3: error: expected a name before ':', found a list"
+            ]
+        ),
+        BrokenFile(
+            "an unknown notification",
+            "observe: [indicator, alamofir]\n",
+            reports: [
+                "indicator.yaml:1:22: error: 'observe': unknown notifications 'alamofir', did you mean 'alamofire'?"
+            ]
+        ),
+        BrokenFile(
+            "a number in the list of backends",
+            "backends: [terminalTitle, [logFile], null]\n",
+            reports: [
+                "indicator.yaml:1:27: error: 'backends': expected a name, found a list",
+                "indicator.yaml:1:38: error: 'backends': expected a name, found nothing",
+            ]
+        ),
+        BrokenFile(
+            "bytes of Latin-1",
+            bytes: [
+                0x74, 0x65, 0x72, 0x6D, 0x69, 0x6E, 0x61, 0x6C, 0x54, 0x69, 0x74, 0x6C, 0x65, 0x3A, 0x0A, 0x20, 0x20,
+                0x66, 0x6F, 0x72, 0x6D, 0x61, 0x74, 0x3A, 0x20, 0x63, 0x61, 0x66, 0xE9, 0x0A,
+            ],
+            reports: [
+                "indicator.yaml:2:14: error: the byte 0xE9 is not valid UTF-8 here; save the file as UTF-8"
+            ]
+        ),
+        BrokenFile(
+            "a UTF-8 sequence cut off",
+            bytes: [
+                0x73, 0x74, 0x61, 0x72, 0x74, 0x44, 0x65, 0x6C, 0x61, 0x79, 0x3A, 0x20, 0x31, 0x0A, 0x23, 0x20, 0xE2,
+                0x82,
+            ],
+            reports: [
+                "indicator.yaml:2:3: error: the byte 0xE2 is not valid UTF-8 here; save the file as UTF-8"
+            ]
+        ),
+        BrokenFile(
+            "UTF-16",
+            bytes: [
+                0xFF, 0xFE, 0x73, 0x00, 0x74, 0x00, 0x61, 0x00, 0x72, 0x00, 0x74, 0x00, 0x44, 0x00, 0x65, 0x00, 0x6C,
+                0x00, 0x61, 0x00, 0x79, 0x00, 0x3A, 0x00, 0x20, 0x00, 0x31, 0x00, 0x0A, 0x00,
+            ],
+            reports: [
+                "indicator.yaml:1:1: error: this file is UTF-16; save it as UTF-8"
+            ]
+        ),
+        BrokenFile(
+            "a control character",
+            "terminalTitle:\n  format: a\u{07}b\n",
+            reports: [
+                "indicator.yaml:2:12: error: the control character U+0007 is not allowed; remove it"
+            ]
+        ),
+        BrokenFile(
+            "a NUL byte",
+            "startDelay: 1\u{00}\n",
+            reports: [
+                "indicator.yaml:1:14: error: the control character U+0000 is not allowed; remove it"
+            ]
+        ),
+        BrokenFile(
+            "nested far too deep in brackets",
+            "backends: " + String(repeating: "[", count: 10_000) + "\n",
+            reports: [
+                "indicator.yaml:1:12: error: nested too deep; settings are at most a section deep"
+            ]
+        ),
+        BrokenFile(
+            "nested far too deep in dashes",
+            "backends:\n  " + String(repeating: "- ", count: 10_000) + "x\n",
+            reports: [
+                "indicator.yaml:2:1999: error: nested too deep; settings are at most a section deep"
+            ]
+        ),
+        BrokenFile(
+            "many mistakes at once, each once, in order",
+            "startdelay: 1\ncompletionDelay: -1\nobserve: [indicatr]\nbackends: [logFile, telegraf, audit]\nlogFile:\n  path: /tmp/a.log\n  format: yaml\naudit:\n  kind: logfile\n  path: 5\n",
+            reports: [
+                "indicator.yaml:1:1: error: unknown key 'startdelay', did you mean 'startDelay'?",
+                "indicator.yaml:2:18: error: 'completionDelay': expected a number of seconds, zero or more, found '-1'",
+                "indicator.yaml:3:11: error: 'observe': unknown notifications 'indicatr', did you mean 'indicator'?",
+                "indicator.yaml:4:21: error: unknown backend 'telegraf'; expected a section with a 'kind', or one of: terminalTitle, dbusProperty, logFile, desktopNotification",
+                "indicator.yaml:7:11: error: 'format': expected 'json' or 'text', found 'yaml'",
+                "indicator.yaml:9:9: error: unknown kind 'logfile', did you mean 'logFile'?",
+            ]
+        ),
+        BrokenFile(
+            "mistakes before and after a syntax error",
+            "startdelay: 1\nterminalTitle:\n  format: busy: {label}\nbackends: [terminalTitle, logfile]\ncompletionDelay: @\nenabled: maybe\n",
+            reports: [
+                "indicator.yaml:1:1: error: unknown key 'startdelay', did you mean 'startDelay'?",
+                "indicator.yaml:3:15: error: a ':' cannot stand here; put quotes around a text with ': ' in it",
+                "indicator.yaml:4:27: error: unknown backend 'logfile', did you mean 'logFile'?",
+                "indicator.yaml:5:18: error: a value cannot begin with '@'; put quotes around it",
+                "indicator.yaml:6:10: error: 'enabled': expected true or false, found 'maybe'",
+            ]
+        ),
+        BrokenFile(
+            "an escape sequence in a key does not reach the terminal",
+            "\"start\\e[2JDelay\": 1\n",
+            reports: [
+                "indicator.yaml:1:1: error: unknown key 'start\\u{001B}[2JDelay', did you mean 'startDelay'?"
+            ]
+        ),
+        BrokenFile(
+            "a last line without a colon",
+            "startDelay: 1\ncompletionDelay 0.2\n",
+            reports: [
+                "indicator.yaml:2:1: error: expected ':' and a value after this name"
+            ]
+        ),
+        BrokenFile(
+            "no space after the only colon",
+            "startDelay:1\n",
+            reports: [
+                "indicator.yaml:1:1: error: expected 'key: value' lines, found 'startDelay:1'; put a space after the ':'"
+            ]
+        ),
+        BrokenFile(
+            "more text after a quote",
+            "terminalTitle:\n  format: \"busy\" now\n",
+            reports: [
+                "indicator.yaml:2:18: error: found more text after the closing quote"
+            ]
+        ),
+        BrokenFile(
+            "a path in brackets",
+            "logFile:\n  path: [logs]/a.log\n",
+            reports: [
+                "indicator.yaml:2:15: error: found more text after a value in brackets; put quotes around a text that begins with '['"
+            ]
+        ),
+        BrokenFile(
+            "a path that is a list",
+            "logFile:\n  path: [/tmp/a.log]\n",
+            reports: [
+                "indicator.yaml:2:9: error: 'path': expected the path of a file, found a list; put quotes around a text that begins with '['"
+            ]
+        ),
+        BrokenFile(
+            "half of a character in JSON",
+            "{\"terminalTitle\": {\"format\": \"\\ud83d\\ude00\"}}\n",
+            file: "indicator.json",
+            reports: [
+                "indicator.json:1:33: error: this escape is no character; write the character itself"
+            ]
+        ),
+    ]
+}

@@ -1,0 +1,68 @@
+import Foundation
+import Testing
+
+@testable import IndicatorBackends
+
+/// A config file with a mistake, and the lines of the report that it gets.
+struct BrokenFile: Sendable, CustomTestStringConvertible {
+    let name: String
+    let bytes: [UInt8]
+    let file: String
+    let reports: [String]
+
+    init(_ name: String, _ text: String, file: String = "indicator.yaml", reports: [String]) {
+        self.init(name, bytes: Array(text.utf8), file: file, reports: reports)
+    }
+
+    init(_ name: String, bytes: [UInt8], file: String = "indicator.yaml", reports: [String]) {
+        self.name = name
+        self.bytes = bytes
+        self.file = file
+        self.reports = reports
+    }
+
+    var testDescription: String { name }
+}
+
+@Suite("A broken config file")
+struct BrokenFileTests {
+    @Test(
+        "is reported completely, line by line",
+        arguments: BrokenFile.values + BrokenFile.structure + BrokenFile.syntax
+    )
+    func report(of broken: BrokenFile) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(Data(broken.bytes), to: broken.file)
+        let error = try #require(throws: ConfigurationError.self) {
+            try IndicatorConfiguration.load(
+                applicationName: "my-app",
+                path: path,
+                environment: ["HOME": "/home/user"],
+                registry: .forTests()
+            )
+        }
+        let report = error.description.replacingOccurrences(of: "\(folder.path)/", with: "")
+        #expect(report == broken.reports.joined(separator: "\n"))
+    }
+
+    @Test("is reported in bounded time, however it is made")
+    func boundedTime() async {
+        let duplicates = String(repeating: "startDelay: 1\n", count: 3_000)
+        let colons = String(repeating: "a: b: c\n", count: 5_000)
+        let quotes = String(repeating: "a: \"b\n", count: 5_000)
+        let unknown = (0..<5_000).map { "startDelay\($0): 1\n" }.joined()
+        let names = "backends: [" + (0..<5_000).map { "logFile\($0)" }.joined(separator: ",") + "]\n"
+        let sections = (0..<5_000).map { "log\($0): {kind: logFile}\n" }.joined() + "startDelay: x\n"
+        let flow = String(repeating: "{a: [", count: 5_000)
+        let questions = String(repeating: "? ", count: 20_000)
+        let clock = ContinuousClock()
+        for text in [duplicates, colons, quotes, unknown, names, sections, flow, questions] {
+            await Task.yield()
+            let duration = clock.measure {
+                let error = #expect(throws: ConfigurationError.self) { try configuration(of: text) }
+                #expect(error.map { $0.description.split(separator: "\n").count <= 101 } == true)
+            }
+            #expect(duration < .seconds(60), "\(text.prefix(30))")
+        }
+    }
+}

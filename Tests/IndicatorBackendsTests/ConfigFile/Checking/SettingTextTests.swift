@@ -1,0 +1,110 @@
+import IndicatorCore
+import Testing
+
+@testable import IndicatorBackends
+
+@Suite("The text of a setting")
+struct SettingTextTests {
+    private func value(
+        _ text: String,
+        as type: BackendSetting.ValueType,
+        from origin: SettingText.Origin = .file(isQuoted: false)
+    ) -> BackendSettingValue? {
+        let text = SettingText(text: text, origin: origin, environment: ["HOME": "/home/user"])
+        return try? text.value(for: BackendSetting("x", type, summary: ""))
+    }
+
+    @Test(
+        "may be a number of seconds",
+        arguments: [
+            ("0", Duration.zero), ("1", .seconds(1)), ("0.2", .milliseconds(200)), (".5", .milliseconds(500)),
+            ("1.", .seconds(1)), ("+2", .seconds(2)), ("1e-3", .milliseconds(1)), ("1E1", .seconds(10)),
+            ("0.0000004", .zero), ("0.0000006", .microseconds(1)), ("-0", .zero),
+            ("3155760000", .seconds(3_155_760_000)),
+        ]
+    )
+    func seconds(text: String, duration: Duration) {
+        #expect(value(text, as: .seconds) == .duration(duration))
+    }
+
+    @Test(
+        "is no number of seconds otherwise",
+        arguments: [
+            "", " ", "1 ", "-0.001", "nan", ".nan", "NaN", "inf", ".inf", "-.inf", "infinity", "0x10", "0o17", "1_000",
+            "1s",
+            "1,5", "1e400", "1e", ".", "--1", "١", "3155760001", String(repeating: "9", count: 500),
+        ]
+    )
+    func noSeconds(text: String) {
+        #expect(value(text, as: .seconds) == nil)
+    }
+
+    @Test(
+        "may be a size",
+        arguments: [
+            ("0", 0), ("1048576", 1 << 20), ("512 kB", 512_000), ("512kB", 512_000), ("1 MiB", 1 << 20),
+            ("1.5 KiB", 1536),
+            ("2 GB", 2_000_000_000), ("1 b", 1), ("1 TiB", 1 << 40), ("3  mib", 3 << 20),
+        ]
+    )
+    func size(text: String, bytes: Int) {
+        #expect(value(text, as: .size) == .integer(bytes))
+    }
+
+    @Test(
+        "is no size otherwise",
+        arguments: ["", "B", "-1", "0.5", "1 XB", "1 MiB x", "1e3", "9999999999 TiB", "1 000", "nan"]
+    )
+    func noSize(text: String) {
+        #expect(value(text, as: .size) == nil)
+    }
+
+    @Test("may be a whole number within its range")
+    func integers() {
+        let type = BackendSetting.ValueType.integer(0...10)
+        #expect(value("10", as: type) == .integer(10))
+        #expect(value("+3", as: type) == .integer(3))
+        for text in ["", "11", "-1", "1.0", "0x1", "1e1", "99999999999999999999", "+", "١"] {
+            #expect(value(text, as: type) == nil)
+        }
+    }
+
+    @Test("may be a boolean; the environment has more ways to say it than a file")
+    func booleans() {
+        for text in ["true", "True", "TRUE"] { #expect(value(text, as: .boolean) == .boolean(true)) }
+        for text in ["false", "False"] { #expect(value(text, as: .boolean) == .boolean(false)) }
+        for text in ["1", "yes", "0", "no", "on", ""] { #expect(value(text, as: .boolean) == nil) }
+        #expect(value("yes", as: .boolean, from: .environment) == .boolean(true))
+        #expect(value("0", as: .boolean, from: .environment) == .boolean(false))
+        #expect(value("on", as: .boolean, from: .environment) == nil)
+    }
+
+    @Test("may be a path, with the home folder for '~'")
+    func paths() {
+        #expect(value("~/a", as: .path) == .string("/home/user/a"))
+        #expect(value("~", as: .path) == .string("/home/user"))
+        #expect(value("a/~/b", as: .path) == .string("a/~/b"))
+        #expect(value("~root/a", as: .path) == nil)
+        #expect(value("", as: .path) == nil)
+        #expect(value("a\0b", as: .path) == nil)
+    }
+
+    @Test("in quotes is a text and no number, but may be a size, a choice or a path")
+    func quotes() {
+        let quoted = SettingText.Origin.file(isQuoted: true)
+        #expect(value("1", as: .seconds, from: quoted) == nil)
+        #expect(value("1", as: .integer(0...1), from: quoted) == nil)
+        #expect(value("true", as: .boolean, from: quoted) == nil)
+        #expect(value("1 MiB", as: .size, from: quoted) == .integer(1 << 20))
+        #expect(value("on", as: .choice(["on"]), from: quoted) == .string("on"))
+        #expect(value("1", as: .string, from: quoted) == .string("1"))
+    }
+
+    @Test("that is a duration is written without needless digits")
+    func durations() {
+        #expect(Duration.seconds(1).secondsText == "1")
+        #expect(Duration.milliseconds(200).secondsText == "0.2")
+        #expect(Duration.microseconds(1_000_001).secondsText == "1.000001")
+        #expect(Duration.milliseconds(-500).secondsText == "-0.5")
+    }
+}

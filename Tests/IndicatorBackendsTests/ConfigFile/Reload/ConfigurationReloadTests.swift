@@ -1,0 +1,274 @@
+import Foundation
+import InMemoryLogging
+import IndicatorCore
+import Logging
+import TestSupport
+import Testing
+
+@testable import IndicatorBackends
+
+/// The backends that were made, in order.
+private final class MadeBackends: Sendable {
+    private let backends = Locked<[InMemoryBackend]>([])
+    var all: [InMemoryBackend] { backends.withLock { $0 } }
+
+    func make(_ name: String) -> InMemoryBackend {
+        let backend = InMemoryBackend(name: name)
+        backends.withLock { $0.append(backend) }
+        return backend
+    }
+}
+
+/// An indicator, the file that it was made of, and the backends that were made for it.
+private struct Fixture {
+    let folder: TemporaryFolder
+    let path: String
+    let indicator: IndicatorManager
+    let log = InMemoryLogHandler()
+    let made = MadeBackends()
+
+    init(_ text: String, triggers: ConfigurationReloadTriggers = .change) async throws {
+        folder = try TemporaryFolder()
+        path = try folder.write(text)
+        let (log, made) = (log, made)
+        indicator = try await IndicatorManager.configured(
+            for: "my-app",
+            path: path,
+            environment: ["HOME": "/home/user"],
+            registry: .forTests { context, settings in
+                struct Refusal: Error, CustomStringConvertible { let description = "this path is not for us" }
+                if settings.string("path") == "/refused" { throw Refusal() }
+                return made.make(context.name)
+            },
+            reloadTriggers: triggers,
+            logger: Logger(label: "test") { _ in log }
+        )
+    }
+
+    /// The messages of one level or above.
+    func messages(_ level: Logger.Level) -> [String] {
+        log.entries.filter { $0.level >= level }.map { $0.message.description.replacing("\(folder.path)/", with: "") }
+    }
+}
+
+@Suite("An indicator that was made of a config file", .timeLimit(.minutes(1)))
+struct ConfigurationReloadTests {
+    /// Observes nothing: other tests post in the same center.
+    private static let text = """
+        startDelay: 0
+        observe: []
+        backends: [terminalTitle, logFile, audit]
+        logFile: {path: /tmp/a.log}
+        audit: {kind: logFile, path: /tmp/b.log}
+        """
+
+    @Test("has the delays and the backends of the file")
+    func configured() async throws {
+        let fixture = try await Fixture(Self.text + "\ncompletionDelay: 3\nenabled: false\n")
+        #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "logFile", "audit"])
+        #expect(fixture.indicator.startDelay == .zero)
+        #expect(fixture.indicator.completionDelay == .seconds(3))
+        #expect(!fixture.indicator.isEnabled)
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("is not made of a file with mistakes, or when a kind refuses its settings")
+    func refused() async throws {
+        let mistake = await #expect(throws: ConfigurationError.self) { _ = try await Fixture("startDelay: soon") }
+        #expect(
+            mistake?.description.hasSuffix(
+                ":1:13: error: 'startDelay': expected a number of seconds, zero or more, found 'soon'"
+            ) == true
+        )
+        let refusal = await #expect(throws: ConfigurationError.self) {
+            _ = try await Fixture("backends: [logFile]\nlogFile: {path: /refused}\n")
+        }
+        #expect(refusal?.description.hasSuffix(":2:1: error: 'logFile': this path is not for us") == true)
+    }
+
+    @Test("follows its file: only what changed is restarted, and no activity is lost")
+    func follows() async throws {
+        let fixture = try await Fixture(Self.text)
+        let indicator = fixture.indicator
+        indicator.start("job", label: "Working")
+        #expect(await eventually { fixture.made.all.count == 3 && fixture.made.all.allSatisfy(\.isVisible) })
+
+        try fixture.folder.write(
+            """
+            startDelay: 0
+            completionDelay: 7
+            observe: []
+            backends: [logFile, audit, dbusProperty]
+            logFile: {path: /tmp/a.log}
+            audit: {kind: logFile, path: /tmp/b.log, format: text}
+            """
+        )
+        #expect(await eventually { indicator.completionDelay == .seconds(7) })
+        #expect(await eventually { fixture.made.all.count == 5 && fixture.made.all[3...].allSatisfy(\.isVisible) })
+        #expect(Set(indicator.backendStatuses.map(\.name)) == ["logFile", "audit", "dbusProperty"])
+        #expect(indicator.activityCount == 1)
+        #expect(indicator.isVisible)
+        let made = fixture.made.all
+        #expect(made.map(\.name) == ["terminalTitle", "logFile", "audit", "audit", "dbusProperty"])
+        #expect(made.map(\.stopCount) == [1, 0, 1, 0, 0])
+        #expect(made[1].startCount == 1)
+        #expect(made[1].snapshots.count == 1)
+        #expect(
+            fixture.messages(.info).contains(
+                "The configuration was reloaded from indicator.yaml: restarted audit; added dbusProperty; removed terminalTitle"
+            )
+        )
+        await indicator.shutdown()
+    }
+
+    @Test("keeps what it has while its file is wrong, and says all mistakes, once")
+    func invalid() async throws {
+        let fixture = try await Fixture(Self.text)
+        let broken = "startDelay: soon\nbackends: [telegraph]\n"
+        try fixture.folder.write(broken)
+        #expect(await eventually { !fixture.messages(.error).isEmpty })
+        // The same file again, another way, and then the same mistakes from below.
+        try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: fixture.path)
+        try fixture.folder.write(broken + "\n")
+        await #expect(throws: ConfigurationError.self) { try await fixture.indicator.reloadConfiguration() }
+        #expect(
+            fixture.messages(.error) == [
+                """
+                The configuration was not reloaded, and the one from before holds:
+                indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found 'soon'
+                indicator.yaml:2:12: error: unknown backend 'telegraph'; expected a section with a 'kind', or one of: \
+                terminalTitle, dbusProperty, logFile, desktopNotification
+                """
+            ]
+        )
+        #expect(fixture.indicator.startDelay == .zero)
+        #expect(fixture.made.all.count == 3)
+        #expect(fixture.made.all.allSatisfy { $0.stopCount == 0 })
+
+        try fixture.folder.write(Self.text + "\ncompletionDelay: 2\n")
+        #expect(await eventually { fixture.indicator.completionDelay == .seconds(2) })
+        #expect(fixture.made.all.count == 3)
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("keeps what it has when a kind refuses its new settings")
+    func refusedLater() async throws {
+        let fixture = try await Fixture(Self.text, triggers: [])
+        try fixture.folder.write("backends: [terminalTitle, logFile]\nlogFile: {path: /refused}\n")
+        await #expect(throws: ConfigurationError.self) { try await fixture.indicator.reloadConfiguration() }
+        #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "logFile", "audit"])
+        #expect(fixture.made.all.allSatisfy { $0.stopCount == 0 })
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("does not take part in what does not change the file's text")
+    func untouched() async throws {
+        let fixture = try await Fixture(Self.text)
+        // Another watcher of the same file says when the indicator's own must have seen it.
+        let seen = Locked(0)
+        let watcher = try FileWatcher(path: fixture.path) { seen.withLock { $0 += 1 } }
+        defer { watcher.stop() }
+        let steps: [() throws -> Void] = [
+            {
+                try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: fixture.path)
+            },
+            { try fixture.folder.write(Self.text) },
+            { try FileManager.default.removeItem(atPath: fixture.path) },
+            { try fixture.folder.write(Self.text) },
+        ]
+        for step in steps {
+            let before = seen.withLock { $0 }
+            try step()
+            #expect(await eventually { seen.withLock { $0 } > before })
+        }
+        // What comes after all of that shows that it was looked at.
+        try fixture.folder.write(Self.text + "\ncompletionDelay: 2\n")
+        #expect(await eventually { fixture.indicator.completionDelay == .seconds(2) })
+        #expect(fixture.messages(.info).count == 1)
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("keeps what it has while its file is gone, and follows it when it is back")
+    func deleted() async throws {
+        let fixture = try await Fixture(Self.text)
+        try FileManager.default.removeItem(atPath: fixture.path)
+        let error = await #expect(throws: ConfigurationError.self) {
+            try await fixture.indicator.reloadConfiguration()
+        }
+        #expect(error?.description == "\(fixture.path):1:1: error: there is no such file")
+        #expect(fixture.indicator.backendStatuses.count == 3)
+        try fixture.folder.write("backends: []\n")
+        #expect(await eventually { fixture.indicator.backendStatuses.isEmpty })
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("leaves alone what the app set itself and the file does not change")
+    func appSettings() async throws {
+        let fixture = try await Fixture(Self.text, triggers: [])
+        fixture.indicator.isEnabled = false
+        fixture.indicator.completionDelay = .seconds(9)
+        try fixture.folder.write(Self.text.replacing("observe: []", with: "observe: [alamofire]"))
+        try await fixture.indicator.reloadConfiguration()
+        #expect(!fixture.indicator.isEnabled)
+        #expect(fixture.indicator.completionDelay == .seconds(9))
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("observes what the file says")
+    func observes() async throws {
+        final class Request {}
+        let fixture = try await Fixture("backends: []\nobserve: []\n", triggers: [])
+        let request = Request()
+        let post = { NotificationCenter.default.post(name: .indicatorTaskDidResume, object: request) }
+        post()
+        #expect(fixture.indicator.activityCount == 0)
+        try fixture.folder.write("backends: []\nobserve: [indicator]\n")
+        try await fixture.indicator.reloadConfiguration()
+        post()
+        // Other tests post in the same center: theirs may count, too.
+        #expect(fixture.indicator.activityCount >= 1)
+        NotificationCenter.default.post(name: .indicatorTaskDidComplete, object: request)
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("reloads one after another, however many ask")
+    func manyReloads() async throws {
+        let fixture = try await Fixture(Self.text)
+        let indicator = fixture.indicator
+        try await withThrowingTaskGroup { group in
+            for round in 0..<20 {
+                try fixture.folder.write(Self.text + "\nterminalTitle: {format: \"\(round)\"}\n")
+                for _ in 0..<5 { group.addTask { try? await indicator.reloadConfiguration() } }
+            }
+        }
+        try await fixture.indicator.reloadConfiguration()
+        #expect(fixture.indicator.backendStatuses.map(\.name).sorted() == ["audit", "logFile", "terminalTitle"])
+        #expect(fixture.messages(.error).isEmpty)
+        let titles = fixture.made.all.filter { $0.name == "terminalTitle" }
+        #expect(await eventually { titles.dropLast().allSatisfy { $0.startCount == $0.stopCount } })
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("stops following when it is shut down, or when nobody holds it any more")
+    func ends() async throws {
+        let fixture = try await Fixture(Self.text)
+        await fixture.indicator.shutdown()
+        try fixture.folder.write(Self.text + "\ncompletionDelay: 2\n")
+        try await fixture.indicator.reloadConfiguration()
+        #expect(fixture.indicator.completionDelay == .milliseconds(200))
+
+        weak var released: IndicatorManager?
+        do {
+            let other = try await Fixture(Self.text)
+            released = other.indicator
+        }
+        #expect(await eventually { released == nil })
+    }
+
+    @Test("has nothing to reload when it was made in code")
+    func notConfigured() async throws {
+        let indicator = IndicatorManager()
+        try await indicator.reloadConfiguration()
+        await indicator.shutdown()
+    }
+}

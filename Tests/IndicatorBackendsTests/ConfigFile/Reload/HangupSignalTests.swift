@@ -1,0 +1,134 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("SIGHUP", .timeLimit(.minutes(1)))
+struct HangupSignalTests {
+    @discardableResult
+    private func file(in folder: TemporaryFolder, startDelay: Int = 1) throws -> String {
+        try folder.write("startDelay: \(startDelay)\nbackends: [memory]\n")
+    }
+
+    @Test("reloads the configuration, and no activity is lost")
+    func reloads() async throws {
+        let folder = try TemporaryFolder()
+        let path = try file(in: folder)
+        let helper = try HelperProcess([path, "hangup"])
+        #expect(await helper.says("ready"))
+        for delay in 2...5 {
+            try file(in: folder, startDelay: delay)
+            helper.signal(SIGHUP)
+            #expect(await helper.says("delay \(delay).0 seconds"))
+            #expect(await helper.says("count 1"))
+        }
+        // A mistake changes nothing, and the next file without one does.
+        try folder.write("startDelay: soon\n")
+        helper.signal(SIGHUP)
+        try helper.send("reload")
+        #expect(await helper.says { $0.hasSuffix("expected a number of seconds, zero or more, found 'soon'") } != nil)
+        try file(in: folder, startDelay: 6)
+        helper.signal(SIGHUP)
+        #expect(await helper.says("delay 6.0 seconds"))
+        #expect(helper.isRunning)
+    }
+
+    @Test("is handled while an indicator is there, and has its default action before and after")
+    func putsBack() async throws {
+        let folder = try TemporaryFolder()
+        let helper = try HelperProcess([try file(in: folder), "two"])
+        #expect(await helper.says("ready"))
+        try helper.send("disposition")
+        #expect(await helper.says("handler"))
+        try helper.send("shutdown")
+        #expect(await helper.says("shut down"))
+        try helper.send("disposition")
+        #expect(await helper.says("handler"))
+        try helper.send("shutdown second")
+        #expect(await helper.says("shut down"))
+        try helper.send("disposition")
+        #expect(await helper.says("default"))
+        helper.signal(SIGHUP)
+        #expect(await eventually { helper.endingSignal == SIGHUP })
+    }
+
+    @Test("that is ignored, as under nohup, or that the app handles, stays so", arguments: ["ignore", "own"])
+    func otherHandlers(mode: String) async throws {
+        let folder = try TemporaryFolder()
+        let path = try file(in: folder)
+        let helper = try HelperProcess([path, mode])
+        #expect(await helper.says("ready"))
+        for command in ["", "shutdown"] {
+            if !command.isEmpty { try helper.send(command) }
+            try helper.send("disposition")
+            #expect(await helper.says(mode == "ignore" ? "ignore" : "handler"))
+            helper.signal(SIGHUP)
+        }
+        #expect(helper.isRunning)
+    }
+
+    @Test("is not ignored by child processes")
+    func childProcesses() async throws {
+        let folder = try TemporaryFolder()
+        let helper = try HelperProcess([try file(in: folder)])
+        #expect(await helper.says("ready"))
+        try helper.send("child")
+        let line = await helper.says { $0.hasPrefix("SigIgn:") }
+        let mask = try #require(line?.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) })
+        #expect(mask & 1 << UInt64(SIGHUP - 1) == 0)
+    }
+
+    @Test("ends the app when its terminal is gone")
+    func terminalIsGone() async throws {
+        let folder = try TemporaryFolder()
+        let path = try file(in: folder)
+        // By hand, because the C library's headers keep `posix_openpt` and its companions from Swift.
+        let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        var unlocked: CInt = 0
+        var number: CUnsignedInt = 0
+        let setLock: UInt = 0x4004_5431  // TIOCSPTLCK
+        let getNumber: UInt = 0x8004_5430  // TIOCGPTN
+        try #require(ioctl(master, setLock, &unlocked) == 0)
+        try #require(ioctl(master, getNumber, &number) == 0)
+        let slave = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        try #require(slave >= 0)
+        // `setsid` of util-linux makes the terminal that of a new session.
+        let helper = try HelperProcess(
+            [path, "hangup", "terminal"],
+            wrapper: ["/usr/bin/setsid", "--ctty", "--wait"],
+            standardInput: FileHandle(fileDescriptor: slave, closeOnDealloc: false)
+        )
+        // The signal must go to the helper, not to `setsid` that waits for it.
+        let line = await helper.says { $0.hasPrefix("pid ") }
+        let identifier = try #require(line.flatMap { pid_t($0.dropFirst(4)) })
+        #expect(await helper.says("ready"))
+        try file(in: folder, startDelay: 2)
+        kill(identifier, SIGHUP)
+        #expect(await helper.says("delay 2.0 seconds"))
+        #expect(helper.isRunning)
+        close(slave)
+        close(master)
+        #expect(await eventually { !helper.isRunning })
+    }
+
+    @Test("and changes of the file cost nothing while they do not come")
+    func idle() async throws {
+        let folder = try TemporaryFolder()
+        let helper = try HelperProcess([try file(in: folder), "idle"])
+        #expect(await helper.says("ready"))
+        func switches() async throws -> [String: Int] {
+            try helper.send("switches")
+            let line = try #require(await helper.says { $0.hasPrefix("switches ") })
+            var switches: [String: Int] = [:]
+            for word in line.split(separator: " ").dropFirst() {
+                let parts = word.split(separator: "=")
+                switches[String(parts[0])] = parts.count > 1 ? Int(parts[1]) : nil
+            }
+            return switches.filter { ["config-watcher", "sighup"].contains($0.key) }
+        }
+        let before = try await switches()
+        #expect(before.count == 2)
+        // Neighbours in the folder do not matter, and the watcher says so by not calling anybody; but it does look.
+        try await Task.sleep(for: .milliseconds(500))
+        #expect(try await switches() == before)
+    }
+}

@@ -1,0 +1,210 @@
+#if DBus
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import Logging
+import TestSupport
+import Testing
+
+@Suite struct DBusPropertyBackendTests {
+    static let own = "org.activityindicator.Indicator1.test"
+    static let path = "/org/activityindicator/Indicator1"
+    static let interface = "org.activityindicator.Indicator1"
+
+    private func makeBackend(on bus: PrivateBus, application: String = "test") -> DBusPropertyBackend {
+        DBusPropertyBackend(applicationName: application, settings: DBusPropertySettings(bus: .address(bus.address)))
+    }
+
+    private let busy = IndicatorSnapshot(state: .active, activityCount: 2, label: "Fetching", progress: 0.25)
+
+    /// All properties, as `busctl` prints them in JSON.
+    private func properties(_ bus: PrivateBus, name: String = own) async throws -> [String: String] {
+        let result = try await bus.busctl(
+            "--json=short",
+            "call",
+            name,
+            Self.path,
+            "org.freedesktop.DBus.Properties",
+            "GetAll",
+            "s",
+            Self.interface
+        )
+        struct Answer: Decodable {
+            struct Value: Decodable {
+                var type: String
+                var text: String
+
+                init(from decoder: any Decoder) throws {
+                    enum Key: CodingKey { case type, data }
+                    let container = try decoder.container(keyedBy: Key.self)
+                    type = try container.decode(String.self, forKey: .type)
+                    switch type {
+                    case "b": text = "\(try container.decode(Bool.self, forKey: .data))"
+                    case "u": text = "\(try container.decode(UInt32.self, forKey: .data))"
+                    case "d": text = "\(try container.decode(Double.self, forKey: .data))"
+                    default: text = try container.decode(String.self, forKey: .data)
+                    }
+                }
+            }
+            var data: [[String: Value]]
+        }
+        #expect(result.status == 0, "\(result.error)")
+        let answer = try JSONDecoder().decode(Answer.self, from: Data(result.output.utf8))
+        return answer.data[0].mapValues { "\($0.type) \($0.text)" }
+    }
+
+    @Test("All properties are on the bus, with their types")
+    func allProperties() async throws {
+        let bus = try await PrivateBus()
+        let backend = makeBackend(on: bus)
+        try await backend.start()
+        #expect(backend.busName == Self.own)
+        var expected = [
+            "Visible": "b false", "State": "s inactive", "ActivityCount": "u 0", "Label": "s ", "Progress": "d -1.0",
+            "Application": "s test", "ProcessID": "u \(getpid())", "Enabled": "b true",
+        ]
+        #expect(try await properties(bus) == expected)
+        try await backend.update(busy)
+        expected["Visible"] = "b true"
+        expected["State"] = "s active"
+        expected["ActivityCount"] = "u 2"
+        expected["Label"] = "s Fetching"
+        expected["Progress"] = "d 0.25"
+        #expect(try await properties(bus) == expected)
+        await backend.stop()
+        #expect(backend.busName == nil)
+        #expect(try await bus.busctl("call", Self.own, Self.path, Self.interface, "X").status != 0)
+    }
+
+    @Test("A change is announced with its values, and only what changed is")
+    func announcements() async throws {
+        let bus = try await PrivateBus()
+        let backend = makeBackend(on: bus)
+        try await backend.start()
+        let monitor = try await SignalMonitor(bus, name: Self.own)
+        var snapshot = busy
+        try await backend.update(snapshot)
+        #expect(await monitor.shows("'Visible': <true>, 'State': <'active'>, 'ActivityCount': <uint32 2>"))
+        snapshot.progress = 0.5
+        try await backend.update(snapshot)
+        #expect(await monitor.shows("('\(Self.interface)', {'Progress': <0.5>}, @as [])"))
+        snapshot.since = Date()
+        try await backend.update(snapshot)
+        snapshot.label = nil
+        try await backend.update(snapshot)
+        #expect(await monitor.shows("('\(Self.interface)', {'Label': <''>}, @as [])"))
+        #expect(monitor.count == 3)
+        try await backend.update(IndicatorSnapshot())
+        await backend.stop()
+        // Whoever listens hears that it is hidden before the name goes.
+        #expect(await monitor.shows("'Visible': <false>"))
+    }
+
+    @Test("Labels of every kind arrive as they are; only NUL and noncharacters become U+FFFD")
+    func labels() async throws {
+        let bus = try await PrivateBus()
+        let backend = makeBackend(on: bus)
+        try await backend.start()
+        let labels = [
+            "<b>&amp;</b> \"quoted\"", "\u{1B}]0;title\u{07}", "family 👩‍👩‍👧‍👦", "مرحبا \u{202E}abc", "line\nbreak\ttab",
+            "\u{E000}\u{10FFFD}",
+            String(repeating: "0123456789", count: 10_000),
+        ]
+        for label in labels {
+            try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: label))
+            #expect(try await properties(bus)["Label"] == "s \(label)")
+        }
+        try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "a\0b"))
+        #expect(try await properties(bus)["Label"] == "s a\u{FFFD}b")
+        // sd-bus, which busctl uses, refuses messages with noncharacters.
+        try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "\u{FFFE}\u{10FFFF}"))
+        #expect(try await properties(bus)["Label"] == "s \u{FFFD}\u{FFFD}")
+        // Over the limit, in characters of three bytes.
+        let long = String(repeating: "€", count: 500_000)
+        try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: long))
+        let cut = try #require(try await properties(bus)["Label"])
+        // "s " and as many whole characters as fit into 1 MiB.
+        let fitting = 2 + 1_048_575
+        #expect(cut.utf8.count == fitting)
+        await backend.stop()
+    }
+
+    @Test("Odd numbers stay in their range")
+    func oddNumbers() async throws {
+        let bus = try await PrivateBus()
+        let backend = makeBackend(on: bus)
+        try await backend.start()
+        try await backend.update(IndicatorSnapshot(state: .active, activityCount: .max, progress: .nan))
+        #expect(try await properties(bus)["ActivityCount"] == "u 4294967295")
+        #expect(try await properties(bus)["Progress"] == "d -1.0")
+        try await backend.update(IndicatorSnapshot(state: .active, activityCount: -1, progress: 7))
+        #expect(try await properties(bus)["ActivityCount"] == "u 0")
+        #expect(try await properties(bus)["Progress"] == "d 1.0")
+        await backend.stop()
+    }
+
+    @Test("When the name is taken, the process has one of its own")
+    func instances() async throws {
+        let bus = try await PrivateBus()
+        let backends = (0..<3).map { _ in makeBackend(on: bus) }
+        for backend in backends { try await backend.start() }
+        let second = "\(Self.own).instance\(getpid())"
+        let names: [String?] = [Self.own, second, second + "_2"]
+        #expect(backends.map(\.busName) == names)
+        #expect(try await properties(bus, name: second)["Application"] == "s test")
+        for backend in backends { await backend.stop() }
+        let again = makeBackend(on: bus)
+        try await again.start()
+        #expect(again.busName == Self.own)
+        await again.stop()
+    }
+
+    @Test("The setting 'name' takes the place of the app's name in the bus name, and nowhere else")
+    func otherName() async throws {
+        let bus = try await PrivateBus()
+        let kind = BackendKind.dbusProperty
+        let backend = try kind.make(
+            BackendContext(name: "panel", applicationName: "test", logger: .init(label: "test")),
+            BackendSettings(["bus": .string(bus.address), "name": .string("my panel")], definitions: kind.settings)
+        )
+        #expect(backend.name == "panel")
+        try await backend.start()
+        #expect(try await properties(bus, name: "org.activityindicator.Indicator1.my_panel")["Application"] == "s test")
+        await backend.stop()
+    }
+
+    @Test("A panel switches the indicator off and on, and reads at once what it has set")
+    func enabled() async throws {
+        let bus = try await PrivateBus()
+        let manager = IndicatorManager(
+            delays: try .init(startDelay: .zero, completionDelay: .zero),
+            backends: [makeBackend(on: bus)]
+        )
+        #expect(await eventually { manager.backendStatuses[0].state == .running })
+        let activity = manager.begin("Working")
+        #expect(await eventually { (try? await properties(bus)["Visible"]) == "b true" })
+        let monitor = try await SignalMonitor(bus, name: Self.own)
+        #expect(
+            try await bus.busctl("set-property", Self.own, Self.path, Self.interface, "Enabled", "b", "false").status
+                == 0
+        )
+        #expect(!manager.isEnabled)
+        let all = try await properties(bus)
+        #expect(all["Enabled"] == "b false" && all["Visible"] == "b false" && all["ActivityCount"] == "u 1")
+        #expect(await monitor.shows("'Enabled': <false>"))
+        #expect(
+            try await bus.busctl("set-property", Self.own, Self.path, Self.interface, "Enabled", "b", "true").status
+                == 0
+        )
+        #expect(manager.isEnabled)
+        #expect(await monitor.shows("'Enabled': <true>"))
+        // What it is already is no change.
+        #expect(
+            try await bus.busctl("set-property", Self.own, Self.path, Self.interface, "Enabled", "b", "true").status
+                == 0
+        )
+        activity.end()
+        await manager.shutdown()
+    }
+}
+#endif

@@ -1,0 +1,131 @@
+#if DBus
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import TestSupport
+import Testing
+
+@Suite struct DBusRecoveryTests {
+    private static let name = "org.activityindicator.Indicator1.test"
+    private static let path = "/org/activityindicator/Indicator1"
+    private static let interface = "org.activityindicator.Indicator1"
+
+    private func makeManager(on bus: PrivateBus) throws -> (IndicatorManager, InMemoryBackend) {
+        let backend = DBusPropertyBackend(
+            applicationName: "test",
+            settings: DBusPropertySettings(bus: .address(bus.address))
+        )
+        let other = InMemoryBackend()
+        return (
+            IndicatorManager(delays: try .init(startDelay: .zero, completionDelay: .zero), backends: [backend, other]),
+            other
+        )
+    }
+
+    private func property(_ property: String, on bus: PrivateBus) async throws -> String {
+        let result = try await bus.busctl("get-property", Self.name, Self.path, Self.interface, property)
+        return result.status == 0 ? result.output : result.error
+    }
+
+    private func duration(of body: () async throws -> Void) async rethrows -> Duration {
+        let start = ContinuousClock.now
+        try await body()
+        return start.duration(to: .now)
+    }
+
+    @Test(
+        "Without a bus the status says why; the app's own work and shutdown are not held up; a bus that appears is used"
+    )
+    func busAppears() async throws {
+        let bus = try await PrivateBus(isRunning: false)
+        let (manager, other) = try makeManager(on: bus)
+        #expect(await eventually { manager.backendStatuses[0].state.description.contains("cannot be reached") })
+        let activity = manager.begin("Working")
+        #expect(await eventually { other.snapshots.last?.isVisible == true })
+        try await bus.start()
+        #expect(await eventually { manager.backendStatuses[0].state == .running })
+        #expect(try await property("Label", on: bus) == "s \"Working\"\n")
+        #expect(try await property("Visible", on: bus) == "b true\n")
+        activity.end()
+        await manager.shutdown()
+    }
+
+    @Test("A bus that is killed is noticed at once, and the name and the state are back when it is")
+    func busIsKilled() async throws {
+        let bus = try await PrivateBus()
+        let (manager, other) = try makeManager(on: bus)
+        #expect(await eventually { manager.backendStatuses[0].state == .running })
+        let activity = manager.begin("Before")
+        #expect(await eventually { (try? await property("Label", on: bus)) == "s \"Before\"\n" })
+        for round in 1...2 {
+            await bus.kill()
+            // No update is needed to notice.
+            #expect(await eventually { manager.backendStatuses[0].state.name == "unavailable" })
+            #expect(manager.backendStatuses[0].lastError?.contains("the bus at '\(bus.address)'") == true)
+            activity.update(label: "Round \(round)", progress: nil)
+            #expect(await eventually { other.snapshots.last?.label == "Round \(round)" })
+            try await bus.start()
+            #expect(await eventually { manager.backendStatuses[0].state == .running })
+            #expect(try await property("Label", on: bus) == "s \"Round \(round)\"\n")
+            #expect(try await property("Visible", on: bus) == "b true\n")
+        }
+        activity.end()
+        #expect(await eventually { (try? await property("Visible", on: bus)) == "b false\n" })
+        let time = await duration { await manager.shutdown() }
+        #expect(time < shutdownPatience)
+    }
+
+    @Test("Shutting down without a bus, or with one that was killed, is immediate")
+    func shutdownWithoutBus() async throws {
+        let bus = try await PrivateBus(isRunning: false)
+        let (manager, _) = try makeManager(on: bus)
+        #expect(await eventually { manager.backendStatuses[0].state.name == "unavailable" })
+        #expect(await duration { await manager.shutdown() } < shutdownPatience)
+        try await bus.start()
+        let (second, _) = try makeManager(on: bus)
+        #expect(await eventually { second.backendStatuses[0].state == .running })
+        await bus.kill()
+        #expect(await duration { await second.shutdown() } < shutdownPatience)
+    }
+
+    @Test("A bus that is stopped delays nothing; it catches up when it goes on")
+    func busIsStopped() async throws {
+        let bus = try await PrivateBus()
+        let (manager, other) = try makeManager(on: bus)
+        #expect(await eventually { manager.backendStatuses[0].state == .running })
+        bus.pause()
+        let activity = manager.begin("Stopped")
+        #expect(await eventually { other.snapshots.last?.label == "Stopped" })
+        // Far more than a socket holds: what the bus does not take must not pile up.
+        for count in 1...200 {
+            manager.start("activity \(count)", label: String(repeating: "x", count: 10_000))
+            manager.stop("activity \(count)")
+        }
+        bus.resume()
+        #expect(await eventually { (try? await property("Label", on: bus)) == "s \"Stopped\"\n" })
+        #expect(try await property("ActivityCount", on: bus) == "u 1\n")
+        bus.pause()
+        activity.end()
+        #expect(await duration { await manager.shutdown() } < shutdownPatience)
+        bus.resume()
+    }
+
+    @Test(
+        "A bus that is stopped while the backend starts makes it unavailable, with the reason, and shutdown returns in its limit"
+    )
+    func busIsStoppedAtStart() async throws {
+        let bus = try await PrivateBus()
+        bus.pause()
+        let (manager, _) = try makeManager(on: bus)
+        #expect(await eventually { manager.backendStatuses[0].state.description.contains("does not answer") })
+        #expect(await duration { await manager.shutdown() } < shutdownPatience)
+        let (second, _) = try makeManager(on: bus)
+        // In the middle of its start.
+        #expect(await duration { await second.shutdown() } < shutdownPatience)
+        let (third, _) = try makeManager(on: bus)
+        bus.resume()
+        #expect(await eventually { third.backendStatuses[0].state == .running })
+        await third.shutdown()
+    }
+}
+#endif

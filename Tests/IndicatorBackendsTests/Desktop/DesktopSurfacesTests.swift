@@ -1,0 +1,191 @@
+#if DesktopNotification && DBus
+import Foundation
+import IndicatorBackends
+import TestSupport
+import Testing
+
+/// Both surfaces of the desktop, in one app.
+@Suite struct DesktopSurfacesTests {
+    private static let name = "org.activityindicator.Indicator1.probe"
+    private static let path = "/org/activityindicator/Indicator1"
+    private static let interface = "org.activityindicator.Indicator1"
+
+    private func property(_ property: String, of name: String = name, on bus: PrivateBus) async throws -> String {
+        let result = try await bus.busctl("get-property", name, Self.path, Self.interface, property)
+        return result.status == 0 ? result.output.trimmingCharacters(in: .newlines) : result.error
+    }
+
+    private func areRunning(_ probe: DesktopProbe) async throws -> Bool {
+        let notification = try await probe.backend("desktopNotification", is: "running")
+        let property = try await probe.backend("dbusProperty", is: "running")
+        return notification && property
+    }
+
+    @Test("The bus is killed in the middle of a run, and everything is back with it")
+    func busIsKilled() async throws {
+        let bus = try await PrivateBus()
+        let first = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", "property", bus: bus)
+        #expect(try await areRunning(probe))
+        try await probe.tell("begin", "before")
+        #expect(try await eventually { try await first.displayedCount == 1 })
+        for round in 1...2 {
+            await bus.kill()
+            // "was lost", and "cannot be reached" after the first attempt to come back.
+            #expect(try await probe.backend("desktopNotification", is: "unavailable: the session bus "))
+            #expect(try await probe.backend("dbusProperty", is: "unavailable: the bus at '\(bus.address)' "))
+            let delivered = try await probe.tell("delivered")
+            try await probe.tell("label", "round \(round)")
+            // The surfaces that need no bus go on.
+            #expect(try await eventually { try await probe.tell("delivered") != delivered })
+            #expect(try await probe.status(of: "other") == "running")
+            try await bus.start()
+            let server = try await NotificationServer(on: bus)
+            #expect(try await eventually { try await server.displayedCount == 1 })
+            #expect(try await areRunning(probe))
+            #expect(try await property("Label", on: bus) == "s \"round \(round)\"")
+            #expect(try await property("Visible", on: bus) == "b true")
+        }
+        await bus.kill()
+        #expect(try await probe.shutdown() < shutdownPatience)
+        #expect(probe.isRunning)
+    }
+
+    @Test("The second process of an app has a bus name of its own")
+    func twoProcesses() async throws {
+        let bus = try await PrivateBus()
+        let first = try await DesktopProbe("property", bus: bus)
+        #expect(try await first.backend("dbusProperty", is: "running"))
+        let second = try await DesktopProbe("property", bus: bus)
+        #expect(try await second.backend("dbusProperty", is: "running"))
+        let instance = "\(Self.name).instance\(second.processID)"
+        #expect(try await property("ProcessID", on: bus) == "u \(first.processID)")
+        #expect(try await property("ProcessID", of: instance, on: bus) == "u \(second.processID)")
+        try await second.tell("begin", "second")
+        #expect(try await eventually { try await property("Label", of: instance, on: bus) == "s \"second\"" })
+        #expect(try await property("Label", on: bus) == "s \"\"")
+    }
+
+    @Test("The app's handling of SIGPIPE stays as it was")
+    func brokenPipe() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", "property", bus: bus)
+        #expect(try await areRunning(probe))
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        let handling = try await probe.tell("sigpipe")
+        #expect(handling == "default")
+    }
+
+    @Test("100 000 flips in 10 s: flat memory, few signals, and the truth at the end", arguments: [true, false])
+    func flips(delays: Bool) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", "property", delays ? "delays" : "none", bus: bus)
+        #expect(try await areRunning(probe))
+        // The first time, what is kept for the next is allocated: a leak goes on, that does not.
+        try await probe.tell("flip", "100000", "10")
+        let before = try #require(Int(try await probe.tell("memory")))
+        let signals = try await SignalMonitor(bus, name: Self.name)
+        let monitor = try await NotifyMonitor(bus)
+        try await probe.tell("flip", "100000", "10")
+        #expect(try await eventually { try await property("ActivityCount", on: bus) == "u 0" })
+        #expect(try await eventually { try await property("State", on: bus) == "s \"inactive\"" })
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        let after = try #require(Int(try await probe.tell("memory")))
+        // 80 bytes a flip.
+        #expect(after - before < 8192, "from \(before) kB to \(after) kB")
+        if delays {
+            // Coalesced to 10 a second, and each showing and hiding.
+            #expect(signals.count <= 140, "\(signals.count)")
+            #expect(monitor.shown.count <= 30, "\(monitor.shown.count)")
+        }
+        // What was announced last is what is true.
+        #expect(
+            await eventually {
+                let states = signals.output.matches(of: /'State': <'([A-Za-z]+)'>/).map { String($0.1) }
+                return states.last == "inactive"
+            }
+        )
+        try await probe.tell("begin", "after")
+        #expect(try await eventually { try await property("Visible", on: bus) == "b true" })
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        #expect(try await probe.shutdown() < shutdownPatience)
+    }
+
+    @Test(
+        "An app that uses libnotify, libdbus and a GLib main loop itself is not disturbed",
+        arguments: ["before", "beside"]
+    )
+    func neighbour(order: String) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe(
+            "notification",
+            "property",
+            order == "before" ? "neighbour" : "glib-loop",
+            bus: bus
+        )
+        #expect(try await areRunning(probe))
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == (order == "before" ? 2 : 1) })
+        if order == "beside" { try await probe.tell("neighbour-begin") }
+        #expect(try await eventually { try await server.displayedCount == 2 })
+        try await probe.tell("label", "changed")
+        let neighbour = try await probe.tell("neighbour")
+        #expect(neighbour == "ok")
+        try await probe.tell("end")
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        #expect(try await probe.shutdown() < shutdownPatience)
+        #expect(try await probe.tell("still-initialised") == "yes")
+    }
+
+    @Test("Idle for 10 s: no thread wakes up")
+    func idle() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", "property", "delays", bus: bus)
+        #expect(try await areRunning(probe))
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("end")
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        // Until what was begun has come to its end.
+        var before = wakeUps(of: probe)
+        #expect(
+            try await eventually {
+                try await Task.sleep(for: .milliseconds(500))
+                defer { before = wakeUps(of: probe) }
+                return before == wakeUps(of: probe)
+            }
+        )
+        #expect(before.keys.contains { $0.contains("ind-dbus") } && before.keys.contains { $0.contains("ind-notify") })
+        // The one test that lets time pass: nothing is to happen in it.
+        try await Task.sleep(for: .seconds(10))
+        #expect(wakeUps(of: probe) == before)
+    }
+
+    /// How often each thread of a process has given up the processor of its own accord.
+    ///
+    /// Without those of libdispatch: in every program that has run a Swift task, it looks once a second whether its threads
+    /// are enough for their work.
+    private func wakeUps(of probe: DesktopProbe) -> [String: Int] {
+        let folder = "/proc/\(probe.processID)/task"
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        var counts: [String: Int] = [:]
+        for thread in threads {
+            let status = (try? String(contentsOfFile: "\(folder)/\(thread)/status", encoding: .utf8)) ?? ""
+            var name = ""
+            for line in status.split(separator: "\n") {
+                let fields = line.split(separator: "\t").map(String.init)
+                if fields.first == "Name:" { name = fields.last ?? "" }
+                if fields.first == "voluntary_ctxt_switches:", !name.hasSuffix("-qos"), !name.hasSuffix(".overcommit") {
+                    counts["\(name) \(thread)"] = fields.last.flatMap(Int.init)
+                }
+            }
+        }
+        return counts
+    }
+}
+#endif

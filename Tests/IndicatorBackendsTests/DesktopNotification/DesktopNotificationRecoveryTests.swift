@@ -1,0 +1,162 @@
+#if DesktopNotification
+import Foundation
+import IndicatorBackends
+import TestSupport
+import Testing
+
+/// Notification servers that are missing, appear, are replaced, or hang.
+@Suite struct DesktopNotificationRecoveryTests {
+    private static let name = "desktopNotification"
+
+    @Test("Without a session bus the status says so, and shutdown is immediate")
+    func noBus() async throws {
+        let probe = try await DesktopProbe("notification", bus: nil)
+        #expect(try await probe.backend(Self.name, is: "unavailable: there is no session bus"))
+        try await probe.tell("begin", "work")
+        #expect(try await probe.shutdown() < shutdownPatience)
+    }
+
+    @Test("A server that appears later is used at once; none is started for it")
+    func serverAppears() async throws {
+        let bus = try await PrivateBus()
+        let services = bus.folder.appending("services")
+        try FileManager.default.createDirectory(atPath: services, withIntermediateDirectories: true)
+        try bus.folder.write(
+            "[D-BUS Service]\nName=org.freedesktop.Notifications\nExec=/usr/bin/touch \(bus.folder.path)/activated\n",
+            to: "services/server.service"
+        )
+        _ = try await bus.busctl("call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "ReloadConfig")
+        let activatable = try await bus.busctl(
+            "call",
+            "org.freedesktop.DBus",
+            "/",
+            "org.freedesktop.DBus",
+            "ListActivatableNames"
+        )
+        #expect(activatable.output.contains("org.freedesktop.Notifications"))
+        let probe = try await DesktopProbe("notification", bus: bus)
+        #expect(
+            try await probe.backend(
+                Self.name,
+                is: "no notification server owns org.freedesktop.Notifications on this bus"
+            )
+        )
+        #expect(try await probe.status(of: Self.name).contains("install or start one, e.g. dunst"))
+        try await probe.tell("begin", "work")
+        #expect(try await probe.status(of: "other") == "running")
+        let server = try await NotificationServer(on: bus)
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        #expect(try await probe.status(of: Self.name) == "running")
+        #expect(!FileManager.default.fileExists(atPath: bus.folder.appending("activated")))
+        #expect(try await probe.shutdown() < shutdownPatience)
+        #expect(try await eventually { try await server.displayedCount == 0 })
+    }
+
+    @Test("Shutdown without a server is immediate")
+    func shutdownWithoutServer() async throws {
+        let bus = try await PrivateBus()
+        let probe = try await DesktopProbe("notification", bus: bus)
+        #expect(try await probe.backend(Self.name, is: "no notification server"))
+        #expect(try await probe.shutdown() < shutdownPatience)
+    }
+
+    @Test("A server that is replaced while the notification is up: the new one shows it")
+    func serverIsReplaced() async throws {
+        let bus = try await PrivateBus()
+        let first = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await first.displayedCount == 1 })
+        await first.kill()
+        #expect(try await probe.backend(Self.name, is: "no notification server"))
+        let second = try await NotificationServer(on: bus)
+        #expect(try await eventually { try await second.displayedCount == 1 })
+        #expect(try await probe.status(of: Self.name) == "running")
+        try await probe.tell("label", "changed")
+        try await probe.tell("end")
+        #expect(try await eventually { try await second.displayedCount == 0 })
+        #expect(try await second.historyCount == 1)
+        #expect(try await probe.shutdown() < shutdownPatience)
+    }
+
+    @Test("A server that hangs delays nothing, the status says so, and it is used again when it goes on")
+    func serverHangs() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        try await probe.tell("begin", "before")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        server.pause()
+        try await probe.tell("label", "hanging")
+        let start = ContinuousClock.now
+        #expect(try await probe.backend(Self.name, is: "unavailable: the notification server does not answer"))
+        // libnotify would wait for 25 seconds.
+        #expect(start.duration(to: .now) < shutdownPatience)
+        // For a minute, far beyond the time limits of all libraries, the app and the other surfaces go on.
+        var round = 0
+        while start.duration(to: .now) < .seconds(60) {
+            round += 1
+            let delivered = try await probe.tell("delivered")
+            try await probe.tell("label", "round \(round)")
+            #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        }
+        #expect(round > 10)
+        #expect(try await probe.status(of: Self.name).hasPrefix("unavailable"))
+        let delivered = try await probe.tell("delivered")
+        try await probe.tell("label", "the others go on")
+        #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        server.resume()
+        #expect(try await probe.backend(Self.name, is: "running"))
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("end")
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        // What came up first after the pause may have been replaced by the last text, or closed before that.
+        #expect(try await server.history.isEmpty == false)
+        #expect(try await probe.shutdown() < shutdownPatience)
+    }
+
+    @Test(
+        "Shutdown returns in its time limit while the server hangs, and the server closes what it shows when it goes on"
+    )
+    func shutdownWhileServerHangs() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        try await probe.tell("begin", "before")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        server.pause()
+        #expect(try await probe.shutdown() < shutdownPatience)
+        server.resume()
+        #expect(try await eventually { try await server.displayedCount == 0 })
+
+        let second = try await DesktopProbe("notification", bus: bus)
+        try await second.tell("begin", "before")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        server.pause()
+        // An update is under way when the shutdown begins.
+        try await second.tell("label", "hanging")
+        #expect(try await second.shutdown() < shutdownPatience)
+        server.resume()
+        #expect(try await eventually { try await server.displayedCount == 0 })
+    }
+
+    @Test("The kind says what is missing")
+    func availability() async throws {
+        let bus = try await PrivateBus()
+        let probe = try await DesktopProbe(bus: bus)
+        #expect(
+            try await probe.tell("available")
+                == "no notification server owns org.freedesktop.Notifications on this bus; install or start one, e.g. dunst"
+        )
+        let server = try await NotificationServer(on: bus)
+        #expect(try await probe.tell("available").hasPrefix("dunst "))
+        server.pause()
+        #expect(try await probe.tell("available").hasPrefix("the notification server does not answer"))
+        server.resume()
+        #expect(try await eventually { try await probe.tell("available").hasPrefix("dunst ") })
+        #expect(try await server.displayedCount == 0)
+        let nowhere = try await DesktopProbe(bus: nil)
+        #expect(try await nowhere.tell("available").hasPrefix("there is no session bus"))
+    }
+}
+#endif

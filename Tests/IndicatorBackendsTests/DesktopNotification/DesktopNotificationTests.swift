@@ -1,0 +1,140 @@
+#if DesktopNotification
+import Foundation
+import IndicatorBackends
+import TestSupport
+import Testing
+
+/// The notification, as dunst shows it.
+@Suite struct DesktopNotificationTests {
+    @Test("Shown once, updated in place, closed")
+    func shownUpdatedClosed() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        #expect(try await server.displayedCount == 0)
+        try await probe.tell("begin", "Fetching")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("label", "Unpacking")
+        #expect(await eventually { monitor.shown.last?.body == "Unpacking (1)" })
+        try await probe.tell("progress", "0.4")
+        #expect(await eventually { monitor.shown.last?.hints["value"] == "i 40" })
+        #expect(try await server.displayedCount == 1)
+        #expect(try await server.historyCount == 0)
+        try await probe.tell("end")
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        #expect(
+            try await server.history == [
+                NotificationServer.Notification(summary: "probe", body: "Unpacking (1)", progress: 40)
+            ]
+        )
+
+        let calls = monitor.calls
+        let first = try #require(calls.first)
+        #expect(first.identifier == 0 && first.summary == "probe" && first.applicationName == "probe")
+        #expect(first.icon == "network-transmit-receive" && first.timeout == 0)
+        #expect(first.hints["urgency"] == "y 0" && first.hints["transient"] == "b 1")
+        #expect(first.hints["category"] == "s transfer" && first.hints["suppress-sound"] == "b 1")
+        #expect(first.hints["value"] == nil)
+        // One notification throughout.
+        let identifiers = Set(calls.dropFirst().map(\.identifier))
+        #expect(identifiers.count == 1 && !identifiers.contains(0), "\(calls)")
+        #expect(calls.last?.member == "CloseNotification")
+
+        // The next time, it is a new one.
+        try await probe.tell("begin", "Again")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        #expect(monitor.shown.last?.identifier == 0)
+        #expect(try await probe.shutdown() < shutdownPatience)
+        #expect(try await eventually { try await server.displayedCount == 0 })
+    }
+
+    private static let labels = [
+        "<b>&amp; \"quoted\"", "</b></markup> 1 < 2 && 3 > 2", "<img src=\"file:///etc/passwd\"/>",
+        "\u{1B}]0;x\u{07}\u{08}bell",
+        "family 👩‍👩‍👧‍👦 e\u{301}", "مرحبا \u{202E}gnp.exe", "{app} {unknown}", "%s%n%d", "noncharacter \u{FFFE}",
+    ]
+
+    @Test("No label is misread, whether the server reads markup or not", arguments: [true, false])
+    func labels(markup: Bool) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus, markup: markup)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        for label in Self.labels {
+            try await probe.tell("begin", label)
+            #expect(try await eventually { try await server.displayedCount == 1 })
+            let body = try #require(monitor.shown.last?.body)
+            let text = DisplayText.singleLine(NotificationText.valid(label), limit: 300) + " (1)"
+            #expect(body == (markup ? NotificationText.escaped(text) : text))
+            try await probe.tell("end")
+            #expect(try await eventually { try await server.displayedCount == 0 })
+        }
+        try await probe.tell("begin", "long")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("long", "<&漢")
+        #expect(await eventually { (monitor.shown.last?.body.count ?? 0) > 300 })
+        #expect(monitor.shown.last?.body.unicodeScalars.count ?? .max < 3000)
+        #expect(try await server.displayedCount == 1)
+        #expect(try await probe.status(of: "desktopNotification") == "running")
+        if markup { #expect(!server.complaints.contains("Unable to parse markup"), "\(server.complaints)") }
+    }
+
+    @Test("Updated at most twice a second, and only when something changed; the last text is the true one")
+    func coalesced() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "label 0")
+        #expect(await eventually { monitor.shown.count == 1 })
+        let start = ContinuousClock.now
+        var last = 0
+        while start.duration(to: .now) < .seconds(2) {
+            last += 1
+            try await probe.tell("label", "label \(last)")
+        }
+        #expect(last > 3)
+        #expect(await eventually { monitor.shown.last?.body == "label \(last) (1)" })
+        let calls = monitor.shown
+        for (earlier, later) in zip(calls, calls.dropFirst()) {
+            #expect(later.time - earlier.time > 450_000)
+            #expect(later.body != earlier.body)
+        }
+        #expect(calls.count >= 4)
+        // A change that shows in nothing: the same text, the same percentage.
+        try await probe.tell("progress", "0.401")
+        #expect(await eventually { monitor.shown.last?.hints["value"] == "i 40" })
+        let count = monitor.shown.count
+        try await probe.tell("progress", "0.402")
+        try await probe.tell("progress", "0.41")
+        #expect(await eventually { monitor.shown.last?.hints["value"] == "i 41" })
+        #expect(monitor.shown.count == count + 1)
+        try await probe.tell("end")
+        #expect(try await eventually { try await server.displayedCount == 0 })
+    }
+
+    @Test("What the user takes away stays away until the indicator is shown the next time")
+    func dismissed() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "first")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await server.dismiss()
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        let delivered = try await probe.tell("delivered")
+        try await probe.tell("label", "second")
+        #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        try await probe.tell("end")
+        try await probe.tell("begin", "third")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        #expect(monitor.shown.map(\.body) == ["first (1)", "third (1)"])
+    }
+}
+#endif

@@ -1,0 +1,139 @@
+import Foundation
+import InMemoryLogging
+import IndicatorCore
+import Logging
+import TestSupport
+import Testing
+
+@testable import IndicatorBackends
+
+@Suite struct LogFileBackendTests {
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory()
+    }
+
+    @Test func aPeriodIsAFewLines() async throws {
+        let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
+        try await backend.start()
+        try await backend.update(.hidden(at: 0))
+        try await backend.update(.shown("GET /", at: 1))
+        try await backend.update(.shown("GET /", at: 1, count: 2))
+        try await backend.update(.shown("GET /2", at: 1, count: 1, progress: 0.5))
+        try await backend.update(.hidden(at: 3))
+        await backend.stop()
+        let prefix = #"{"time":"2026-03-01T12:00:"#
+        let suffix = #""app":"my-app","pid":4242}"# + "\n"
+        #expect(
+            try folder.read("x.log")
+                == prefix + #"01.000000Z","event":"shown","state":"active","visible":true,"count":1,"label":"GET /","#
+                + suffix
+                + prefix + #"30.000000Z","event":"label","state":"active","visible":true,"count":1,"label":"GET /2","#
+                + #""progress":0.5,"# + suffix
+                + prefix + #"03.000000Z","event":"hidden","state":"inactive","visible":false,"count":0,"# + suffix
+        )
+    }
+
+    @Test func textIsWrittenAsText() async throws {
+        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), format: .text)
+        try await backend.start()
+        try await backend.update(.shown("a\nb"))
+        await backend.stop()
+        #expect(
+            try folder.read("x.log")
+                == #"2026-03-01T12:00:00.000000Z my-app[4242] shown state=active visible=true count=1 label="a\nb""#
+                + "\n"
+        )
+    }
+
+    @Test func itAsksForEveryTransition() {
+        #expect(LogFileBackend.fixture(path: "/x").delivery == .everyTransition)
+    }
+
+    @Test func theFileAndItsFoldersAreForTheOwnerOnly() async throws {
+        let backend = LogFileBackend.fixture(path: nil, environment: ["XDG_STATE_HOME": folder.appending("state")])
+        try await backend.start()
+        #expect(mode(of: folder.appending("state/my-app/indicator.log")) == 0o600)
+        #expect(mode(of: folder.appending("state/my-app")) == 0o700)
+        #expect(mode(of: folder.appending("state")) == 0o700)
+        await backend.stop()
+    }
+
+    @Test(arguments: ["000", "277", "777"])
+    func theUmaskDoesNotChangeThat(umask: String) async throws {
+        let helper = try Command.built("log-file-writer")
+        let path = folder.appending("a/x.log")
+        let result = try await Command.run("sh", ["-c", "umask \(umask); exec '\(helper)' write '\(path)'"])
+        #expect(result.status == 0, "\(result.error)")
+        #expect(mode(of: path) == 0o600)
+        #expect(mode(of: folder.appending("a")) == 0o700)
+    }
+
+    @Test func aFileThatExistsIsContinuedAndKeepsItsMode() async throws {
+        let path = try folder.write("before\n", to: "x.log")
+        chmod(path, 0o640)
+        let backend = LogFileBackend.fixture(path: path)
+        try await backend.start()
+        try await backend.update(.shown())
+        await backend.stop()
+        #expect(try folder.read("x.log").hasPrefix("before\n{"))
+        #expect(mode(of: path) == 0o640)
+    }
+
+    @Test func halfALineOfAnotherProcessIsEndedFirst() async throws {
+        let backend = LogFileBackend.fixture(path: try folder.write("{\"time\":\"20", to: "x.log"))
+        try await backend.start()
+        try await backend.update(.shown())
+        await backend.stop()
+        let lines = try folder.read("x.log").split(separator: "\n")
+        try #require(lines.count == 2)
+        #expect(try decodeLog(String(lines[1]) + "\n").map(\.event) == ["shown"])
+    }
+
+    @Test func itCanBeStartedAgainAndRepeatsNothing() async throws {
+        let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
+        for _ in 0..<2 {
+            try await backend.start()
+            try await backend.update(.shown("a"))
+            await backend.stop()
+        }
+        try await backend.start()
+        try await backend.update(.hidden(at: 4))
+        await backend.stop()
+        #expect(try decodeLog(folder.read("x.log")).map(\.event) == ["shown", "hidden"])
+    }
+
+    @Test func linesThatAreLostAtStopAreLoggedAndToldAtTheNextStart() async throws {
+        let messages = InMemoryLogHandler()
+        let logger = Logger(label: "test", factory: { _ in messages })
+        let path = folder.appending("fifo")
+        mkfifo(path, 0o600)
+        let reader = open(path, O_RDONLY | O_NONBLOCK)
+        let backend = LogFileBackend.fixture(path: path, logger: logger)
+        try await backend.start()
+        close(reader)
+        try await backend.update(.shown("a", at: 1))
+        try await backend.update(.hidden(at: 2))
+        await backend.stop()
+        #expect(messages.entries.map(\.level) == [.warning, .error])
+        #expect(messages.entries.last?.message.description.contains("2 lines lost for good") == true)
+
+        let nextReader = open(path, O_RDONLY | O_NONBLOCK)
+        defer { close(nextReader) }
+        try await backend.start()
+        try await backend.update(.hidden(at: 2))
+        await backend.stop()
+        let lines = try decodeLog(readAvailable(nextReader))
+        #expect(lines.map(\.event) == ["lost", "hidden"])
+        #expect(lines.first?.count == 2)
+    }
+}
+
+/// What can be read from a non-blocking descriptor now.
+func readAvailable(_ descriptor: Int32) -> String {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while case let count = read(descriptor, &buffer, buffer.count), count > 0 { bytes += buffer.prefix(count) }
+    return String(decoding: bytes, as: UTF8.self)
+}

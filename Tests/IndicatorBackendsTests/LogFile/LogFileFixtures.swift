@@ -1,0 +1,80 @@
+import Foundation
+import IndicatorCore
+import Logging
+import TestSupport
+
+@testable import IndicatorBackends
+
+/// A line of a JSON log, as a reader of it would decode it.
+struct LogLine: Decodable, Hashable {
+    var time: String
+    var event: String
+    var state: String?
+    var visible: Bool?
+    var count: Int
+    var label: String?
+    var progress: Double?
+    var since: String?
+    var app: String
+    var pid: Int32
+}
+
+/// Decodes a log and throws at the first line that is not whole.
+func decodeLog(_ text: String) throws -> [LogLine] {
+    var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    guard lines.popLast() == "" else { throw UnfinishedLog(end: String(text.suffix(200))) }
+    return try lines.map { try JSONDecoder().decode(LogLine.self, from: Data($0.utf8)) }
+}
+
+struct UnfinishedLog: Error {
+    var end: String
+}
+
+extension IndicatorSnapshot {
+    /// 2026-03-01T12:00:00Z and so many seconds.
+    static func noon(_ seconds: Double = 0) -> Date { Date(timeIntervalSince1970: 1_772_366_400 + seconds) }
+
+    static func shown(_ label: String? = nil, at seconds: Double = 0, count: Int = 1, progress: Double? = nil) -> Self {
+        Self(state: .active, activityCount: count, label: label, progress: progress, since: noon(seconds))
+    }
+
+    static func hidden(at seconds: Double) -> Self {
+        Self(state: .inactive, since: noon(seconds))
+    }
+}
+
+extension LogFileBackend {
+    /// A backend whose wall clock stands at 2026-03-01T12:00:30Z, in process 4242.
+    static func fixture(
+        path: String?,
+        format: Format = .json,
+        maxSize: Int = 0,
+        keep: Int = 3,
+        logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+        environment: [String: String] = [:],
+        clock: any Clock<Duration> = VirtualClock(),
+        limits: PendingLines.Limits = PendingLines.Limits(),
+        replacementGrace: Duration = .zero
+    ) -> LogFileBackend {
+        LogFileBackend(
+            applicationName: "my-app",
+            settings: Settings(path: path, format: format, maxSize: maxSize, keep: keep),
+            logger: logger,
+            surroundings: Surroundings(
+                environment: environment,
+                now: { IndicatorSnapshot.noon(30) },
+                processID: { 4242 },
+                clock: clock,
+                limits: limits,
+                patienceAtStop: .milliseconds(50),
+                replacementGrace: replacementGrace
+            )
+        )
+    }
+}
+
+/// The permission bits of a file.
+func mode(of path: String) -> mode_t? {
+    var status = stat()
+    return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
+}

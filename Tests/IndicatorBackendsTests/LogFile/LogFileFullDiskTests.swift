@@ -1,0 +1,168 @@
+import Foundation
+import InMemoryLogging
+import IndicatorCore
+import Logging
+import TestSupport
+import Testing
+
+@testable import IndicatorBackends
+
+/// Surfaces that take nothing for a while.
+@Suite struct LogFileFullDiskTests {
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory()
+    }
+
+    /// Runs the helper on a small file system, in a mount namespace of its own, so that nothing of it stays behind.
+    /// Without root, a user namespace gives the right to mount.
+    private func fillDisk(size: String, lines: Int) async throws -> [LogLine] {
+        let result = try await Command.run(
+            "unshare",
+            (geteuid() == 0 ? ["-m"] : ["-Urm"]) + [
+                "sh", "-c", "mount -t tmpfs -o size=\(size) tmpfs \"$0\" && exec \"$@\"", folder.path,
+                Command.built("log-file-writer"), "fill-disk", folder.appending("x.log"), "lines=\(lines)",
+            ],
+            package: "util-linux"
+        )
+        try #require(
+            result.status == 0,
+            "needs the right to mount a tmpfs in a namespace (root, or unprivileged user namespaces): \(result.error)"
+        )
+        return try decodeLog(result.output)
+    }
+
+    @Test func whatFitsInMemoryIsWrittenWhenSpaceReturns() async throws {
+        let lines = try await fillDisk(size: "64k", lines: 200)
+        #expect(lines.map(\.label) == ["before"] + (0..<200).map { "full-\($0)" } + ["after"])
+    }
+
+    @Test func whatDoesNotIsCountedInItsPlace() async throws {
+        let total = 6000
+        let lines = try await fillDisk(size: "1m", lines: total)
+        // A count is shorter than a line: the first one may still find space where no line does. They add up.
+        let losses = lines.indices.filter { lines[$0].event == "lost" }
+        let place = try #require(losses.first)
+        #expect(losses == Array(place..<place + losses.count))
+        let written = lines[..<place].dropFirst().compactMap(\.label)
+        // The page that was begun when the disk filled up still took some.
+        #expect(!written.isEmpty)
+        #expect(written == (0..<written.count).map { "full-\($0)" })
+        let kept = lines[(place + losses.count)...].dropLast().compactMap(\.label)
+        #expect(kept == (total - kept.count..<total).map { "full-\($0)" })
+        // The buffer's limit, and the line that made the update after the outage the newest of them.
+        #expect(kept.count == 4095)
+        #expect(losses.map { lines[$0].count }.reduce(0, +) == total - written.count - kept.count)
+        #expect(lines.last?.label == "after")
+    }
+
+    @Test func itTriesAgainByItselfAndOnlyWhileSomethingWaits() async throws {
+        let path = folder.appending("fifo")
+        mkfifo(path, 0o600)
+        let reader = open(path, O_RDONLY | O_NONBLOCK)
+        defer { close(reader) }
+        let clock = VirtualClock()
+        let backend = LogFileBackend.fixture(path: path, clock: clock)
+        try await backend.start()
+        try await backend.update(.shown("0"))
+        #expect(clock.sleepsStarted == 0)
+        // More than the 64 KiB that a FIFO holds.
+        for index in 1..<1000 { try await backend.update(.shown(String(index))) }
+        #expect(await eventually { clock.deadlines == [.seconds(1)] })
+
+        clock.advance(by: .seconds(1))
+        #expect(await eventually { clock.deadlines == [.seconds(3)] })
+        var text = readAvailable(reader)
+        #expect(try decodeLog(text).count < 1000)
+        while try decodeLog(text).count < 1000 {
+            let deadline = try #require(clock.deadlines.first)
+            clock.advance(to: deadline)
+            let isTried = try await eventually {
+                text += readAvailable(reader)
+                let next = clock.deadlines.first ?? deadline
+                return try next > deadline || decodeLog(text).count == 1000
+            }
+            try #require(isTried)
+        }
+        #expect(try decodeLog(text).map(\.label) == (0..<1000).map(String.init))
+
+        let sleeps = clock.sleepsStarted
+        #expect(clock.deadlines.isEmpty)
+        try await backend.update(.shown("end"))
+        #expect(clock.sleepsStarted == sleeps)
+        await backend.stop()
+    }
+
+    @Test func aLineThatATerminalTakesInPartsComesOutWhole() async throws {
+        let terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK)
+        defer { close(terminal) }
+        var number: Int32 = 0
+        // TIOCGPTN and TIOCSPTLCK of ioctl_tty(2), macros that Swift does not import.
+        try #require(ioctl(terminal, 0x8004_5430, &number) == 0)
+        var isLocked: Int32 = 0
+        try #require(ioctl(terminal, 0x4004_5431, &isLocked) == 0)
+        var settings = termios()
+        tcgetattr(terminal, &settings)
+        cfmakeraw(&settings)
+        tcsetattr(terminal, TCSANOW, &settings)
+
+        let backend = LogFileBackend.fixture(path: "/dev/pts/\(number)")
+        try await backend.start()
+        var text = ""
+        for index in 0..<400 {
+            try await backend.update(.shown("\(index)"))
+            // Its buffer holds some KiB, not a whole number of lines.
+            if index % 200 == 199 {
+                text += readAvailable(terminal)
+                #expect(!text.hasSuffix("\n"))
+            }
+        }
+        let isComplete = try await eventually {
+            try await backend.update(.shown("399"))
+            text += readAvailable(terminal)
+            return text.hasSuffix("\n") && text.split(separator: "\n").count == 400
+        }
+        #expect(isComplete)
+        await backend.stop()
+        #expect(try decodeLog(text).map(\.label) == (0..<400).map(String.init))
+    }
+
+    @Test func theWaitsAreBoundedAndEndWithTheBackend() async throws {
+        let clock = VirtualClock()
+        let backend = LogFileBackend.fixture(path: "/dev/full", clock: clock)
+        try await backend.start()
+        try await backend.update(.shown())
+        for pause in [1, 2, 4, 8, 16, 30, 30] {
+            #expect(await eventually { clock.deadlines == [clock.now.offset + .seconds(pause)] })
+            clock.advance(by: .seconds(pause))
+        }
+        #expect(await eventually { !clock.deadlines.isEmpty })
+        await backend.stop()
+        #expect(await eventually { clock.deadlines.isEmpty })
+    }
+
+    @Test func anOutageIsLoggedOnceAndSoIsItsEnd() async throws {
+        let path = folder.appending("fifo")
+        mkfifo(path, 0o600)
+        let reader = open(path, O_RDONLY | O_NONBLOCK)
+        defer { close(reader) }
+        let messages = InMemoryLogHandler()
+        let backend = LogFileBackend.fixture(
+            path: path,
+            logger: Logger(label: "test", factory: { _ in messages }),
+            limits: PendingLines.Limits(lines: 10)
+        )
+        try await backend.start()
+        for index in 0..<1000 { try await backend.update(.shown(String(index))) }
+        let before = try decodeLog(readAvailable(reader))
+        try await backend.update(.shown("end"))
+        let after = try decodeLog(readAvailable(reader))
+        await backend.stop()
+        #expect(messages.entries.map(\.level) == [.warning, .notice])
+        let loss = try #require(after.first)
+        #expect(loss.event == "lost")
+        #expect(before.count + loss.count + after.count - 1 == 1001)
+        #expect(messages.entries.last?.message.description.contains("\(loss.count) lines lost") == true)
+    }
+}

@@ -1,0 +1,54 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import IndicatorBackends
+
+@Suite struct LogFilePathTests {
+    private func path(_ path: String?, app: String = "my-app", _ environment: [String: String]) throws -> String {
+        try LogFilePath(path, applicationName: app, environment: environment).description
+    }
+
+    @Test func theDefaultIsInTheStateFolder() throws {
+        #expect(try path(nil, ["XDG_STATE_HOME": "/s", "HOME": "/h"]) == "/s/my-app/indicator.log")
+        #expect(try path(nil, ["HOME": "/h"]) == "/h/.local/state/my-app/indicator.log")
+    }
+
+    @Test(arguments: ["", "relative/state"])
+    func aStateFolderThatIsNotAbsoluteIsIgnored(folder: String) throws {
+        #expect(try path(nil, ["XDG_STATE_HOME": folder, "HOME": "/h"]) == "/h/.local/state/my-app/indicator.log")
+    }
+
+    @Test(arguments: [("a/b", "a_b"), ("..", "indicator"), ("", "indicator"), ("../../etc", ".._.._etc")])
+    func theNameOfTheAppCannotLeaveTheStateFolder(app: String, folder: String) throws {
+        #expect(try path(nil, app: app, ["XDG_STATE_HOME": "/s"]) == "/s/\(folder)/indicator.log")
+    }
+
+    @Test func theTildeIsTheHomeFolder() throws {
+        #expect(try path("~/x.log", ["HOME": "/h"]) == "/h/x.log")
+        #expect(try path("/a/~/x.log", ["HOME": "/h"]) == "/a/~/x.log")
+        #expect(try path("~/x.log", [:]).hasSuffix("/x.log"))
+    }
+
+    @Test func aRelativePathIsInTheCurrentFolder() throws {
+        #expect(try path("x.log", [:]) == FileManager.default.currentDirectoryPath + "/x.log")
+    }
+
+    @Test(arguments: ["", "/var/log/", "~", "~root/x.log", "/tmp/a\0b"])
+    func whatCannotBeAFileIsRefused(given: String) throws {
+        #expect {
+            try path(given, ["HOME": "/h"])
+        } throws: { error in
+            guard case .invalidPath = error as? LogFileError else { return false }
+            return "\(error)".contains("set 'path'")
+        }
+    }
+
+    @Test func missingFoldersAreMadeForTheirOwnerOnly() throws {
+        let folder = try TemporaryDirectory()
+        let path = try LogFilePath(folder.appending("a/b//c/x.log"), applicationName: "a", environment: [:])
+        try path.makeFolders()
+        for name in ["a", "a/b", "a/b/c"] { #expect(mode(of: folder.appending(name)) == 0o700) }
+        try path.makeFolders()
+    }
+}

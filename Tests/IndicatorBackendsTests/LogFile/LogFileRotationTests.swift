@@ -1,0 +1,168 @@
+import Foundation
+import IndicatorCore
+import TestSupport
+import Testing
+
+@testable import IndicatorBackends
+
+/// Files that are rotated, by the backend and by `logrotate`.
+@Suite struct LogFileRotationTests {
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory()
+    }
+
+    private func labels(_ name: String) throws -> [String?] {
+        try decodeLog(folder.read(name)).map(\.label)
+    }
+
+    private func write(_ labels: [String], to backend: LogFileBackend) async throws {
+        for label in labels { try await backend.update(.shown(label)) }
+    }
+
+    @Test func aFullFileBecomesNumberOne() async throws {
+        // A line has 132 bytes.
+        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 300, keep: 2)
+        try await backend.start()
+        try await write((0..<9).map(String.init), to: backend)
+        await backend.stop()
+        #expect(try folder.names() == ["x.log", "x.log.1", "x.log.2"])
+        #expect(try labels("x.log.2") == ["4", "5"])
+        #expect(try labels("x.log.1") == ["6", "7"])
+        #expect(try labels("x.log") == ["8"])
+        for name in try folder.names() { #expect(mode(of: folder.appending(name)) == 0o600) }
+    }
+
+    @Test func withoutOldFilesAFullOneIsRemoved() async throws {
+        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 300, keep: 0)
+        try await backend.start()
+        try await write((0..<9).map(String.init), to: backend)
+        await backend.stop()
+        #expect(try folder.names() == ["x.log"])
+        #expect(try labels("x.log") == ["8"])
+    }
+
+    @Test func aLineThatIsLongerThanTheSizeHasAFileOfItsOwn() async throws {
+        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 10, keep: 5)
+        try await backend.start()
+        try await write(["a", "b", "c"], to: backend)
+        await backend.stop()
+        #expect(try labels("x.log.2") == ["a"])
+        #expect(try labels("x.log.1") == ["b"])
+        #expect(try labels("x.log") == ["c"])
+    }
+
+    @Test func aGapInTheNumbersIsFilledFirst() async throws {
+        try folder.write("one", to: "x.log.1")
+        try folder.write("three", to: "x.log.3")
+        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 10, keep: 3)
+        try await backend.start()
+        try await write(["a", "b"], to: backend)
+        await backend.stop()
+        #expect(try folder.read("x.log.2") == "one")
+        #expect(try folder.read("x.log.3") == "three")
+    }
+
+    @Test func whatCannotBeRotatedGrows() async throws {
+        // A directory with something in it, which no file can replace.
+        try FileManager.default.createDirectory(
+            atPath: folder.appending("x.log.1/y"),
+            withIntermediateDirectories: true
+        )
+        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 10, keep: 1)
+        try await backend.start()
+        try await write(["a", "b", "c"], to: backend)
+        await backend.stop()
+        #expect(try labels("x.log") == ["a", "b", "c"])
+    }
+
+    @Test func aFileThatIsRemovedIsMadeAgain() async throws {
+        let backend = LogFileBackend.fixture(path: folder.appending("a/x.log"))
+        try await backend.start()
+        try await write(["a"], to: backend)
+        try FileManager.default.removeItem(atPath: folder.appending("a"))
+        try await write(["b"], to: backend)
+        await backend.stop()
+        #expect(try labels("a/x.log") == ["b"])
+        #expect(mode(of: folder.appending("a/x.log")) == 0o600)
+    }
+
+    private func logrotate(_ mode: String) async throws {
+        try folder.write(
+            """
+            "\(folder.path)/x.log" {
+                rotate 20
+                \(mode)
+            }
+            """,
+            to: "rotate.conf"
+        )
+        chmod(folder.appending("rotate.conf"), 0o600)
+        let result = try await Command.run(
+            "logrotate",
+            ["-f", "-s", folder.appending("rotate.state"), folder.appending("rotate.conf")]
+        )
+        try #require(result.status == 0, "\(result.error)")
+    }
+
+    @Test(arguments: ["create", "create 0640", "nocreate", "copytruncate"])
+    func logrotateIsFollowed(mode: String) async throws {
+        let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
+        try await backend.start()
+        for round in 0..<3 {
+            try await write(["\(round)-a", "\(round)-b"], to: backend)
+            try await logrotate(mode)
+        }
+        try await write(["end"], to: backend)
+        await backend.stop()
+        #expect(try labels("x.log.3") == ["0-a", "0-b"])
+        #expect(try labels("x.log.2") == ["1-a", "1-b"])
+        #expect(try labels("x.log.1") == ["2-a", "2-b"])
+        #expect(try labels("x.log") == ["end"])
+    }
+
+    @Test func aFileThatWasRenamedIsWrittenOnUntilThereIsAnother() async throws {
+        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), replacementGrace: .seconds(60))
+        try await backend.start()
+        try await write(["a"], to: backend)
+        try FileManager.default.moveItem(atPath: folder.appending("x.log"), toPath: folder.appending("old.log"))
+        try await write(["b"], to: backend)
+        #expect(try labels("old.log") == ["a", "b"])
+        try folder.write("", to: "x.log")
+        try await write(["c"], to: backend)
+        try FileManager.default.removeItem(atPath: folder.appending("x.log"))
+        try await write(["d"], to: backend)
+        await backend.stop()
+        #expect(try labels("old.log") == ["a", "b"])
+        #expect(try labels("x.log") == ["d"])
+    }
+
+    @Test func nothingIsLostWhileLogrotateWorks() async throws {
+        let path = folder.appending("x.log")
+        // It writes without a pause, so not on one of the few threads that all tests share.
+        let writer = Task(executorPreference: OwnThread()) {
+            // However long logrotate takes to make the new file.
+            let backend = LogFileBackend.fixture(path: path, replacementGrace: .seconds(60))
+            try await backend.start()
+            var count = 0
+            while !Task.isCancelled {
+                try await backend.update(.shown(String(count)))
+                count += 1
+            }
+            await backend.stop()
+            return count
+        }
+        for _ in 0..<10 {
+            let isWritten = await eventually { ((try? folder.read("x.log")) ?? "").utf8.count > 2000 }
+            try #require(isWritten)
+            try await logrotate("create")
+        }
+        writer.cancel()
+        let count = try await writer.value
+        let names = try folder.names().filter { $0.hasPrefix("x.log") }
+        #expect(names.count >= 11)
+        let written = try names.flatMap { try labels($0) }.compactMap { $0.flatMap(Int.init) }.sorted()
+        #expect(written == Array(0..<count))
+    }
+}

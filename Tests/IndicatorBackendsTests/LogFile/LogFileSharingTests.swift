@@ -1,0 +1,80 @@
+import Foundation
+import IndicatorCore
+import TestSupport
+import Testing
+
+@testable import IndicatorBackends
+
+/// Processes that write one file.
+@Suite struct LogFileSharingTests {
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory()
+    }
+
+    @Test func twoProcessesShareAFileThroughManyRotations() async throws {
+        let helper = try Command.built("log-file-writer")
+        let meeting = try TemporaryDirectory()
+        let path = folder.appending("x.log")
+        let lines = 1500
+        let options = ["lines=\(lines)", "maxSize=10000", "keep=1000", "meetAt=\(meeting.path)"]
+        async let first = Command.run(helper, ["write", path, "prefix=a"] + options)
+        async let second = Command.run(helper, ["write", path, "prefix=b"] + options)
+        for result in try await [first, second] { #expect(result.status == 0, "\(result.error)") }
+
+        // From the oldest to the latest.
+        let names = try folder.names().sorted { number($0) > number($1) }
+        #expect(names.count > 30)
+        var labels: [String: [String]] = [:]
+        var fullFiles = 0
+        for name in names {
+            let text = try folder.read(name)
+            #expect(text.utf8.count <= 10_000)
+            if text.utf8.count > 9800 { fullFiles += 1 }
+            for label in try decodeLog(text).compactMap(\.label) {
+                labels[String(label.prefix(1)), default: []].append(label)
+            }
+        }
+        for prefix in ["a", "b"] {
+            #expect(labels[prefix] == (0..<lines).map { "\(prefix)-\($0)" })
+        }
+        // Each file was rotated once, by one of the two.
+        #expect(fullFiles == names.count - 1)
+    }
+
+    private func number(_ name: String) -> Int {
+        Int(name.split(separator: ".").last ?? "") ?? 0
+    }
+
+    @Test func twoBackendsOfOneProcessShareAFile() async throws {
+        let path = folder.appending("x.log")
+        try await withThrowingTaskGroup { group in
+            for prefix in ["a", "b"] {
+                group.addTask {
+                    let backend = LogFileBackend.fixture(path: path, maxSize: 5000, keep: 1000)
+                    try await backend.start()
+                    for index in 0..<300 { try await backend.update(.shown("\(prefix)-\(index)")) }
+                    await backend.stop()
+                }
+            }
+            try await group.waitForAll()
+        }
+        let labels = try folder.names().flatMap { try decodeLog(folder.read($0)).compactMap(\.label) }
+        #expect(Set(labels).count == 600 && labels.count == 600)
+    }
+
+    @Test func whileAnotherKeepsTheFileLockedLinesWait() async throws {
+        let path = folder.appending("x.log")
+        let backend = LogFileBackend.fixture(path: path)
+        try await backend.start()
+        let other = open(path, O_RDWR)
+        flock(other, LOCK_EX)
+        try await backend.update(.shown("a"))
+        #expect(try folder.read("x.log") == "")
+        close(other)
+        try await backend.update(.shown("b"))
+        await backend.stop()
+        #expect(try decodeLog(folder.read("x.log")).map(\.label) == ["a", "b"])
+    }
+}

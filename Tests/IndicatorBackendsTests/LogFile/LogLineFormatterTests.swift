@@ -1,0 +1,118 @@
+import Foundation
+import IndicatorCore
+import Testing
+
+@testable import IndicatorBackends
+
+@Suite struct LogLineFormatterTests {
+    private func line(
+        _ snapshot: IndicatorSnapshot,
+        _ event: LogRecord.Event = .label,
+        format: LogFileBackend.Format = .json,
+        app: String = "my-app"
+    ) -> [UInt8] {
+        let record = LogRecord(time: LogTimestamp(snapshot.since), event: event, snapshot: snapshot, processID: 4242)
+        return LogLineFormatter(format: format, applicationName: app).line(for: record)
+    }
+
+    private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+
+    @Test func jsonLinesAreExactlyThese() {
+        #expect(
+            text(line(.shown("GET \"/\"", at: 0.25, count: 2, progress: 0.4), .shown))
+                == #"{"time":"2026-03-01T12:00:00.250000Z","event":"shown","state":"active","visible":true,"count":2,"#
+                + #""label":"GET \"/\"","progress":0.4,"app":"my-app","pid":4242}"# + "\n"
+        )
+        #expect(
+            text(line(.hidden(at: 61), .hidden))
+                == #"{"time":"2026-03-01T12:01:01.000000Z","event":"hidden","state":"inactive","visible":false,"count":0,"#
+                + #""app":"my-app","pid":4242}"# + "\n"
+        )
+    }
+
+    @Test func textLinesAreExactlyThese() {
+        #expect(
+            text(line(.shown("GET \"/\"\n", at: 0.25, count: 2, progress: 0.4), .shown, format: .text))
+                == #"2026-03-01T12:00:00.250000Z my-app[4242] shown state=active visible=true count=2 progress=0.4 "#
+                + #"label="GET \"/\"\n""# + "\n"
+        )
+        #expect(
+            text(line(.hidden(at: 61), .hidden, format: .text, app: "my app"))
+                == #"2026-03-01T12:01:01.000000Z "my app"[4242] hidden state=inactive visible=false count=0"# + "\n"
+        )
+    }
+
+    @Test func lostLinesAreExactlyThese() {
+        let loss = LogLoss(
+            count: 7,
+            first: LogTimestamp(IndicatorSnapshot.noon(1)),
+            last: LogTimestamp(IndicatorSnapshot.noon(2))
+        )
+        #expect(
+            text(LogLineFormatter(format: .json, applicationName: "my-app").line(for: loss, processID: 4242))
+                == #"{"time":"2026-03-01T12:00:02.000000Z","event":"lost","count":7,"since":"2026-03-01T12:00:01.000000Z","#
+                + #""app":"my-app","pid":4242}"# + "\n"
+        )
+        #expect(
+            text(LogLineFormatter(format: .text, applicationName: "my-app").line(for: loss, processID: 4242))
+                == "2026-03-01T12:00:02.000000Z my-app[4242] lost count=7 since=2026-03-01T12:00:01.000000Z\n"
+        )
+    }
+
+    @Test func everyScalarComesBackFromJSONAndNoneBreaksTheLine() throws {
+        for first in stride(from: UInt32(0), to: 0x11000, by: 64) {
+            let scalars = (first..<first + 64).compactMap(Unicode.Scalar.init)
+            // Separated, so that none combines with the one before.
+            let label = scalars.map { "\($0)|" }.joined()
+            let bytes = line(.shown(label))
+            #expect(bytes.dropLast().allSatisfy { $0 >= 0x20 && $0 != 0x7F })
+            let decoded = try JSONDecoder().decode(LogLine.self, from: Data(bytes)).label
+            #expect(
+                decoded?.unicodeScalars.elementsEqual(label.unicodeScalars) == true,
+                "from U+\(String(first, radix: 16))"
+            )
+        }
+    }
+
+    @Test(arguments: LogFileBackend.Format.allCases)
+    func nothingInALabelReachesATerminalAsACommandOrALine(format: LogFileBackend.Format) {
+        let label = "\u{1B}]0;x\u{7}\u{9B}2J\u{85}\u{2028}\u{202E}\r\n2026-03-01T12:00:00.000000Z my-app[1] hidden"
+        let scalars = text(line(.shown(label), format: format)).dropLast().unicodeScalars
+        #expect(
+            scalars.allSatisfy { $0.properties.generalCategory != .control && $0 != "\u{2028}" && $0 != "\u{202E}" }
+        )
+    }
+
+    @Test(arguments: ["x", "\u{1}", "é", "👩‍👩‍👧‍👦", "\u{2028}"])
+    func aLongLabelIsCutBetweenCharactersAndTheLineStaysOneWrite(character: String) throws {
+        let app = String(repeating: "\u{1}", count: 1000)
+        let bytes = line(.shown(String(repeating: character, count: 10_000), count: .max, progress: 1 / 3), app: app)
+        #expect(bytes.count <= 4096)
+        #expect(bytes.count > 3300)
+        let decoded = try JSONDecoder().decode(LogLine.self, from: Data(bytes))
+        let label = try #require(decoded.label)
+        #expect(label.last == "…")
+        #expect(label.dropLast().allSatisfy { String($0) == character })
+    }
+
+    @Test func aLabelThatJustFitsIsNotCut() throws {
+        for count in [3071, 3072, 3073] {
+            let label = String(repeating: "x", count: count)
+            let decoded = try JSONDecoder().decode(LogLine.self, from: Data(line(.shown(label))))
+            #expect(decoded.label == (count <= 3072 ? label : String(repeating: "x", count: 3069) + "…"))
+        }
+    }
+
+    @Test func aSingleCharacterOfAMegabyteIsCutToo() throws {
+        let label = "a" + String(repeating: "\u{301}", count: 500_000)
+        let decoded = try JSONDecoder().decode(LogLine.self, from: Data(line(.shown(label))))
+        #expect(decoded.label == "…")
+    }
+
+    @Test func progressThatIsNoNumberIsLeftOut() throws {
+        for progress in [Double.nan, .infinity] {
+            let decoded = try JSONDecoder().decode(LogLine.self, from: Data(line(.shown(progress: progress))))
+            #expect(decoded.progress == nil)
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import IndicatorCore
+import Testing
+
+@testable import IndicatorBackends
+
+@Suite struct LogTransitionsTests {
+    private func events(_ snapshots: IndicatorSnapshot...) -> [LogRecord.Event?] {
+        var transitions = LogTransitions()
+        return snapshots.map { transitions.event(for: $0) }
+    }
+
+    @Test func showingHidingAndANewLabelAreEvents() {
+        #expect(
+            events(.hidden(at: 0), .shown("a", at: 1), .shown("b", at: 1), .hidden(at: 2)) == [
+                nil, .shown, .label, .hidden,
+            ]
+        )
+    }
+
+    @Test func whatIsRepeatedIsNone() {
+        #expect(
+            events(.shown("a"), .shown("a"), .shown("a", count: 5, progress: 0.5), .hidden(at: 2), .hidden(at: 2))
+                == [.shown, nil, nil, .hidden, nil]
+        )
+    }
+
+    @Test func aLabelThatEndsIsOne() {
+        #expect(events(.shown("a"), .shown(nil)) == [.shown, .label])
+    }
+
+    @Test func theCompletionDelayIsNone() {
+        var ending = IndicatorSnapshot.shown("a")
+        ending.state = .delayingCompletion
+        #expect(events(.shown("a"), ending, .shown("a")) == [.shown, nil, nil])
+    }
+
+    @Test func whatWasDroppedOnTheWayShows() {
+        #expect(
+            events(.shown("a", at: 1), .shown("a", at: 9), .hidden(at: 10), .hidden(at: 20)) == [
+                .shown, .shown, .hidden, .hidden,
+            ]
+        )
+    }
+
+    @Test func afterALossTheNextSnapshotIsAnEvent() {
+        var transitions = LogTransitions()
+        _ = transitions.event(for: .hidden(at: 0))
+        transitions.forget()
+        #expect(transitions.event(for: .hidden(at: 0)) == .hidden)
+        transitions.forget()
+        #expect(transitions.event(for: .shown(at: 0)) == .shown)
+    }
+}

@@ -1,0 +1,248 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import TestSupport
+import Testing
+
+@Suite struct TerminalTitleBackendTests {
+    private let terminal: PseudoTerminal
+
+    init() throws {
+        terminal = try PseudoTerminal()
+    }
+
+    private func makeBackend(
+        _ format: String = "{label} ({count}) - {app}",
+        progress: TerminalTitleSettings.Progress = .off,
+        environment: [String: String] = ["TERM": "xterm-256color"],
+        clock: VirtualClock = VirtualClock()
+    ) throws -> TerminalTitleBackend {
+        TerminalTitleBackend(
+            applicationName: "app",
+            settings: TerminalTitleSettings(format: try SnapshotFormat(format), progress: progress),
+            path: terminal.path,
+            environment: environment,
+            clock: clock
+        )
+    }
+
+    private func written() -> String {
+        String(decoding: terminal.read(), as: UTF8.self)
+    }
+
+    private func busy(_ label: String? = "Work", count: Int = 1, progress: Double? = nil) -> IndicatorSnapshot {
+        IndicatorSnapshot(state: .active, activityCount: count, label: label, progress: progress)
+    }
+
+    private let idle = IndicatorSnapshot()
+
+    @Test func theTitleIsSavedSetAndRestoredByteByByte() async throws {
+        let backend = try makeBackend()
+        try await backend.start()
+        #expect(terminal.read() == [])
+        try await backend.update(busy())
+        let expected = Array("\u{1B}[22;0t\u{1B}]0;Work (1) - app\u{07}".utf8)
+        for byte in expected { #expect(terminal.readByte() == byte) }
+        #expect(terminal.readByte() == nil)
+        try await backend.update(busy(count: 2))
+        #expect(written() == "\u{1B}]0;Work (2) - app\u{07}")
+        try await backend.update(idle)
+        #expect(written() == "\u{1B}[23;0t")
+        await backend.stop()
+        #expect(terminal.read() == [])
+    }
+
+    @Test func stoppingWhileVisibleRestoresOnce() async throws {
+        let backend = try makeBackend()
+        try await backend.start()
+        try await backend.update(busy())
+        await backend.stop()
+        await backend.stop()
+        try await backend.update(busy())
+        #expect(written() == "\u{1B}[22;0t\u{1B}]0;Work (1) - app\u{07}\u{1B}[23;0t")
+    }
+
+    @Test func aBackendThatIsDroppedRestores() async throws {
+        do {
+            let backend = try makeBackend()
+            try await backend.start()
+            try await backend.update(busy())
+        }
+        #expect(written().hasSuffix("\u{1B}[23;0t"))
+    }
+
+    @Test func itCanBeStartedAgain() async throws {
+        let backend = try makeBackend()
+        for _ in 0..<2 {
+            try await backend.start()
+            try await backend.update(busy())
+            await backend.stop()
+            #expect(written() == "\u{1B}[22;0t\u{1B}]0;Work (1) - app\u{07}\u{1B}[23;0t")
+        }
+    }
+
+    @Test func nothingIsWrittenThatSaysNothingNew() async throws {
+        let backend = try makeBackend()
+        try await backend.start()
+        for state in [IndicatorState.inactive, .delayingStart] {
+            try await backend.update(IndicatorSnapshot(state: state, activityCount: 1, label: "Work"))
+        }
+        #expect(terminal.read() == [])
+        try await backend.update(busy())
+        _ = terminal.read()
+        try await backend.update(busy(progress: 0.5))
+        #expect(terminal.read() == [])
+    }
+
+    @Test func aShortGapIsNotNoticed() async throws {
+        let backend = try makeBackend()
+        try await backend.start()
+        try await backend.update(busy())
+        _ = terminal.read()
+        try await backend.update(IndicatorSnapshot(state: .delayingCompletion))
+        try await backend.update(busy())
+        #expect(terminal.read() == [])
+        try await backend.update(idle)
+        try await backend.update(IndicatorSnapshot(state: .delayingCompletion))
+        #expect(written() == "\u{1B}[23;0t\u{1B}[22;0t\u{1B}]0;app\u{07}")
+    }
+
+    @Test func theSpinnerTurnsTenTimesASecondAtMost() async throws {
+        let clock = VirtualClock()
+        let backend = try makeBackend("{spinner} {label}", clock: clock)
+        #expect(backend.delivery.animationInterval == .milliseconds(100))
+        try await backend.start()
+        try await backend.update(busy())
+        #expect(written() == "\u{1B}[22;0t\u{1B}]0;⠋ Work\u{07}")
+        for _ in 0..<9 {
+            clock.advance(by: .milliseconds(11))
+            try await backend.update(busy())
+        }
+        #expect(terminal.read() == [])
+        clock.advance(by: .milliseconds(1))
+        try await backend.update(busy())
+        #expect(written() == "\u{1B}]0;⠙ Work\u{07}")
+        clock.advance(by: .milliseconds(900))
+        try await backend.update(busy())
+        #expect(written() == "\u{1B}]0;⠋ Work\u{07}")
+        try await backend.update(idle)
+        _ = terminal.read()
+        clock.advance(by: .milliseconds(100))
+        try await backend.update(idle)
+        #expect(terminal.read() == [])
+    }
+
+    @Test func aFormatWithoutSpinnerAsksForNoAnimation() throws {
+        #expect(try makeBackend().delivery == .latestWins)
+    }
+
+    @Test func progressIsShownBesideTheTitle() async throws {
+        let backend = try makeBackend("{label}", progress: .on)
+        try await backend.start()
+        try await backend.update(busy())
+        #expect(written() == "\u{1B}[22;0t\u{1B}]0;Work\u{07}\u{1B}]9;4;3\u{1B}\\")
+        try await backend.update(busy(progress: 0.42))
+        #expect(written() == "\u{1B}]9;4;1;42\u{1B}\\")
+        try await backend.update(idle)
+        #expect(written() == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
+        try await backend.update(busy(progress: 0.42))
+        _ = terminal.read()
+        await backend.stop()
+        #expect(written() == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
+    }
+
+    @Test func progressIsRepeatedBeforeGhosttyTakesItAway() async throws {
+        let clock = VirtualClock()
+        let backend = try makeBackend("{label}", progress: .on, clock: clock)
+        try await backend.start()
+        try await backend.update(busy())
+        _ = terminal.read()
+        clock.advance(by: .milliseconds(4999))
+        try await backend.update(busy())
+        #expect(terminal.read() == [])
+        clock.advance(by: .milliseconds(1))
+        try await backend.update(busy())
+        try await backend.update(busy())
+        #expect(written() == "\u{1B}]9;4;3\u{1B}\\")
+    }
+
+    @Test(arguments: [
+        (TerminalTitleSettings.Progress.auto, "8203", true), (.auto, "7802", false), (.off, "8203", false),
+        (.on, "7802", true),
+    ])
+    func progressIsForTerminalsThatShowIt(setting: TerminalTitleSettings.Progress, version: String, shown: Bool)
+        async throws
+    {
+        let environment = ["TERM": "xterm-256color", "VTE_VERSION": version]
+        let backend = try makeBackend(progress: setting, environment: environment)
+        try await backend.start()
+        try await backend.update(busy())
+        await backend.stop()
+        #expect(written().contains("\u{1B}]9;") == shown)
+    }
+
+    @Test func aHostileLabelDoesNoHarm() async throws {
+        let backend = try makeBackend("{spinner} {label} - {app}")
+        try await backend.start()
+        var emulator = TitleEmulator()
+        let labels = [
+            "\u{1B}]0;owned\u{07}", "\u{1B}[2J\u{1B}[23;0t", "one\ntwo\r\nthree\u{85}", "\u{9D}0;owned\u{9C}",
+            "\u{1B}\\\u{1B}c",
+            String(repeating: "a", count: 10_000), String(repeating: "\u{1B}[31m\n", count: 2_500),
+            "e" + String(repeating: "\u{0301}", count: 10_000), "\u{202E}txt.exe", "\0", "…\u{2028}…",
+        ]
+        for label in labels {
+            try await backend.update(busy(label))
+            let bytes = terminal.read()
+            #expect(bytes.count < 1000)
+            emulator.receive(bytes)
+            #expect(!emulator.title.unicodeScalars.contains { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) })
+            #expect(emulator.title.hasSuffix("app"))
+        }
+        #expect(emulator.titlesSet.count == labels.count)
+        try await backend.update(idle)
+        emulator.receive(terminal.read())
+        #expect(emulator.title == "the old title")
+        #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.screen == "" && !emulator.isInsideSequence)
+    }
+
+    @Test func aFormatThatGivesNothingShowsTheApp() async throws {
+        let backend = try makeBackend("{label}")
+        try await backend.start()
+        try await backend.update(busy(nil))
+        #expect(written().hasSuffix("\u{1B}]0;app\u{07}"))
+    }
+
+    @Test func twoBackendsOnOneTerminalDoNotFightForIt() async throws {
+        let first = try makeBackend("first {label}")
+        let second = try makeBackend("second {label}")
+        try await first.start()
+        try await second.start()
+        var emulator = TitleEmulator()
+        try await first.update(busy("1"))
+        try await second.update(busy("1"))
+        emulator.receive(terminal.read())
+        #expect(emulator.title == "second 1")
+        try await first.update(busy("2"))
+        #expect(terminal.read() == [])
+        try await first.update(idle)
+        emulator.receive(terminal.read())
+        #expect(emulator.title == "second 1")
+        try await first.update(busy("3"))
+        await second.stop()
+        emulator.receive(terminal.read())
+        #expect(emulator.title == "first 3")
+        await first.stop()
+        emulator.receive(terminal.read())
+        #expect(emulator.title == "the old title")
+        #expect(emulator.saves == 3 && emulator.restores == 3 && emulator.stack == [])
+    }
+
+    @Test func theDefaultFormatReadsWellWithAndWithoutALabel() {
+        let format = TerminalTitleSettings.defaultFormat
+        #expect(format.description == "{spinner} {label} ({count}) - {app}")
+        #expect(format == (try? SnapshotFormat(format.description)))
+        #expect(format.text(for: busy(), applicationName: "app", spinner: "⠋") == "⠋ Work (1) - app")
+        #expect(format.text(for: busy(nil), applicationName: "app", spinner: "⠋") == "⠋ (1) - app")
+    }
+}

@@ -1,0 +1,72 @@
+import IndicatorBackends
+import IndicatorCore
+import Logging
+import TestSupport
+import Testing
+
+@Suite struct TerminalTitleKindTests {
+    private let context = BackendContext(name: "title", applicationName: "app", logger: Logger(label: "test"))
+
+    @Test func aBackendIsMadeOfSettings() async throws {
+        let terminal = try PseudoTerminal()
+        let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
+        let settings = BackendSettings(
+            ["format": .string("busy: {label}"), "progress": .string("on")],
+            definitions: kind.settings
+        )
+        let backend = try kind.make(context, settings)
+        #expect(backend.name == "title")
+        try await backend.start()
+        try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Work"))
+        await backend.stop()
+        var emulator = TitleEmulator()
+        emulator.receive(terminal.read())
+        #expect(emulator.titlesSet == ["busy: Work"])
+        #expect(emulator.progressesSet == ["3", "0"])
+    }
+
+    @Test func theDefaultsAreThoseOfTheSettings() throws {
+        let kind = BackendKind.terminalTitle
+        #expect(kind.name == "terminalTitle")
+        let backend = try kind.make(context, BackendSettings(definitions: kind.settings))
+        #expect(backend.delivery.animationInterval == .milliseconds(100))
+        for setting in kind.settings {
+            #expect(setting.defaultValue.map { setting.validate($0) } == .some(nil))
+        }
+    }
+
+    @Test func aFormatIsCheckedBeforeABackendIsMade() throws {
+        let format = try #require(BackendKind.terminalTitle.settings.first { $0.name == "format" })
+        #expect(
+            format.validate(.string("{lable}"))
+                == "a format with known placeholders (unknown placeholder '{lable}' at character 1, did you mean '{label}'?)"
+        )
+        #expect(throws: SnapshotFormatError.unknownPlaceholder("lable", nearest: .label, column: 1)) {
+            try BackendKind.terminalTitle.make(context, BackendSettings(["format": .string("{lable}")]))
+        }
+    }
+
+    @Test func availabilityNamesTheTerminalAndWritesNothing() async throws {
+        let terminal = try PseudoTerminal()
+        let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
+        #expect(await kind.availability(context, BackendSettings()) == .available(detail: terminal.path))
+        #expect(terminal.read() == [])
+    }
+
+    @Test func availabilitySaysWhyNotAndWhatHelps() async throws {
+        let terminal = try PseudoTerminal()
+        let dumb = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "dumb"])
+        #expect(
+            await dumb.availability(context, BackendSettings())
+                == .unavailable(
+                    reason: "the terminal knows no control sequences (TERM is 'dumb')",
+                    help: "set TERM to the type of the terminal, such as xterm-256color"
+                )
+        )
+        let file = BackendKind.terminalTitle(path: "/dev/null", environment: ["TERM": "xterm"])
+        #expect(
+            await file.availability(context, BackendSettings())
+                == .unavailable(reason: "/dev/null is not a terminal", help: "name a terminal, such as /dev/tty")
+        )
+    }
+}

@@ -1,0 +1,71 @@
+import TestSupport
+import Testing
+
+/// What a whole process does to its controlling terminal, and leaves on it.
+@Suite struct TerminalTitleProcessTests {
+    private let helper: String
+
+    init() throws {
+        helper = try Command.built("terminal-title-helper")
+    }
+
+    @Test(arguments: [("return", 0), ("exit", 3), ("exit-on-thread", 3), ("stop", 0)])
+    func theTitleIsRestoredWhenTheProcessExits(mode: String, status: Int) async throws {
+        let terminal = try PseudoTerminal()
+        let ending = try await terminal.run(helper, mode)
+        // The title went to the terminal, although neither standard stream leads there.
+        #expect(ending == .init(status: status, output: "shown\n", errors: ""))
+        var emulator = TitleEmulator()
+        emulator.receive(terminal.read())
+        #expect(emulator.titlesSet == ["⠋ Working (1) - helper"])
+        #expect(emulator.title == "the old title")
+        #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.screen == "")
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aStoppedTerminalDoesNotKeepTheProcessFromExiting() async throws {
+        let terminal = try PseudoTerminal()
+        let ending = try await terminal.run(helper, "exit-stopped")
+        #expect(ending.status == 3)
+        var emulator = TitleEmulator()
+        emulator.receive(terminal.read())
+        #expect(emulator.saves == 1 && emulator.restores == 0 && !emulator.isInsideSequence)
+    }
+
+    @Test func aForkedChildRestoresNothing() async throws {
+        let terminal = try PseudoTerminal()
+        let ending = try await terminal.run(helper, "exit-child")
+        #expect(ending == .init(status: 0, output: "shown\nchild has ended\n", errors: ""))
+        var emulator = TitleEmulator()
+        emulator.receive(terminal.read())
+        // The parent left with `_exit`, so that only the child could have restored.
+        #expect(emulator.saves == 1 && emulator.restores == 0)
+    }
+
+    @Test func withoutATerminalNothingIsWrittenAnywhere() async throws {
+        let ending = try await PseudoTerminal.runWithoutTerminal(helper, "return")
+        let text = """
+            the process has no controlling terminal; start the app in a terminal; a service, a cron job or a container \
+            without 'docker run -t' has none
+
+            """
+        #expect(ending == .init(status: 0, output: text, errors: ""))
+    }
+
+    @Test(arguments: ["dumb", nil]) func aDumbTerminalIsLeftAlone(type: String?) async throws {
+        let terminal = try PseudoTerminal()
+        let ending = try await terminal.run(helper, "return", terminalType: type)
+        #expect(ending.status == 0 && ending.output.contains("set TERM") && ending.errors == "")
+        #expect(terminal.read() == [])
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aBackgroundJobIsNotStoppedByTheTerminal() async throws {
+        let terminal = try PseudoTerminal()
+        // With `set -m` the job is a process group of its own, in the background; `tostop` stops it when it writes.
+        let script = "stty tostop < /dev/tty; set -m; \(helper) stop & wait $!; echo status $?"
+        let ending = try await terminal.run("sh", "-c", script)
+        #expect(ending.output == "shown\nstatus 0\n")
+        var emulator = TitleEmulator()
+        emulator.receive(terminal.read())
+        #expect(emulator.saves == 1 && emulator.restores == 1)
+    }
+}

@@ -1,0 +1,169 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import Logging
+import TestSupport
+import Testing
+
+/// No terminal, terminals that take no bytes, and terminals that go away.
+@Suite struct TerminalTitleTroubleTests {
+    private func makeBackend(path: String, type: String? = "xterm-256color") throws -> TerminalTitleBackend {
+        var environment: [String: String] = [:]
+        environment["TERM"] = type
+        return TerminalTitleBackend(
+            applicationName: "app",
+            settings: TerminalTitleSettings(format: try SnapshotFormat("{label}"), progress: .on),
+            path: path,
+            environment: environment
+        )
+    }
+
+    private func busy(_ label: String = "Work") -> IndicatorSnapshot {
+        IndicatorSnapshot(state: .active, activityCount: 1, label: label)
+    }
+
+    // MARK: No terminal
+
+    @Test(arguments: ["dumb", "", nil]) func aDumbTerminalIsLeftAlone(type: String?) async throws {
+        let terminal = try PseudoTerminal()
+        let backend = try makeBackend(path: terminal.path, type: type)
+        let error = await #expect(throws: TerminalTitleError.dumbTerminal(type: type)) { try await backend.start() }
+        #expect(error?.description.contains("set TERM to the type of the terminal") == true)
+        try await backend.update(busy())
+        await backend.stop()
+        #expect(terminal.read() == [])
+    }
+
+    @Test func aFileIsNotWrittenTo() async throws {
+        let path = "/tmp/title-test-\(UUID().uuidString)"
+        try Data().write(to: URL(fileURLWithPath: path))
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let backend = try makeBackend(path: path)
+        await #expect(throws: TerminalTitleError.notATerminal(path: path)) { try await backend.start() }
+        try await backend.update(busy())
+        await backend.stop()
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)).isEmpty)
+    }
+
+    @Test func aPipeIsNotWrittenTo() async throws {
+        let pipe = Pipe()
+        let path = "/proc/self/fd/\(pipe.fileHandleForWriting.fileDescriptor)"
+        let backend = try makeBackend(path: path)
+        await #expect(throws: TerminalTitleError.notATerminal(path: path)) { try await backend.start() }
+        try pipe.fileHandleForWriting.close()
+        #expect(try pipe.fileHandleForReading.readToEnd() == nil)
+    }
+
+    @Test func aTerminalThatIsNotThereIsNamed() async throws {
+        let backend = try makeBackend(path: "/dev/no-such-terminal")
+        let error = await #expect(throws: TerminalTitleError.self) { try await backend.start() }
+        #expect(error?.reason == "cannot open /dev/no-such-terminal: No such file or directory")
+    }
+
+    // MARK: Ctrl-S
+
+    @Test(.timeLimit(.minutes(1))) func aStoppedTerminalIsWaitedForAndGetsTheLatestOnly() async throws {
+        let terminal = try PseudoTerminal()
+        let backend = try makeBackend(path: terminal.path)
+        try await backend.start()
+        terminal.stopOutput()
+        let threads = [OwnThread(), OwnThread()]
+        let update = Task(executorPreference: threads[0]) { try await backend.update(busy("first")) }
+        #expect(await eventually { threads[0].isBlocked })
+        let second = Task(executorPreference: threads[1]) { try await backend.update(busy("second")) }
+        #expect(await eventually { threads[1].isBlocked })
+        #expect(terminal.read() == [])
+        terminal.startOutput()
+        try await update.value
+        try await second.value
+        var emulator = TitleEmulator()
+        emulator.receive(terminal.read())
+        #expect(emulator.titlesSet == ["second"] && emulator.screen == "")
+        await backend.stop()
+        emulator.receive(terminal.read())
+        #expect(emulator.title == "the old title" && emulator.saves == 1 && emulator.restores == 1)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func stoppingDoesNotWaitForAStoppedTerminalAndTheTitleComesBackLater() async throws {
+        let terminal = try PseudoTerminal()
+        let backend = try makeBackend(path: terminal.path)
+        try await backend.start()
+        try await backend.update(busy())
+        var emulator = TitleEmulator()
+        emulator.receive(terminal.read())
+        terminal.stopOutput()
+        let clock = ContinuousClock()
+        let duration = await clock.measure {
+            await Task(executorPreference: OwnThread()) { await backend.stop() }.value
+        }
+        // It waits for half a second by its own clock; the rest is the patience of a busy machine. Without a limit it would wait for ever.
+        #expect(duration < .seconds(20))
+        #expect(terminal.read() == [])
+        terminal.startOutput()
+        // Nobody calls the backend any more: the title is put back all the same.
+        #expect(
+            await eventually {
+                emulator.receive(terminal.read()); return emulator.title == "the old title"
+            }
+        )
+        #expect(emulator.restores == 1 && emulator.progress == nil && !emulator.isInsideSequence)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aSequenceThatWasBegunIsEndedHoweverTheTerminalTakesIt() async throws {
+        let terminal = try PseudoTerminal()
+        let backend = try makeBackend(path: terminal.path)
+        try await backend.start()
+        // A window that hangs: its buffer is full, and it takes a few bytes now and then.
+        let filled = try terminal.fill()
+        let labels = (0..<30).map { "\($0)" + String(repeating: "ä", count: 100) }
+        let updates = Task(executorPreference: OwnThread()) {
+            for label in labels { try await backend.update(busy(label)) }
+            await backend.stop()
+            try await backend.start()
+            try await backend.update(busy("again"))
+            await backend.stop()
+        }
+        var emulator = TitleEmulator()
+        var taken = 0
+        #expect(
+            await eventually {
+                for _ in 0..<97 {
+                    guard let byte = terminal.readByte() else { break }
+                    taken += 1
+                    if taken > filled { emulator.receive(byte) }
+                }
+                return emulator.titlesSet.last == "again" && emulator.stack.isEmpty
+            }
+        )
+        try await updates.value
+        emulator.receive(terminal.read())
+        #expect(emulator.screen == "" && !emulator.isInsideSequence)
+        #expect(emulator.saves == emulator.restores && emulator.title == "the old title")
+    }
+
+    // MARK: Hang-up
+
+    @Test func aTerminalThatIsClosedMakesTheBackendUnavailable() async throws {
+        let terminal = try PseudoTerminal()
+        let backend = try makeBackend(path: terminal.path)
+        try await backend.start()
+        try await backend.update(busy())
+        terminal.hangUp()
+        await #expect(throws: TerminalTitleError.hungUp) { try await backend.update(busy("More")) }
+        await backend.stop()
+        let error = await #expect(throws: TerminalTitleError.self) { try await backend.start() }
+        #expect(error?.description.isEmpty == false)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func closingAStoppedTerminalEndsTheWait() async throws {
+        let terminal = try PseudoTerminal()
+        let backend = try makeBackend(path: terminal.path)
+        try await backend.start()
+        terminal.stopOutput()
+        let thread = OwnThread()
+        let update = Task(executorPreference: thread) { try await backend.update(busy()) }
+        #expect(await eventually { thread.isBlocked })
+        terminal.hangUp()
+        await #expect(throws: TerminalTitleError.hungUp) { try await update.value }
+    }
+}

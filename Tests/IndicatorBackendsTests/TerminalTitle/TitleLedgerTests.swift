@@ -1,0 +1,148 @@
+import TestSupport
+import Testing
+
+@testable import IndicatorBackends
+
+@Suite struct TitleLedgerTests {
+    private final class Claimant: Sendable {}
+
+    private let first = Claimant()
+    private let second = Claimant()
+
+    private func written(_ ledger: inout TitleLedger) -> String {
+        let bytes = ledger.nextBytes
+        ledger.didWrite(bytes.count)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test func aShowingIsSavedSetAndRestored() {
+        var ledger = TitleLedger(hasTitleStack: true)
+        #expect(written(&ledger) == "")
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
+        #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;Work\u{07}")
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
+        #expect(written(&ledger) == "")
+        ledger.show(ObjectIdentifier(first), title: "More", progress: nil)
+        #expect(written(&ledger) == "\u{1B}]0;More\u{07}")
+        ledger.hide(ObjectIdentifier(first))
+        #expect(written(&ledger) == "\u{1B}[23;0t")
+        ledger.hide(ObjectIdentifier(first))
+        #expect(written(&ledger) == "")
+    }
+
+    @Test func progressIsShownAndCleared() throws {
+        var ledger = TitleLedger(hasTitleStack: true)
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: .indeterminate)
+        #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;Work\u{07}\u{1B}]9;4;3\u{1B}\\")
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(0.5))
+        #expect(written(&ledger) == "\u{1B}]9;4;1;50\u{1B}\\")
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(0.501))
+        #expect(written(&ledger) == "")
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(0.501), repeatsProgress: true)
+        #expect(written(&ledger) == "\u{1B}]9;4;1;50\u{1B}\\")
+        ledger.hide(ObjectIdentifier(first))
+        #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
+    }
+
+    @Test func aTerminalWithoutTitleStackIsLeftWithoutATitle() {
+        var ledger = TitleLedger(hasTitleStack: false)
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
+        _ = written(&ledger)
+        ledger.hide(ObjectIdentifier(first))
+        #expect(written(&ledger) == "\u{1B}]0;\u{07}\u{1B}[23;0t")
+    }
+
+    @Test func whatWasBegunIsEndedBeforeAnythingElse() {
+        var ledger = TitleLedger(hasTitleStack: true)
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
+        let all = ledger.nextBytes
+        ledger.didWrite(10)
+        for number in 0..<1000 { ledger.show(ObjectIdentifier(first), title: "\(number)", progress: nil) }
+        ledger.hide(ObjectIdentifier(first))
+        #expect(written(&ledger) == String(decoding: all.dropFirst(10), as: UTF8.self))
+        #expect(written(&ledger) == "\u{1B}[23;0t")
+        #expect(written(&ledger) == "")
+    }
+
+    @Test func aShowingThatTheTerminalNeverSawIsSkipped() {
+        var ledger = TitleLedger(hasTitleStack: true)
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: .indeterminate)
+        ledger.hide(ObjectIdentifier(first))
+        #expect(written(&ledger) == "")
+    }
+
+    @Test func theLatestClaimIsShownAndTheOthersComeBack() {
+        var ledger = TitleLedger(hasTitleStack: true)
+        var terminal = TitleEmulator()
+        ledger.show(ObjectIdentifier(first), title: "A1", progress: .indeterminate)
+        terminal.receive(Array(written(&ledger).utf8))
+        ledger.show(ObjectIdentifier(second), title: "B1", progress: nil)
+        terminal.receive(Array(written(&ledger).utf8))
+        #expect(terminal.title == "B1")
+        #expect(terminal.progress == nil)
+        ledger.show(ObjectIdentifier(first), title: "A2", progress: .indeterminate)
+        #expect(written(&ledger) == "")
+        ledger.hide(ObjectIdentifier(second))
+        terminal.receive(Array(written(&ledger).utf8))
+        #expect(terminal.title == "A2")
+        #expect(terminal.progress == "3")
+        ledger.hide(ObjectIdentifier(first))
+        terminal.receive(Array(written(&ledger).utf8))
+        #expect(terminal.title == "the old title")
+        #expect(terminal.stack.isEmpty)
+        #expect(terminal.saves == 2 && terminal.restores == 2)
+    }
+
+    @Test func closingWithdrawsEveryClaimAndTakesNoOther() {
+        var ledger = TitleLedger(hasTitleStack: true)
+        ledger.show(ObjectIdentifier(first), title: "A", progress: nil)
+        ledger.show(ObjectIdentifier(second), title: "B", progress: nil)
+        _ = written(&ledger)
+        ledger.close()
+        #expect(written(&ledger) == "\u{1B}[23;0t\u{1B}[23;0t")
+        ledger.show(ObjectIdentifier(first), title: "A", progress: nil)
+        #expect(written(&ledger) == "")
+    }
+
+    /// However the terminal takes the bytes, it ends where it should, and no sequence is ever broken off.
+    @Test(arguments: 0..<200) func anyOrderOfEventsEndsAtTheTruth(seed: Int) {
+        var random = SplitMix(state: UInt64(seed))
+        var ledger = TitleLedger(hasTitleStack: true)
+        var terminal = TitleEmulator()
+        let claimants = [Claimant(), Claimant(), Claimant()]
+        for step in 0..<300 {
+            let id = ObjectIdentifier(claimants[Int.random(in: 0..<3, using: &random)])
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0: ledger.hide(id)
+            case 1, 2:
+                let progress = Bool.random(using: &random) ? TerminalProgress.indeterminate : nil
+                ledger.show(id, title: "title \(step % 5)", progress: progress)
+            default:
+                let bytes = ledger.nextBytes
+                let count = Int.random(in: 0...bytes.count, using: &random)
+                terminal.receive(Array(bytes.prefix(count)))
+                ledger.didWrite(count)
+            }
+        }
+        for claimant in claimants { ledger.hide(ObjectIdentifier(claimant)) }
+        while case let bytes = ledger.nextBytes, !bytes.isEmpty {
+            terminal.receive(Array(bytes))
+            ledger.didWrite(bytes.count)
+        }
+        #expect(terminal.title == "the old title", "seed \(seed)")
+        #expect(terminal.stack.isEmpty && terminal.saves == terminal.restores, "seed \(seed)")
+        #expect(terminal.progress == nil && terminal.screen == "" && !terminal.isInsideSequence, "seed \(seed)")
+    }
+}
+
+private struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,114 @@
+import IndicatorBackends
+import IndicatorCore
+import Testing
+
+@Suite struct SnapshotFormatTests {
+    private func text(
+        _ format: String,
+        label: String? = nil,
+        count: Int = 1,
+        progress: Double? = nil,
+        spinner: String = "*"
+    ) throws -> String {
+        try SnapshotFormat(format).text(
+            for: IndicatorSnapshot(state: .active, activityCount: count, label: label, progress: progress),
+            applicationName: "app",
+            spinner: spinner
+        )
+    }
+
+    @Test func everyPlaceholderHasItsValue() throws {
+        let text = try text("{app}|{label}|{count}|{progress}|{spinner}", label: "Work", count: 3, progress: 0.4)
+        #expect(text == "app|Work|3|40%|*")
+    }
+
+    @Test(arguments: [
+        (0, "0%"), (0.29, "29%"), (0.999, "99%"), (1, "100%"), (1.5, "100%"), (-1, "0%"), (.infinity, "100%"),
+    ])
+    func progressIsInPercent(progress: Double, expected: String) throws {
+        #expect(try text("{progress}", progress: progress) == expected)
+    }
+
+    @Test func progressThatIsNoNumberIsNotKnown() throws {
+        #expect(try text("a {progress}", progress: .nan) == "a")
+    }
+
+    @Test func doubledBracesAreBraces() throws {
+        #expect(try text("{{label}} {{{label}}}", label: "Work") == "{label} {Work}")
+        #expect(try SnapshotFormat("{{{label}}} a").description == "{{{label}}} a")
+    }
+
+    @Test(arguments: [
+        ("{spinner} {label} ({count}) - {app}", "* (1) - app"),
+        ("{label} - {app}", "app"),
+        ("{app}: {label}", "app"),
+        ("{app} - {label} - {progress}", "app"),
+        ("{app} [{progress}] {count}", "app 1"),
+        ("{app} ({progress})", "app"),
+        ("({label}) {app}", "app"),
+        ("{app} {label}: done", "app done"),
+        ("{label}", ""),
+        ("Busy {label}!", "Busy !"),
+    ])
+    func anEmptyValueLeavesNoGap(format: String, expected: String) throws {
+        #expect(try text(format) == expected)
+        #expect(try text(format, label: " \n ") == expected)
+    }
+
+    @Test func nothingInProgressIsNoCount() throws {
+        #expect(try text("{spinner} {label} ({count}) - {app}", count: 0) == "* app")
+    }
+
+    @Test func aValueIsNeverTakenForASeparator() throws {
+        #expect(try text("{label}{progress} {app}", label: "a -") == "a -app")
+        #expect(try text("{app} {label}{progress}", label: "(-") == "app (-")
+    }
+
+    @Test func aLongLabelLeavesRoomForTheRest() throws {
+        let text = try text("{label} ({count}) - {app}", label: String(repeating: "x", count: 10_000))
+        #expect(text == String(repeating: "x", count: 119) + "… (1) - app")
+    }
+
+    @Test func controlCharactersOfALabelAreLeftOut() throws {
+        #expect(try text("{label}", label: "a\u{1B}]0;b\u{07}\nc") == "a]0;b c")
+    }
+
+    @Test(arguments: [
+        ("", SnapshotFormatError.empty, "the format is empty; write a text, such as '{label} - {app}'"),
+        (
+            "{lable} x", .unknownPlaceholder("lable", nearest: .label, column: 1),
+            "unknown placeholder '{lable}' at character 1, did you mean '{label}'?"
+        ),
+        (
+            "ä {Count}", .unknownPlaceholder("Count", nearest: .count, column: 3),
+            "unknown placeholder '{Count}' at character 3, did you mean '{count}'?"
+        ),
+        (
+            "{temperature}", .unknownPlaceholder("temperature", nearest: nil, column: 1),
+            """
+            unknown placeholder '{temperature}' at character 1; known are {app} {label} {count} {progress} {spinner}
+            """
+        ),
+        (
+            "{}", .unknownPlaceholder("", nearest: nil, column: 1),
+            "unknown placeholder '{}' at character 1; known are {app} {label} {count} {progress} {spinner}"
+        ),
+        (
+            "a {label", .unclosedBrace(column: 3),
+            "'{' at character 3 has no '}'; write '{{' for a brace that is to be shown"
+        ),
+        (
+            "a } b", .strayBrace(column: 3),
+            "'}' at character 3 has no '{'; write '}}' for a brace that is to be shown"
+        ),
+    ])
+    func aMistakeIsExplained(format: String, error: SnapshotFormatError, text: String) {
+        #expect(throws: error) { try SnapshotFormat(format) }
+        #expect(error.description == text)
+    }
+
+    @Test func theValidatorSaysWhatWasExpected() {
+        #expect(SnapshotFormat.validate(.string("{app}")) == nil)
+        #expect(SnapshotFormat.validate(.string("{ap}"))?.contains("did you mean '{app}'?") == true)
+    }
+}
