@@ -1,0 +1,68 @@
+import IndicatorCore
+import OpenCombine
+
+/// One subscriber of a tracker's statuses: keeps what was not demanded yet, and delivers one at a time.
+final class ActivityStatusSubscription<Downstream: Subscriber, Value: Sendable>:
+    Subscription, ActivityStatusReceiver, @unchecked Sendable
+where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
+    // `@unchecked`: `schedule` is called with no other call under way, because `state` says who delivers, and `downstream` is called
+    // only by what was scheduled then. A downstream that is told of changes on several threads must be made for that, as with every
+    // publisher.
+
+    private let downstream: Downstream
+    private let schedule: (@escaping () -> Void) -> Void
+    private let state: Locked<ActivityStatusBuffer<Value>>
+
+    init(
+        tracker: ActivityTracker<Value>,
+        downstream: Downstream,
+        schedule: @escaping (@escaping () -> Void) -> Void
+    ) {
+        self.downstream = downstream
+        self.schedule = schedule
+        state = Locked(ActivityStatusBuffer(tracker: tracker))
+    }
+
+    // MARK: - From the tracker
+
+    func receive(_ status: ActivityStatus<Value>) {
+        change { $0.append(status) }
+    }
+
+    func finish() {
+        change { $0.finish() }
+    }
+
+    // MARK: - From the subscriber
+
+    func request(_ demand: Subscribers.Demand) {
+        change { $0.add(demand) }
+    }
+
+    func cancel() {
+        let tracker = state.withLock { $0.cancel() }
+        tracker?.unsubscribe(self)
+    }
+
+    // MARK: - Delivery
+
+    private func change(_ body: (inout ActivityStatusBuffer<Value>) -> Void) {
+        let mustDeliver = state.withLock { state in
+            body(&state)
+            return state.takesUpDelivery()
+        }
+        if mustDeliver { schedule { self.deliver() } }
+    }
+
+    private func deliver() {
+        while let delivery = state.withLock({ $0.next() }) {
+            switch delivery {
+            case .status(let status):
+                let demand = downstream.receive(status)
+                if demand > .none { state.withLock { $0.add(demand) } }
+            case .completion:
+                downstream.receive(completion: .finished)
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+import IndicatorCore
+import IndicatorOpenCombine
+import OpenCombine
+import Testing
+
+@Suite struct TrackedPublisherTests {
+    private struct SomeError: Error, Equatable {}
+
+    private let tracker = ActivityTracker(defaultValue: "default")
+    private let log = StatusLog()
+
+    init() {
+        log.subscribe(to: tracker)
+    }
+
+    @Test func theFourFormsSayWhereTheValueComesFrom() {
+        let elements = [1, 2].publisher
+        _ = elements.trackActivity(in: tracker).sink { _ in }
+        _ = elements.trackActivity(in: tracker, value: "constant").sink { _ in }
+        _ = elements.trackActivity(in: tracker, value: { "element \($0)" }).sink { _ in }
+        _ = elements.trackActivity(in: tracker, initialValue: nil, value: { $0 == 1 ? "one" : nil }).sink { _ in }
+        #expect(
+            log.lines == [
+                "false Empty",
+                "true default", "false Empty",
+                "true constant", "false Empty",
+                "true default", "true element 1", "true element 2", "false Empty",
+                "true Empty", "true one", "true Empty", "false Empty",
+            ]
+        )
+    }
+
+    @Test func eachSubscriptionIsAnActivity() {
+        let subject = PassthroughSubject<Int, Never>()
+        let tracked = subject.trackActivity(in: tracker)
+        #expect(!tracker.status.isLoading)
+        let first = tracked.sink { _ in }
+        let second = tracked.sink { _ in }
+        first.cancel()
+        #expect(tracker.status.isLoading)
+        second.cancel()
+        #expect(!tracker.status.isLoading)
+        #expect(log.lines == ["false Empty", "true default", "false Empty"])
+    }
+
+    @Test func theActivityHasEndedWhenTheSubscriberIsToldOfTheEnd() {
+        var wasLoading: [Bool] = []
+        _ = Just(1).trackActivity(in: tracker).sink { _ in
+            wasLoading.append(tracker.status.isLoading)
+        } receiveValue: { _ in
+            wasLoading.append(tracker.status.isLoading)
+        }
+        #expect(wasLoading == [false, true].reversed())
+    }
+
+    @Test func aFailureEndsTheActivityAndIsPassedOn() {
+        let subject = PassthroughSubject<Int, SomeError>()
+        var completion: Subscribers.Completion<SomeError>?
+        let subscription = subject.trackActivity(in: tracker).sink {
+            completion = $0
+        } receiveValue: { _ in
+        }
+        #expect(tracker.status.isLoading)
+        subject.send(completion: .failure(SomeError()))
+        #expect(!tracker.status.isLoading)
+        #expect(completion == .failure(SomeError()))
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test func aPublisherThatFailsAtOnceLeavesNothingOn() {
+        _ = Fail<Int, SomeError>(error: SomeError()).trackActivity(in: tracker)
+            .sink { _ in
+            } receiveValue: { _ in
+            }
+        #expect(!tracker.status.isLoading)
+        #expect(log.lines == ["false Empty", "true default", "false Empty"])
+    }
+
+    @Test func cancellingEndsTheActivityAndReachesTheUpstream() {
+        var cancellations = 0
+        let subject = PassthroughSubject<Int, Never>()
+        let subscription =
+            subject
+            .handleEvents(receiveCancel: { cancellations += 1 })
+            .trackActivity(in: tracker)
+            .sink { _ in Issue.record("It was cancelled.") }
+        subscription.cancel()
+        subscription.cancel()
+        #expect(!tracker.status.isLoading)
+        #expect(cancellations == 1)
+        subject.send(1)
+    }
+
+    @Test func cancellingUponTheSubscriptionLeavesNothingOn() {
+        let subscriber = Puller<Int, Never>(demand: .none)
+        subscriber.onSubscription = { $0.cancel() }
+        PassthroughSubject<Int, Never>().trackActivity(in: tracker).subscribe(subscriber)
+        #expect(!tracker.status.isLoading)
+    }
+
+    @Test func cancellingUponAnElementLeavesNothingOn() {
+        var elements: [Int] = []
+        _ = (0..<10).publisher.trackActivity(in: tracker).prefix(3).sink { elements.append($0) }
+        #expect(elements == [0, 1, 2])
+        #expect(!tracker.status.isLoading)
+    }
+
+    @Test func anUpstreamThatDropsItsSubscriberEndsTheActivity() {
+        struct Forgetful: Publisher {
+            typealias Output = Int
+            typealias Failure = Never
+
+            func receive(subscriber: some Subscriber<Int, Never>) {}
+        }
+        Forgetful().trackActivity(in: tracker).subscribe(Puller<Int, Never>(demand: .unlimited))
+        #expect(!tracker.status.isLoading)
+    }
+
+    @Test func demandIsPassedOnUntouched() {
+        var demands: [Subscribers.Demand] = []
+        let subscriber = Puller<Int, Never>(demand: .max(2), more: [.none, .max(3), .none, .none, .none])
+        (0..<10).publisher
+            .handleEvents(receiveRequest: { demands.append($0) })
+            .trackActivity(in: tracker, value: { "\($0)" })
+            .subscribe(subscriber)
+        #expect(subscriber.elements == [0, 1, 2, 3, 4])
+        #expect(demands == [.max(2), .max(3)])
+        #expect(tracker.status.associatedValue == "4")
+        subscriber.subscription?.request(.max(1))
+        #expect(subscriber.elements == [0, 1, 2, 3, 4, 5])
+        #expect(demands == [.max(2), .max(3), .max(1)])
+        subscriber.subscription?.cancel()
+        #expect(!tracker.status.isLoading)
+    }
+
+    /// Reactant's `trackActivity` subscribed to a shared upstream twice, once for the values.
+    @Test func theUpstreamIsSubscribedToOnceForEachSubscriber() {
+        var subscriptions = 0
+        var sent = 0
+        let upstream = (0..<3).publisher
+            .handleEvents(receiveSubscription: { _ in subscriptions += 1 }, receiveOutput: { _ in sent += 1 })
+        let tracked = upstream.trackActivity(in: tracker, value: { "\($0)" })
+        var elements: [[Int]] = [[], []]
+        _ = tracked.sink { elements[0].append($0) }
+        _ = tracked.sink { elements[1].append($0) }
+        #expect(elements == [[0, 1, 2], [0, 1, 2]])
+        #expect(subscriptions == 2)
+        #expect(sent == 6)
+    }
+
+    @Test func theActivityFurtherUpBeginsFirst() {
+        let subject = PassthroughSubject<Int, Never>()
+        let subscription = subject.trackActivity(in: tracker, value: "first")
+            .map { $0 + 1 }.trackActivity(in: tracker, value: "second")
+            .flatMap { Just($0) }.trackActivity(in: tracker, value: "third")
+            .sink { _ in }
+        #expect(log.lines == ["false Empty", "true first"])
+        subject.send(completion: .finished)
+        #expect(log.lines == ["false Empty", "true first", "true second", "true third", "false Empty"])
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test func theTrackerLivesAsLongAsASubscription() {
+        weak var weakTracker: ActivityTracker<Int>?
+        let subject = PassthroughSubject<Int, Never>()
+        func subscribe() -> AnyCancellable {
+            let tracker = ActivityTracker<Int>()
+            weakTracker = tracker
+            return subject.trackActivity(in: tracker, value: 1).sink { _ in }
+        }
+        var subscription: AnyCancellable? = subscribe()
+        #expect(subscription != nil)
+        #expect(weakTracker?.status.associatedValue == 1)
+        subscription = nil
+        #expect(weakTracker == nil)
+    }
+}
