@@ -1,0 +1,90 @@
+#if Images
+public import Foundation
+
+/// A decoded image: its pixels.
+///
+/// Decoded by gdk-pixbuf, so of the formats that it has loaders for: PNG, JPEG, GIF (its first frame), BMP, ICO, TIFF and others that
+/// are installed.
+public struct Image: Hashable, Sendable {
+    /// The default limit on the number of pixels: 64 million, which take 256 MB.
+    public static let defaultMaximumPixels = 64_000_000
+
+    /// The number of columns.
+    public let width: Int
+    /// The number of rows.
+    public let height: Int
+    /// How many channels the image had: 3 (red, green, blue), or 4 with alpha.
+    public let channels: Int
+    /// The pixels, row by row from the top left, four bytes each: red, green, blue, and alpha, which the colours are not multiplied
+    /// by. `width * height * 4` bytes.
+    public let rgba: Data
+
+    /// Makes an image of its pixels; `nil` when their number is not `width * height`.
+    public init?(width: Int, height: Int, channels: Int = 4, rgba: Data) {
+        guard width > 0, height > 0, channels == 3 || channels == 4 else { return nil }
+        let (pixels, overflows) = width.multipliedReportingOverflow(by: height)
+        guard !overflows, rgba.count.isMultiple(of: 4), rgba.count / 4 == pixels else { return nil }
+        self.width = width
+        self.height = height
+        self.channels = channels
+        self.rgba = rgba
+    }
+
+    /// Decodes an image.
+    ///
+    /// - Parameters:
+    ///   - data: the bytes of a file.
+    ///   - maximumPixels: how many pixels it may have. A larger one is an error before memory is taken for it.
+    /// - Throws: ``ImageError``.
+    public init(decoding data: Data, maximumPixels: Int = defaultMaximumPixels) throws(ImageError) {
+        self = try PixbufDecoder.decode(data, maximumPixels: maximumPixels)
+    }
+
+    /// The image as a PNG file, with alpha when the image has four channels.
+    ///
+    /// - Throws: ``ImageError/unwritable(_:)``.
+    public func pngData() throws(ImageError) -> Data {
+        try PixbufEncoder.png(self)
+    }
+
+    /// Writes the image as a PNG file, by whose path it can be the icon of a desktop notification.
+    ///
+    /// - Throws: ``ImageError/unwritable(_:)``, or what writing a file throws.
+    public func writePNG(to url: URL) throws {
+        try pngData().write(to: url, options: .atomic)
+    }
+}
+
+/// Why an image cannot be decoded or written.
+public enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The bytes are not an image in any format that can be read, or are damaged.
+    case unreadable(String)
+    /// The image ends before all of its pixels.
+    case truncated(String)
+    /// The image has more pixels than allowed.
+    case tooLarge(width: Int, height: Int, maximumPixels: Int)
+    /// The image cannot be written.
+    case unwritable(String)
+
+    /// What is wrong.
+    public var description: String {
+        switch self {
+        case .unreadable(let reason): "the image cannot be read: \(reason)"
+        case .truncated(let reason): "the image is not whole: \(reason)"
+        case .tooLarge(let width, let height, let maximumPixels):
+            "the image has \(width) × \(height) pixels, and at most \(maximumPixels) are allowed; raise maximumPixels if it is meant"
+        case .unwritable(let reason): "the image cannot be written as PNG: \(reason)"
+        }
+    }
+}
+
+extension NetworkResponse {
+    /// The body as an image.
+    ///
+    /// - Parameter maximumPixels: how many pixels it may have.
+    /// - Throws: ``ImageError``.
+    public func image(maximumPixels: Int = Image.defaultMaximumPixels) throws(ImageError) -> Image {
+        try Image(decoding: data, maximumPixels: maximumPixels)
+    }
+}
+#endif

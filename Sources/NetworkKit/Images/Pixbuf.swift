@@ -1,0 +1,166 @@
+#if Images
+import CGdkPixbuf
+import Foundation
+
+// The only file that knows gdk-pixbuf.
+
+/// Decodes with a loader, so that nothing is allocated for an image that is too large.
+enum PixbufDecoder {
+    /// What the loader's signal tells; it lives as long as the decoding.
+    private final class Limit {
+        let maximumPixels: Int
+        var refused: (width: Int, height: Int)?
+
+        init(maximumPixels: Int) {
+            self.maximumPixels = maximumPixels
+        }
+    }
+
+    static func decode(_ data: Data, maximumPixels: Int) throws(ImageError) -> Image {
+        guard !data.isEmpty else { throw .unreadable("there are no bytes") }
+        if let problem = ImageEnd.problem(of: data) { throw .truncated(problem) }
+        guard let loader = gdk_pixbuf_loader_new() else { throw .unreadable("gdk-pixbuf gave no loader") }
+        defer { g_object_unref(UnsafeMutableRawPointer(loader)) }
+        let limit = Limit(maximumPixels: maximumPixels)
+        connect(limit, to: loader)
+        let failure = withExtendedLifetime(limit) { load(data, into: loader, limit: limit) }
+        if let refused = limit.refused {
+            throw .tooLarge(width: refused.width, height: refused.height, maximumPixels: maximumPixels)
+        }
+        if let failure { throw failure }
+        guard let pixbuf = gdk_pixbuf_loader_get_pixbuf(loader) else { throw .unreadable("there is no picture in it") }
+        return try image(pixbuf, maximumPixels: maximumPixels)
+    }
+
+    private static func connect(_ limit: Limit, to loader: OpaquePointer) {
+        typealias SizePrepared =
+            @convention(c) (OpaquePointer?, Int32, Int32, UnsafeMutableRawPointer?) -> Void
+        let handler: SizePrepared = { loader, width, height, data in
+            guard let data else { return }
+            let limit = Unmanaged<Limit>.fromOpaque(data).takeUnretainedValue()
+            let (pixels, overflows) = Int(width).multipliedReportingOverflow(by: Int(height))
+            guard overflows || pixels > limit.maximumPixels else { return }
+            limit.refused = (Int(width), Int(height))
+            // The loaders take a size of zero for a reason to stop before they allocate.
+            gdk_pixbuf_loader_set_size(loader, 0, 0)
+        }
+        g_signal_connect_data(
+            UnsafeMutableRawPointer(loader),
+            "size-prepared",
+            unsafeBitCast(handler, to: GCallback.self),
+            Unmanaged.passUnretained(limit).toOpaque(),
+            nil,
+            0
+        )
+    }
+
+    /// Gives the loader the bytes, piece by piece, and closes it, which must be done in any case.
+    private static func load(
+        _ data: Data,
+        into loader: OpaquePointer,
+        limit: Limit
+    ) -> ImageError? {
+        var failure: ImageError?
+        data.withUnsafeBytes { (bytes: UnsafeRawBufferPointer) in
+            var start = 0
+            while start < bytes.count, failure == nil, limit.refused == nil {
+                let piece = bytes[start..<min(start + 65_536, bytes.count)]
+                var error: UnsafeMutablePointer<GError>?
+                let base = UnsafeRawBufferPointer(rebasing: piece).baseAddress?.assumingMemoryBound(to: UInt8.self)
+                if gdk_pixbuf_loader_write(loader, base, piece.count, &error) == 0 { failure = consume(error) }
+                start += piece.count
+            }
+        }
+        var error: UnsafeMutablePointer<GError>?
+        if gdk_pixbuf_loader_close(loader, &error) == 0 {
+            let closing = consume(error)
+            if failure == nil { failure = closing }
+        }
+        return failure
+    }
+
+    private static func consume(_ error: UnsafeMutablePointer<GError>?) -> ImageError {
+        guard let error else { return .unreadable("no reason given") }
+        defer { g_error_free(error) }
+        let reason = error.pointee.message.map { String(cString: $0) } ?? "no reason given"
+        let isIncomplete =
+            error.pointee.domain == gdk_pixbuf_error_quark()
+            && error.pointee.code == Int32(GDK_PIXBUF_ERROR_INCOMPLETE_ANIMATION)
+        return isIncomplete ? .truncated(reason) : .unreadable(reason)
+    }
+
+    private static func image(_ pixbuf: OpaquePointer, maximumPixels: Int) throws(ImageError) -> Image {
+        let width = Int(gdk_pixbuf_get_width(pixbuf))
+        let height = Int(gdk_pixbuf_get_height(pixbuf))
+        let channels = Int(gdk_pixbuf_get_n_channels(pixbuf))
+        let stride = Int(gdk_pixbuf_get_rowstride(pixbuf))
+        guard width * height <= maximumPixels else {
+            throw .tooLarge(width: width, height: height, maximumPixels: maximumPixels)
+        }
+        guard let pixels = gdk_pixbuf_read_pixels(pixbuf), channels == 3 || channels == 4,
+            gdk_pixbuf_get_bits_per_sample(pixbuf) == 8
+        else { throw .unreadable("its pixels are of a kind that is not known") }
+        var rgba = Data(count: width * height * 4)
+        rgba.withUnsafeMutableBytes { (buffer: UnsafeMutableRawBufferPointer) in
+            guard var target = buffer.bindMemory(to: UInt8.self).baseAddress else { return }
+            for row in 0..<height {
+                var source = pixels + row * stride
+                if channels == 4 {
+                    target.update(from: source, count: width * 4)
+                    target += width * 4
+                    continue
+                }
+                for _ in 0..<width {
+                    target.update(from: source, count: 3)
+                    target[3] = 255
+                    target += 4
+                    source += 3
+                }
+            }
+        }
+        guard let image = Image(width: width, height: height, channels: channels, rgba: rgba) else {
+            throw .unreadable("it has no pixels")
+        }
+        return image
+    }
+}
+
+enum PixbufEncoder {
+    static func png(_ image: Image) throws(ImageError) -> Data {
+        guard image.width <= Int(Int32.max) / 4, image.height <= Int(Int32.max) else {
+            throw .unwritable("it is too large")
+        }
+        var pixels = image.rgba
+        if image.channels == 3 {
+            for pixel in 0..<(pixels.count / 4) { pixels[pixel * 4 + 3] = 255 }
+        }
+        let bytes = pixels.withUnsafeBytes { (buffer: UnsafeRawBufferPointer) in
+            g_bytes_new(buffer.baseAddress, buffer.count)
+        }
+        guard let bytes else { throw .unwritable("there is no memory") }
+        defer { g_bytes_unref(bytes) }
+        let width = Int32(image.width)
+        guard
+            let pixbuf = gdk_pixbuf_new_from_bytes(
+                bytes,
+                UInt32(GDK_COLORSPACE_RGB),
+                1,
+                8,
+                width,
+                Int32(image.height),
+                width * 4
+            )
+        else { throw .unwritable("gdk-pixbuf took it not") }
+        defer { g_object_unref(UnsafeMutableRawPointer(pixbuf)) }
+        var buffer: UnsafeMutablePointer<CChar>?
+        var count: Int = 0
+        var error: UnsafeMutablePointer<GError>?
+        guard gdk_pixbuf_save_to_bufferv(pixbuf, &buffer, &count, "png", nil, nil, &error) != 0, let buffer else {
+            defer { if let error { g_error_free(error) } }
+            throw .unwritable(error?.pointee.message.map { String(cString: $0) } ?? "no reason given")
+        }
+        defer { g_free(buffer) }
+        return Data(bytes: buffer, count: Int(count))
+    }
+}
+#endif

@@ -1,0 +1,162 @@
+public import Foundation
+
+extension JSONValue {
+    /// Whether the value is `null`, or was not there.
+    public var isNull: Bool { self == .null }
+
+    /// The boolean, if it is one.
+    public var bool: Bool? {
+        if case .bool(let value) = self { value } else { nil }
+    }
+
+    /// The string, if it is one.
+    public var string: String? {
+        if case .string(let value) = self { value } else { nil }
+    }
+
+    /// The number, if it is one.
+    public var number: JSONNumber? {
+        if case .number(let value) = self { value } else { nil }
+    }
+
+    /// The number as an integer, if it is one and fits.
+    public var int: Int? { number?.int }
+
+    /// The number as a floating-point value, if it is a number.
+    public var double: Double? { number?.double }
+
+    /// The number as a decimal, if it is a number.
+    public var decimal: Decimal? { number?.decimal }
+
+    /// The elements, if it is an array.
+    public var array: [JSONValue]? {
+        if case .array(let value) = self { value } else { nil }
+    }
+
+    /// The members, if it is an object.
+    public var object: [String: JSONValue]? {
+        if case .object(let value) = self { value } else { nil }
+    }
+
+    /// How many elements or members there are; 0 for what has none.
+    public var count: Int {
+        switch self {
+        case .array(let elements): elements.count
+        case .object(let members): members.count
+        case .null, .bool, .number, .string: 0
+        }
+    }
+
+    /// Makes a string.
+    public init(_ value: String) { self = .string(value) }
+
+    /// Makes a boolean.
+    public init(_ value: Bool) { self = .bool(value) }
+
+    /// Makes a number.
+    public init(_ value: some BinaryInteger) { self = .number(JSONNumber(value)) }
+
+    /// Makes a number; `null` of an infinity and of what is not a number, which JSON does not have.
+    public init(_ value: Double) { self = JSONNumber(value).map(JSONValue.number) ?? .null }
+
+    /// Makes a value of anything that can be encoded.
+    ///
+    /// - Parameters:
+    ///   - value: the value.
+    ///   - encoder: how to encode it; by default dates are written as in ISO 8601.
+    /// - Throws: what the value or the encoder throws.
+    public init(encoding value: some Encodable, using encoder: JSONEncoder? = nil) throws {
+        self = try JSONValue(parsing: (encoder ?? .forParameters).encode(value))
+    }
+
+    /// Decodes a type from the value.
+    ///
+    /// - Throws: a `DecodingError` that tells the path at which the value is not what the type expects.
+    public func decode<Value: Decodable>(_ type: Value.Type = Value.self, using decoder: JSONDecoder? = nil) throws
+        -> Value
+    {
+        try (decoder ?? JSONDecoder()).decode(type, from: serializedData)
+    }
+}
+
+extension JSONEncoder {
+    static var forParameters: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .iso8601
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
+    }
+}
+
+extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByFloatLiteral, ExpressibleByStringInterpolation, ExpressibleByArrayLiteral,
+    ExpressibleByDictionaryLiteral
+{
+    /// `null`.
+    public init(nilLiteral: ()) { self = .null }
+
+    /// A boolean.
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+
+    /// A number.
+    public init(integerLiteral value: Int) { self.init(value) }
+
+    /// A number.
+    public init(floatLiteral value: Double) { self.init(value) }
+
+    /// A string.
+    public init(stringLiteral value: String) { self = .string(value) }
+
+    /// An array.
+    public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+
+    /// An object. Of equal keys the last one counts.
+    public init(dictionaryLiteral elements: (String, JSONValue)...) {
+        self = .object(Dictionary(elements) { _, last in last })
+    }
+}
+
+extension JSONValue: Codable {
+    /// Reads a value from any decoder. Numbers go through the decoder, which may not keep their text; ``init(parsing:)-(Data)``
+    /// does.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let value = try? container.decode(Bool.self) {
+            self = .bool(value)
+        } else if let value = try? container.decode(Int.self) {
+            self.init(value)
+        } else if let value = try? container.decode(UInt.self) {
+            self.init(value)
+        } else if let value = try? container.decode(Double.self) {
+            self.init(value)
+        } else if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else if let value = try? container.decode([JSONValue].self) {
+            self = .array(value)
+        } else {
+            self = .object(try container.decode([String: JSONValue].self))
+        }
+    }
+
+    /// Writes the value to any encoder. Numbers go through the encoder, which may not keep their text; ``serialized`` does.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .null: try container.encodeNil()
+        case .bool(let value): try container.encode(value)
+        case .number(let number):
+            if let int = Int(number.text) {
+                try container.encode(int)
+            } else if let decimal = number.decimal {
+                try container.encode(decimal)
+            } else {
+                try container.encode(number.double)
+            }
+        case .string(let value): try container.encode(value)
+        case .array(let value): try container.encode(value)
+        case .object(let value): try container.encode(value)
+        }
+    }
+}

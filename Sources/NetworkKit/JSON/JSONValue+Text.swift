@@ -1,0 +1,84 @@
+public import Foundation
+
+extension JSONValue: CustomStringConvertible {
+    /// The value as JSON on one line, with the keys of objects in the order of their Unicode code points.
+    public var serialized: String { String(decoding: bytes(), as: UTF8.self) }
+
+    /// ``serialized`` in UTF-8.
+    public var serializedData: Data { Data(bytes()) }
+
+    /// The value as JSON over several lines, indented by two spaces a level.
+    public var prettySerialized: String { String(decoding: bytes(indent: 0), as: UTF8.self) }
+
+    /// The value as JSON on one line.
+    public var description: String { serialized }
+
+    private func bytes(indent: Int? = nil) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.write(self, indent: indent)
+        return writer.bytes
+    }
+}
+
+/// Writes JSON. Non-ASCII text stays as it is (RFC 8259 §8.1), control characters are escaped.
+private struct JSONWriter {
+    var bytes: [UInt8] = []
+
+    mutating func write(_ value: JSONValue, indent: Int?) {
+        switch value {
+        case .null: bytes += "null".utf8
+        case .bool(let value): bytes += (value ? "true" : "false").utf8
+        case .number(let number): bytes += number.text.utf8
+        case .string(let string): write(string)
+        case .array(let elements):
+            writeList("[", "]", elements, indent: indent) { writer, element, indent in
+                writer.write(element, indent: indent)
+            }
+        case .object(let members):
+            let sorted = members.sorted { $0.key.unicodeScalars.lexicographicallyPrecedes($1.key.unicodeScalars) }
+            writeList("{", "}", sorted, indent: indent) { writer, member, indent in
+                writer.write(member.key)
+                writer.bytes += (indent == nil ? ":" : ": ").utf8
+                writer.write(member.value, indent: indent)
+            }
+        }
+    }
+
+    private mutating func writeList<Element>(
+        _ open: String,
+        _ close: String,
+        _ elements: [Element],
+        indent: Int?,
+        _ write: (inout JSONWriter, Element, Int?) -> Void
+    ) {
+        bytes += open.utf8
+        for (index, element) in elements.enumerated() {
+            if index > 0 { bytes += ",".utf8 }
+            if let indent { breakLine(indent + 1) }
+            write(&self, element, indent.map { $0 + 1 })
+        }
+        if let indent, !elements.isEmpty { breakLine(indent) }
+        bytes += close.utf8
+    }
+
+    private mutating func breakLine(_ indent: Int) {
+        bytes.append(UInt8(ascii: "\n"))
+        bytes += repeatElement(UInt8(ascii: " "), count: 2 * indent)
+    }
+
+    private mutating func write(_ string: String) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in string.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""): bytes += "\\\"".utf8
+            case UInt8(ascii: "\\"): bytes += "\\\\".utf8
+            case UInt8(ascii: "\n"): bytes += "\\n".utf8
+            case UInt8(ascii: "\r"): bytes += "\\r".utf8
+            case UInt8(ascii: "\t"): bytes += "\\t".utf8
+            case 0x00...0x1F, 0x7F: bytes += "\\u00\(byte < 16 ? "0" : "")\(String(byte, radix: 16))".utf8
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}

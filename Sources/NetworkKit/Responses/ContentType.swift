@@ -1,0 +1,60 @@
+import Foundation
+
+/// A `Content-Type` (RFC 9110 §8.3.1).
+struct ContentType: Hashable, Sendable {
+    /// The type without parameters, in lower case, such as `text/html`.
+    var mediaType: String
+    /// The value of the parameter `charset`.
+    var charset: String?
+
+    init?(_ field: String?) {
+        guard let field else { return nil }
+        let pieces = field.split(separator: ";", omittingEmptySubsequences: false)
+        mediaType = Self.trim(pieces[0]).lowercased()
+        guard mediaType.contains("/") else { return nil }
+        for piece in pieces.dropFirst() {
+            let pair = piece.split(separator: "=", maxSplits: 1)
+            guard pair.count == 2, Self.trim(pair[0]).lowercased() == "charset" else { continue }
+            charset = Self.trim(pair[1]).trimmingCharacters(in: ["\"", "'"]).lowercased()
+        }
+    }
+
+    /// Whether the type is one that a pattern such as `application/json`, `image/*` or `*/*` names. `application/json` names also
+    /// types that are JSON by their suffix, such as `application/problem+json` (RFC 6839 §3.1).
+    func matches(_ pattern: String) -> Bool {
+        let pattern = ContentType(pattern)?.mediaType ?? pattern.lowercased()
+        if pattern == "*/*" || pattern == mediaType { return true }
+        if pattern.hasSuffix("/*") { return mediaType.hasPrefix(pattern.dropLast()) }
+        return pattern == "application/json" && mediaType.hasSuffix("+json")
+    }
+
+    /// The text encoding that a charset names (the names are IANA's and their common aliases).
+    var encoding: String.Encoding? {
+        switch charset {
+        case nil, "utf-8", "utf8": .utf8
+        case "us-ascii", "ascii": .ascii
+        case "iso-8859-1", "latin1", "iso_8859-1": .isoLatin1
+        case "iso-8859-2", "latin2", "iso_8859-2": .isoLatin2
+        case "windows-1250", "cp1250": .windowsCP1250
+        case "windows-1251", "cp1251": .windowsCP1251
+        case "windows-1252", "cp1252": .windowsCP1252
+        case "windows-1253", "cp1253": .windowsCP1253
+        case "windows-1254", "cp1254": .windowsCP1254
+        case "utf-16": .utf16
+        case "utf-16be": .utf16BigEndian
+        case "utf-16le": .utf16LittleEndian
+        case "utf-32": .utf32
+        case "utf-32be": .utf32BigEndian
+        case "utf-32le": .utf32LittleEndian
+        case "shift_jis", "shift-jis", "sjis": .shiftJIS
+        case "euc-jp": .japaneseEUC
+        case "iso-2022-jp": .iso2022JP
+        case "macintosh": .macOSRoman
+        default: nil
+        }
+    }
+
+    private static func trim(_ text: Substring) -> String {
+        text.trimmingCharacters(in: .whitespaces)
+    }
+}

@@ -1,0 +1,49 @@
+public import Foundation
+
+/// An endpoint of a web service, with its values: usually a case of an enum.
+///
+/// ```swift
+/// enum Store: RequestRoute {
+///     case topFree(limit: Int)
+///     case createPost(title: String, body: String)
+///
+///     var baseURL: URL { URL(string: "https://example.com/api")! }
+///
+///     var request: RouteRequest {
+///         switch self {
+///         case .topFree(let limit): .get("us/rss/topfreeapplications/limit=\(limit)/json")
+///         case .createPost(let title, let body): .post("post", body: .json(["title": .string(title), "body": .string(body)]))
+///         }
+///     }
+/// }
+/// ```
+public protocol RequestRoute: Sendable {
+    /// What the route's path is appended to. A query in it is kept; a fragment is not sent.
+    var baseURL: URL { get }
+    /// The request.
+    var request: RouteRequest { get }
+}
+
+/// A route that is a URL and a request, for the places where a type for it would be too much.
+public struct URLRoute: RequestRoute {
+    /// What the request's path is appended to.
+    public var baseURL: URL
+    /// The request.
+    public var request: RouteRequest
+
+    /// Makes a route: by default a GET of the URL itself.
+    public init(_ baseURL: URL, _ request: RouteRequest = .get("")) {
+        self.baseURL = baseURL
+        self.request = request
+    }
+}
+
+extension RequestRoute {
+    /// The route's URL: the base URL with path and query.
+    ///
+    /// - Throws: ``NetworkError/invalidRequest(_:)`` when the base URL is not an `http` or `https` URL with a host, or a path
+    ///   segment is `.` or `..`; and what the encoding of the parameters throws.
+    public func url() throws -> URL {
+        try request.url(relativeTo: baseURL)
+    }
+}

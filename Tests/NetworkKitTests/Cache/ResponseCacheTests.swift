@@ -1,0 +1,253 @@
+import Foundation
+import FoundationNetworking
+import IndicatorCore
+import Testing
+
+@testable import NetworkKit
+
+@Suite struct ResponseCacheTests {
+    private let folder: TestFolder
+    private let clock = Clock()
+
+    init() throws {
+        folder = try TestFolder()
+    }
+
+    private func cache(memory: Int = 1 << 20, disk: Int = 1 << 20) -> ResponseCache {
+        ResponseCache(memoryCapacity: memory, diskCapacity: disk, directory: folder.url) { [clock] in clock.now }
+    }
+
+    /// A time that a test moves.
+    private final class Clock: Sendable {
+        private let offset = Locked(0.0)
+        var now: Date { Date(timeIntervalSinceReferenceDate: 1_000_000 + offset.withLock { $0 }) }
+        func advance(_ seconds: Double) { offset.withLock { $0 += seconds } }
+    }
+
+    private func advance(_ seconds: Double) {
+        clock.advance(seconds)
+    }
+
+    /// A server whose answers differ from one to the next.
+    private func server(
+        _ status: String = "200 OK",
+        headers: [String],
+        size: Int = 10,
+        notModified: @escaping @Sendable (ReceivedRequest) -> Bool = { _ in false }
+    ) throws -> RawServer {
+        let count = Locked(0)
+        return try RawServer { request, connection in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            if notModified(request) {
+                try connection.send("HTTP/1.1 304 Not Modified\r\n" + headers.map { $0 + "\r\n" }.joined() + "\r\n")
+            } else {
+                let text = "\(number)"
+                let body = text + String(repeating: " ", count: size - text.count)
+                try connection.respond(status, headers: headers, text: body)
+            }
+            return true
+        }
+    }
+
+    private func answer(
+        _ client: NetworkClient,
+        _ server: RawServer,
+        _ request: RouteRequest = .get("")
+    ) async throws -> (Int, NetworkResponse.Source) {
+        let response = try await client.send(route(server, request.with(\.validation, ResponseValidation.none)))
+        return (Int(try response.string().trimmingCharacters(in: .whitespaces)) ?? -1, response.source)
+    }
+
+    @Test func aFreshResponseIsServed() async throws {
+        let server = try server(headers: ["Cache-Control: max-age=60"])
+        let client = NetworkClient(cache: cache())
+        #expect(try await answer(client, server) == (1, .network))
+        advance(59)
+        #expect(try await answer(client, server) == (1, .cache))
+        #expect(try await answer(client, server, .get("other")) == (2, .network))
+        advance(1)
+        #expect(try await answer(client, server) == (3, .network))
+    }
+
+    @Test func aNewProcessFindsWhatIsOnDisk() async throws {
+        let server = try server(headers: ["Cache-Control: max-age=60"])
+        #expect(try await answer(NetworkClient(cache: cache()), server) == (1, .network))
+        #expect(try await answer(NetworkClient(cache: cache()), server) == (1, .cache))
+    }
+
+    @Test func anETagIsAskedAbout() async throws {
+        let server = try server(headers: ["ETag: \"x\"", "Cache-Control: max-age=10"]) {
+            $0.headers["if-none-match"] == "\"x\""
+        }
+        let client = NetworkClient(cache: cache())
+        #expect(try await answer(client, server) == (1, .network))
+        advance(10)
+        #expect(try await answer(client, server) == (1, .revalidatedCache))
+        // The 304 has made it fresh again.
+        #expect(try await answer(client, server) == (1, .cache))
+        #expect(server.requests.map { $0.headers["if-none-match"] } == [nil, "\"x\""])
+    }
+
+    @Test func aDateOfModificationIsAskedAbout() async throws {
+        let date = "Wed, 21 Oct 2015 07:28:00 GMT"
+        let server = try server(headers: ["Last-Modified: \(date)", "Cache-Control: no-cache"]) {
+            $0.headers["if-modified-since"] == date
+        }
+        let client = NetworkClient(cache: cache())
+        #expect(try await answer(client, server) == (1, .network))
+        #expect(try await answer(client, server) == (1, .revalidatedCache))
+    }
+
+    @Test func aChangedResponseReplacesTheOldOne() async throws {
+        let server = try server(headers: ["ETag: \"x\"", "Cache-Control: no-cache"])
+        let client = NetworkClient(cache: cache())
+        #expect(try await answer(client, server) == (1, .network))
+        #expect(try await answer(client, server) == (2, .network))
+    }
+
+    @Test(
+        arguments: [
+            ["Cache-Control: no-store, max-age=60"], ["Cache-Control: max-age=0"], [], ["Cache-Control: max-age=abc"],
+            ["Expires: 0"], ["Vary: *", "Cache-Control: max-age=60"], ["Cache-Control: max-age=60", "Age: 60"],
+            ["Cache-Control: max-age=0, max-age=60"],
+        ]
+    )
+    func whatDoesNotHoldIsNotServed(headers: [String]) async throws {
+        let server = try server(headers: headers)
+        let client = NetworkClient(cache: cache())
+        #expect(try await answer(client, server) == (1, .network))
+        #expect(try await answer(client, server) == (2, .network))
+    }
+
+    @Test(arguments: ["500 Internal Server Error", "206 Partial Content", "418 I'm a teapot"])
+    func otherStatusesAreNotKept(status: String) async throws {
+        let server = try server(status, headers: ["Cache-Control: max-age=60"])
+        let client = NetworkClient(cache: cache())
+        #expect(try await answer(client, server) == (1, .network))
+        #expect(try await answer(client, server) == (2, .network))
+    }
+
+    @Test func otherMethodsAreNotKeptAndRemoveWhatIs() async throws {
+        let server = try server(headers: ["Cache-Control: max-age=60"])
+        let client = NetworkClient(cache: cache())
+        #expect(try await answer(client, server) == (1, .network))
+        #expect(try await answer(client, server, .post("", body: .data(Data("x".utf8)))) == (2, .network))
+        #expect(try await answer(client, server) == (3, .network))
+    }
+
+    @Test func otherUsersAndLanguagesGetTheirOwn() async throws {
+        let server = try server(headers: ["Cache-Control: max-age=60", "Vary: Accept-Language"])
+        let client = NetworkClient(cache: cache())
+        #expect(try await answer(client, server, .get("", headers: ["Accept-Language": "de"])) == (1, .network))
+        #expect(try await answer(client, server, .get("", headers: ["Accept-Language": "de"])) == (1, .cache))
+        #expect(try await answer(client, server, .get("", headers: ["Accept-Language": "fr"])) == (2, .network))
+        let user = RouteRequest.get("u", headers: ["Authorization": "Bearer a"])
+        #expect(try await answer(client, server, user) == (3, .network))
+        #expect(try await answer(client, server, user) == (3, .cache))
+        #expect(try await answer(client, server, .get("u")) == (4, .network))
+    }
+
+    @Test func policies() async throws {
+        let server = try server(headers: ["Cache-Control: max-age=60", "ETag: \"x\""])
+        let client = NetworkClient(cache: cache())
+        let only = RouteRequest.get("").with(\.cachePolicy, .returnCacheDataDontLoad)
+        let missing = await thrown { _ = try await answer(client, server, only) }
+        #expect("\(missing as Any)".contains("not in the cache"))
+        #expect(try await answer(client, server) == (1, .network))
+        advance(1000)
+        #expect(try await answer(client, server, only) == (1, .cache))
+        #expect(try await answer(client, server, .get("").with(\.cachePolicy, .returnCacheDataElseLoad)) == (1, .cache))
+        #expect(
+            try await answer(client, server, .get("").with(\.cachePolicy, .reloadIgnoringLocalCacheData)) == (
+                2, .network
+            )
+        )
+        #expect(try await answer(client, server) == (2, .cache))
+        #expect(server.requests.allSatisfy { $0.headers["if-none-match"] == nil })
+    }
+
+    @Test(
+        arguments: [
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nhalf",
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nhalf",
+        ]
+    )
+    func onlyWhatArrivedWholeIsKept(response: String) async throws {
+        let server = try RawServer.sending(response)
+        let cache = cache()
+        let client = NetworkClient(cache: cache)
+        _ = await thrown { _ = try await answer(client, server) }
+        #expect(cache.memoryUsage == 0)
+        #expect(cache.diskUsage == 0)
+    }
+
+    @Test func whatCameInChunksIsKept() async throws {
+        let server = try RawServer.sending(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n7\r\n0\r\n\r\n"
+        )
+        let client = NetworkClient(cache: cache())
+        #expect(try await answer(client, server) == (7, .network))
+        #expect(try await answer(client, server) == (7, .cache))
+    }
+
+    @Test func theLeastRecentlyUsedGoesFirst() async throws {
+        let server = try server(headers: ["Cache-Control: max-age=60"], size: 1000)
+        // Room for two, in memory as on disk.
+        let cache = cache(memory: 3300, disk: 3300)
+        let client = NetworkClient(cache: cache)
+        #expect(try await answer(client, server, .get("a")) == (1, .network))
+        #expect(try await answer(client, server, .get("b")) == (2, .network))
+        #expect(try await answer(client, server, .get("a")) == (1, .cache))
+        #expect(try await answer(client, server, .get("c")) == (3, .network))
+        #expect(try await answer(client, server, .get("a")) == (1, .cache))
+        #expect(cache.memoryUsage <= 3300)
+        #expect(cache.diskUsage <= 3300)
+        #expect(try await answer(client, server, .get("b")).1 == .network)
+    }
+
+    @Test func aDamagedFileIsDropped() async throws {
+        let server = try server(headers: ["Cache-Control: max-age=60"], size: 300)
+        #expect(try await answer(NetworkClient(cache: cache()), server) == (1, .network))
+        let files = try FileManager.default.contentsOfDirectory(at: folder.url, includingPropertiesForKeys: nil)
+        let file = try #require(files.first)
+        #expect(files.count == 1)
+        let whole = try Data(contentsOf: file)
+        var damages = [
+            whole.prefix(whole.count - 1), whole.prefix(40), Data(), Data("rubbish".utf8), whole + Data([0]),
+        ]
+        for position in [0, 20, 30, 40, 60, whole.count - 1] {
+            var damaged = whole
+            damaged[position] ^= 1
+            damages.append(damaged)
+        }
+        for damage in damages {
+            #expect(CacheFile.decode(damage) == nil)
+        }
+        try damages[5].write(to: file)
+        #expect(try await answer(NetworkClient(cache: cache()), server) == (2, .network))
+    }
+
+    @Test func whatIsTooLargeIsNotKept() async throws {
+        let server = try server(headers: ["Cache-Control: max-age=60"], size: 5000)
+        let cache = cache(memory: 1000, disk: 1000)
+        let client = NetworkClient(cache: cache)
+        #expect(try await answer(client, server) == (1, .network))
+        #expect(cache.memoryUsage == 0)
+        #expect(cache.diskUsage == 0)
+        #expect(try await answer(client, server) == (2, .network))
+    }
+
+    @Test func everythingCanBeRemoved() async throws {
+        let server = try server(headers: ["Cache-Control: max-age=60"])
+        let cache = cache()
+        let client = NetworkClient(cache: cache)
+        #expect(try await answer(client, server) == (1, .network))
+        await cache.removeAll()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
+        #expect(try await answer(client, server) == (2, .network))
+    }
+}

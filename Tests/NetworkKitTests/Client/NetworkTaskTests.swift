@@ -1,0 +1,249 @@
+import Foundation
+import IndicatorCore
+import NetworkKit
+import TestSupport
+import Testing
+
+@Suite struct NetworkTaskTests {
+    private let recorder = NotificationRecorder()
+
+    private func client(retry: RetryPolicy = .never) -> NetworkClient {
+        NetworkClient(retry: retry, notificationCenter: recorder.center)
+    }
+
+    @Test func successIsAnnouncedOnce() async throws {
+        let server = try RawServer { _, connection in
+            try connection.respond(text: "hello")
+            return true
+        }
+        let response = try await client().send(route(server, .get("a b/c")))
+        #expect(try response.string() == "hello")
+        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(recorder.all[0].label == "GET /a b/c")
+        #expect(recorder.all[0].task != nil)
+        #expect(recorder.all[0].task == recorder.all[1].task)
+    }
+
+    @Test func anErrorStatusIsAnnouncedOnce() async throws {
+        let server = try RawServer.closing { _, connection in
+            try connection.respond("404 Not Found", text: "no such thing")
+        }
+        let error = await thrown { _ = try await client().send(route(server)) }
+        guard case .unacceptableStatus(let failure)? = error as? NetworkError else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(failure.status == 404)
+        #expect(failure.headers["content-length"] == "13")
+        #expect(failure.bodyStart == Data("no such thing".utf8))
+        #expect(recorder.names == ["Resume", "Complete"])
+    }
+
+    @Test func aRefusedConnectionIsAnnouncedOnce() async throws {
+        let server = try RawServer { _, _ in false }
+        server.stop()
+        let error = await thrown { _ = try await client().send(route(server)) }
+        guard case .transport(let failure)? = error as? NetworkError else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(failure.code == .cannotConnectToHost)
+        #expect(recorder.names == ["Resume", "Complete"])
+    }
+
+    @Test func aTimeoutIsAnnouncedOnce() async throws {
+        let server = try RawServer.closing { _, connection in connection.waitForEnd() }
+        let error = await thrown { _ = try await client().send(route(server, .get("").with(\.timeout, 1))) }
+        guard case .transport(let failure)? = error as? NetworkError else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(failure.code == .timedOut)
+        #expect(recorder.names == ["Resume", "Complete"])
+    }
+
+    @Test func aTimeoutInTheMiddleOfTheBodyIsAnnouncedOnce() async throws {
+        let server = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbeginning")
+            connection.waitForEnd()
+        }
+        let error = await thrown { _ = try await client().send(route(server, .get("").with(\.timeout, 1))) }
+        guard case .transport(let failure)? = error as? NetworkError else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(failure.code == .timedOut)
+        #expect(recorder.names == ["Resume", "Complete"])
+    }
+
+    @Test func aRequestThatCannotBeMadeIsAnnouncedOnce() async throws {
+        let error = await thrown { _ = try await client().send(URLRoute(URL(string: "ftp://example.com")!)) }
+        #expect("\(error as Any)".contains("is not an http or https URL"))
+        #expect(recorder.names == ["Resume", "Complete"])
+    }
+
+    @Test func cancellationBeforeTheStartIsAnnouncedAsAnEndOnly() async throws {
+        let server = try RawServer { _, _ in false }
+        let client = client()
+        let work = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return try await client.send(route(server))
+        }
+        work.cancel()
+        let error = await thrown { _ = try await work.value }
+        #expect(error is CancellationError)
+        #expect(recorder.names == ["Complete"])
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func cancellationAfterTheStartIsAnnouncedOnce() async throws {
+        let server = try RawServer.closing { _, connection in connection.waitForEnd() }
+        let client = client()
+        let work = Task { try await client.send(route(server)) }
+        #expect(await eventually { server.requests.count == 1 })
+        work.cancel()
+        let error = await thrown { _ = try await work.value }
+        #expect(error is CancellationError)
+        #expect(recorder.names == ["Resume", "Complete"])
+    }
+
+    @Test func aCancelledRequestEndsItsConnection() async throws {
+        let ended = Locked(false)
+        let server = try RawServer.closing { _, connection in
+            connection.waitForEnd()
+            ended.withLock { $0 = true }
+        }
+        let task = client().start(route(server))
+        #expect(await eventually { server.requests.count == 1 })
+        task.cancel()
+        #expect(await eventually { ended.withLock { $0 } })
+    }
+
+    @Test func redirectsAreAnnouncedAsOneRequest() async throws {
+        let server = try RawServer.closing { request, connection in
+            if request.target == "/3" { return try connection.respond(text: "here") }
+            let next = Int(request.target.dropFirst())! + 1
+            try connection.respond("302 Found", headers: ["Location: /\(next)"])
+        }
+        let response = try await client().send(route(server, .get("0")))
+        #expect(try response.string() == "here")
+        #expect(response.url.path() == "/3")
+        #expect(server.requests.map(\.target) == ["/0", "/1", "/2", "/3"])
+        #expect(recorder.names == ["Resume", "Complete"])
+    }
+
+    @Test func aCircleOfRedirectsEnds() async throws {
+        let server = try RawServer.closing { _, connection in
+            try connection.respond("302 Found", headers: ["Location: /"])
+        }
+        let error = await thrown { _ = try await client().send(route(server)) }
+        guard case .tooManyRedirects? = error as? NetworkError else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(server.requests.count == 17)
+        #expect(recorder.names == ["Resume", "Complete"])
+    }
+
+    @Test func suspendAndResumeAreAnnouncedOnceEach() async throws {
+        let mayAnswer = Locked(false)
+        let server = try RawServer.closing { _, connection in
+            while !mayAnswer.withLock({ $0 }) { usleep(1000) }
+            try connection.respond(text: "late")
+        }
+        let task = client().start(route(server))
+        #expect(await eventually { server.requests.count == 1 })
+        task.suspend()
+        task.suspend()
+        #expect(recorder.names == ["Resume", "Suspend"])
+        mayAnswer.withLock { $0 = true }
+        task.resume()
+        task.resume()
+        #expect(try await task.response.string() == "late")
+        task.suspend()
+        task.cancel()
+        #expect(recorder.names == ["Resume", "Suspend", "Resume", "Complete"])
+    }
+
+    @Test func aSuspendedRequestCanBeCancelled() async throws {
+        let server = try RawServer.closing { _, connection in connection.waitForEnd() }
+        let task = client().start(route(server))
+        #expect(await eventually { server.requests.count == 1 })
+        task.suspend()
+        task.cancel()
+        let error = await thrown { _ = try await task.response }
+        #expect(error is CancellationError)
+        #expect(recorder.names == ["Resume", "Suspend", "Complete"])
+    }
+
+    @Test func retriesAreAnnouncedAsOneRequest() async throws {
+        let count = Locked(0)
+        let server = try RawServer.closing { _, connection in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            if number < 3 { return try connection.respond("503 Service Unavailable") }
+            try connection.respond(text: "at last")
+        }
+        let response = try await client(retry: RetryPolicy(maximumAttempts: 3, initialDelay: .milliseconds(1)))
+            .send(route(server))
+        #expect(try response.string() == "at last")
+        #expect(recorder.names == ["Resume", "Complete"])
+    }
+
+    @Test func theIndicatorShowsTheFractionOfAnUpload() async throws {
+        let indicator = IndicatorManager()
+        indicator.observe(.indicator, in: recorder.center)
+        let seen = Locked<[Double]>([])
+        let server = try RawServer { _, connection in
+            // The session tells of its progress on a thread of its own.
+            for _ in 0..<10_000 where indicator.snapshot.progress != 1 { usleep(1000) }
+            let progress = indicator.snapshot.progress
+            seen.withLock { $0.append(progress ?? -1) }
+            try connection.respond(text: "thanks")
+            return true
+        }
+        let values = Locked<[TransferProgress]>([])
+        _ = try await client().send(
+            route(server, .post("", body: .data(Data(count: 3_000_000))))
+        ) { progress in values.withLock { $0.append(progress) } }
+        let last = try #require(values.withLock { $0.last })
+        #expect(last.bytesSent == 3_000_000)
+        #expect(last.bytesToSend == 3_000_000)
+        #expect(last.bytesReceived == 6)
+        #expect(last.bytesToReceive == 6)
+        #expect(values.withLock { $0.contains { (0.01..<0.99).contains($0.fractionCompleted ?? 0) } })
+        #expect(seen.withLock { $0 }.allSatisfy { $0 == 1 })
+        #expect(indicator.activityCount == 0)
+    }
+
+    @Test func aThousandRequestsAtOnce() async throws {
+        let server = try RawServer { request, connection in
+            try connection.respond(text: request.target)
+            return true
+        }
+        let backend = InMemoryBackend()
+        let indicator = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .seconds(1)),
+            backends: [backend]
+        )
+        indicator.observe(.indicator, in: recorder.center)
+        let client = client()
+        let answers = try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 0..<1000 {
+                group.addTask { try await client.send(route(server, .get("\(number)"))).string() }
+            }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(answers == Set((0..<1000).map { "/\($0)" }))
+        #expect(indicator.activityCount == 0)
+        #expect(recorder.names.count { $0 == "Resume" } == 1000)
+        #expect(recorder.names.count { $0 == "Complete" } == 1000)
+        #expect(await eventually { !indicator.isVisible })
+        await indicator.shutdown()
+        let shown = backend.snapshots.map(\.isVisible)
+        #expect(shown.last == false)
+        #expect(zip([false] + shown, shown).count { !$0 && $1 } == 1)
+    }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import NetworkKit
+import Testing
+
+@Suite struct URLEncodingTests {
+    private static let strings = [
+        "", " ", "a b", "a+b", "a&b=c", "100%", "%41", "ä€😀", "e\u{301}", "/?#[]@!$&'()*+,;=:", "\"\\<>^`{|}", "-._~",
+        "\r\n\t\0\u{7F}",
+        "a/../b", "中文", "\u{FEFF}x", "'\"", "~user",
+    ]
+
+    @Test func stringsAreEncodedAsPythonDoes() async throws {
+        let input = try JSONEncoder().encode(Self.strings)
+        let expected = try await Python.run(
+            """
+            import json, sys
+            from urllib.parse import quote, urlencode
+            strings = json.load(sys.stdin.buffer)
+            print(json.dumps([
+                ["v=" + quote(s, safe="") for s in strings],
+                [urlencode({"v": s}) for s in strings],
+                [urlencode({s: "v"}) for s in strings],
+                [quote(s, safe="/:@!$&'()*+,;=") for s in strings],
+            ]))
+            """,
+            input: input
+        )
+        let python = try JSONValue(parsing: expected)
+        for (index, string) in Self.strings.enumerated() {
+            let value = JSONValue(string)
+            #expect(try URLEncoding.query.encode(["v": value]) == python[0][index].string)
+            #expect(try URLEncoding.form.encode(["v": value]) == python[1][index].string)
+            #expect(try URLEncoding.form.encode(Parameters(.object([string: "v"]))) == python[2][index].string)
+            #expect(RoutePath(stringLiteral: string).encoded == python[3][index].string)
+        }
+    }
+
+    @Test func nestedParametersAreReadByPythonAsTheyWere() async throws {
+        let parameters: Parameters = [
+            "z": 1, "a": ["b": 1, "x": ["y": "ä ö"]], "c": [2, "drei", true], "n": nil, "f": false, "d": 1.5,
+        ]
+        let encoded = try URLEncoding.form.encode(parameters)
+        #expect(
+            encoded == "a%5Bb%5D=1&a%5Bx%5D%5By%5D=%C3%A4+%C3%B6&c%5B%5D=2&c%5B%5D=drei&c%5B%5D=1&d=1.5&f=0&z=1"
+        )
+        let read = try await Python.run(
+            "import sys, json; from urllib.parse import parse_qsl; print(json.dumps(parse_qsl(sys.stdin.read(), strict_parsing=True)))",
+            input: Data(encoded.utf8)
+        )
+        let expected: JSONValue = [
+            ["a[b]", "1"], ["a[x][y]", "ä ö"], ["c[]", "2"], ["c[]", "drei"], ["c[]", "1"], ["d", "1.5"], ["f", "0"],
+            ["z", "1"],
+        ]
+        #expect(try JSONValue(parsing: read) == expected)
+    }
+
+    @Test func theVariants() throws {
+        let parameters: Parameters = ["a": ["b": [1, 2]], "t": true, "s": " "]
+        #expect(
+            try URLEncoding(arrays: .none, booleans: .words).encode(parameters) == "a%5Bb%5D=1&a%5Bb%5D=2&s=%20&t=true"
+        )
+        #expect(
+            try URLEncoding(arrays: .indices, objects: .dots, spaces: .plus).encode(parameters)
+                == "a.b%5B0%5D=1&a.b%5B1%5D=2&s=+&t=1"
+        )
+    }
+
+    @Test func anythingEncodable() throws {
+        struct Search: Encodable {
+            var term = "x & y"
+            var limit = 10
+            var since = Date(timeIntervalSince1970: 0)
+            var nothing: Int?
+            var big = UInt64.max
+        }
+        #expect(
+            try URLEncoding.query.encode(.encoding(Search()))
+                == "big=18446744073709551615&limit=10&since=1970-01-01T00%3A00%3A00Z&term=x%20%26%20y"
+        )
+    }
+
+    @Test func whatHasNoNamesIsAnError() {
+        #expect(throws: NetworkError.self) { try URLEncoding.query.encode(.encoding([1, 2])) }
+        #expect(throws: EncodingError.self) { try URLEncoding.query.encode(.encoding(["x": Double.nan])) }
+    }
+}

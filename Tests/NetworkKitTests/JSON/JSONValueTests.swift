@@ -1,0 +1,102 @@
+import Foundation
+import NetworkKit
+import Testing
+
+@Suite struct JSONValueTests {
+    @Test func membersByNameAndIndex() throws {
+        let json = try JSONValue(
+            parsing: #"{"feed":{"entry":[{"im:name":{"label":"App"},"price":1.10,"count":3,"ok":true,"none":null}]}}"#
+        )
+        let entry = json.feed.entry[0]
+        #expect(entry["im:name"].label.string == "App")
+        #expect(entry.price.double == 1.1)
+        #expect(entry.price.number?.text == "1.10")
+        #expect(entry.price.decimal == Decimal(string: "1.1"))
+        #expect(entry["count"].int == 3)
+        #expect(entry.ok.bool == true)
+        #expect(entry.none.isNull)
+        #expect(json.feed.entry[1].nothing[7].at.all == .null)
+        #expect(json.feed.string == nil)
+        #expect(json.feed.entry.count == 1)
+    }
+
+    @Test func literalsAndChanges() {
+        var json: JSONValue = ["a": [1, 2.5, "x", true, nil], "b": [:]]
+        json.a[0] = 7
+        json.a[5] = "end"
+        json.b.c = ["d": "e"]
+        json["new"]["deep"] = 1
+        #expect(json.serialized == #"{"a":[7,2.5,"x",true,null,"end"],"b":{"c":{"d":"e"}},"new":{"deep":1}}"#)
+    }
+
+    @Test func numbersKeepTheirText() throws {
+        let text =
+            "[0,-0,1.0,1.10,1e3,1E+3,-1.5e-10,123456789012345678901234567890,0.1000000000000000055511151231257827]"
+        let json = try JSONValue(parsing: text)
+        #expect(json.serialized == text)
+        #expect(json[2].int == 1)
+        #expect(json[4].int == 1000)
+        #expect(json[3].int == nil)
+        #expect(json[7].int == nil)
+        #expect(json[7].double == 1.2345678901234568e29)
+        #expect(JSONValue(Double.infinity) == .null)
+        #expect(JSONValue(1e22).serialized == "1e+22")
+    }
+
+    @Test func keysAreInAStableOrder() throws {
+        let json = try JSONValue(parsing: #"{"b":1,"a":2,"é":3,"B":4,"":5,"a":6}"#)
+        #expect(json.serialized == #"{"":5,"B":4,"a":6,"b":1,"é":3}"#)
+        #expect(json.prettySerialized.hasPrefix("{\n  \"\": 5,\n  \"B\": 4"))
+    }
+
+    @Test func textsAreReadAndWrittenAsPythonDoes() async throws {
+        let strings = ["\"\\/\u{8}\u{C}\n\r\t", "\u{0}\u{1F}\u{7F}", "😀 ä \u{2028}", "\u{FFFF}"]
+        let value = JSONValue.array(strings.map { JSONValue($0) })
+        let echoed = try await Python.run(
+            "import sys, json; print(json.dumps(json.load(sys.stdin.buffer)))",
+            input: value.serializedData
+        )
+        #expect(try JSONValue(parsing: echoed) == value)
+    }
+
+    @Test(
+        arguments: [
+            "", " ", "{", "[", "[1,]", "{\"a\":1,}", "{a:1}", "01", "-", "1.", ".5", "1e", "+1", "tru", "nul", "NaN",
+            "Infinity", "\"",
+            "\"\\x\"", "\"\\u12\"", "\"\\ud800\"", "\"\\udc00\"", "\"\\ud800\\u0041\"", "\"\n\"", "[1] 2", "{\"a\"}",
+            "{\"a\" 1}",
+            "[1 2]", "'a'", "/**/1", "\u{FEFF}\u{FEFF}1", "0x1", "1.5.5", "--1", "[1}", "{1:2}",
+        ]
+    )
+    func whatIsNotJSONIsAnError(text: String) {
+        #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: text) }
+    }
+
+    @Test func anErrorSaysWhere() {
+        let error = #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: "{\n  \"a\": [1, 2\n  \"b\": 3 }") }
+        #expect(error?.description == "not JSON: line 3, column 3: expected ',' or ']', found '\"'")
+    }
+
+    @Test func depthIsLimited() throws {
+        let deep = String(repeating: "[", count: 100_000)
+        #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: deep) }
+        let good = String(repeating: "[", count: 512) + String(repeating: "]", count: 512)
+        #expect(try JSONValue(parsing: good).serialized == good)
+    }
+
+    @Test func bytesThatAreNotUTF8AreAnError() {
+        #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: Data([0x22, 0xFF, 0x22])) }
+        #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: Data([0x22, 0xED, 0xA0, 0x80, 0x22])) }
+    }
+
+    @Test func codable() throws {
+        struct Thing: Codable, Equatable {
+            var name: String
+            var extra: JSONValue
+        }
+        let thing = Thing(name: "x", extra: ["a": [1, nil, 2.5, "s", false]])
+        let decoded = try JSONDecoder().decode(Thing.self, from: JSONEncoder().encode(thing))
+        #expect(decoded == thing)
+        #expect(try JSONValue(encoding: thing).decode(Thing.self) == thing)
+    }
+}

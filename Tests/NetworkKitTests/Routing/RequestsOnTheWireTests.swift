@@ -1,0 +1,102 @@
+import Foundation
+import FoundationNetworking
+import IndicatorCore
+import NetworkKit
+import Testing
+
+/// What arrives at the server.
+@Suite struct RequestsOnTheWireTests {
+    private let server: RawServer
+
+    init() throws {
+        server = try RawServer { _, connection in
+            try connection.respond(text: "{}")
+            return true
+        }
+    }
+
+    private func received(_ request: RouteRequest, interceptors: [RequestInterceptor] = []) async throws
+        -> ReceivedRequest
+    {
+        _ = try await NetworkClient(interceptors: interceptors).send(route(server, request))
+        return try #require(server.requests.last)
+    }
+
+    @Test func methodsQueriesAndBodies() async throws {
+        let get = try await received(.get("a/\("b/c")", query: ["x": ["y": 1]]))
+        #expect(get.method == "GET")
+        #expect(get.target == "/a/b%2Fc?x%5By%5D=1")
+        let delete = try await received(.delete("a", query: ["x": 1]))
+        #expect(delete.method == "DELETE")
+        #expect(delete.target == "/a?x=1")
+        let form = try await received(.post("form", body: .form(["a": "b c", "d": [1]])))
+        #expect(form.method == "POST")
+        #expect(form.headers["content-type"] == "application/x-www-form-urlencoded; charset=utf-8")
+        #expect(String(decoding: form.body, as: UTF8.self) == "a=b+c&d%5B%5D=1")
+        let json = try await received(.put("json", body: .json(["b": 1.50, "a": ["ä", nil]])))
+        #expect(json.method == "PUT")
+        #expect(json.headers["content-type"] == "application/json")
+        #expect(String(decoding: json.body, as: UTF8.self) == #"{"a":["ä",null],"b":1.5}"#)
+        let patch = try await received(.patch("p", body: .data(Data([0, 255]), contentType: "application/x-own")))
+        #expect(patch.method == "PATCH")
+        #expect(patch.headers["content-type"] == "application/x-own")
+        #expect(patch.body == Data([0, 255]))
+    }
+
+    @Test func interceptorsAndTheRoutesOwnFields() async throws {
+        let interceptors: [RequestInterceptor] = [
+            .bearerToken("token"), .header("X-App", "demo"), .header("X-Own", "not this"),
+            .bearerToken("other", hosts: ["example.com"]),
+        ]
+        let request = try await received(.get("", headers: ["X-Own": "route's"]), interceptors: interceptors)
+        #expect(request.headers["authorization"] == "Bearer token")
+        #expect(request.headers["x-app"] == "demo")
+        #expect(request.headers["x-own"] == "route's")
+        let elsewhere = try await received(.get(""), interceptors: [.bearerToken("other", hosts: ["example.com"])])
+        #expect(elsewhere.headers["authorization"] == nil)
+    }
+
+    @Test func aLineBreakInAFieldIsRefused() async {
+        let error = await thrown { _ = try await received(.get("", headers: ["X-A": "b\r\nX-C: d"])) }
+        #expect("\(error as Any)".contains("control character"))
+    }
+
+    @Test func contentTypesAreAskedForAndChecked() async throws {
+        let good = RouteRequest.get("").with(\.validation, .contentTypes("application/json"))
+        let error = await thrown { _ = try await received(good) }
+        guard case .unacceptableContentType(let failure, _)? = error as? NetworkError else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(failure.status == 200)
+        #expect(server.requests.last?.headers["accept"] == "application/json")
+    }
+
+    @Test func aFileIsStreamed() async throws {
+        let folder = try TestFolder()
+        let file = folder.url.appending(path: "picture.png")
+        try Data(repeating: 7, count: 300_000).write(to: file)
+        let request = try await received(.put("file", body: .file(file)))
+        #expect(request.headers["content-type"] == "image/png")
+        #expect(request.headers["content-length"] == "300000")
+        #expect(request.body == Data(repeating: 7, count: 300_000))
+    }
+
+    @Test func aFileThatIsNotThereIsAnError() async throws {
+        let error = await thrown { _ = try await received(.put("file", body: .file(URL(filePath: "/nowhere/file")))) }
+        #expect("\(error as Any)".contains("/nowhere/file"))
+    }
+
+    @Test func onlyIdempotentRequestsAreRetried() async throws {
+        let count = Locked(0)
+        let server = try RawServer.closing { _, connection in
+            count.withLock { $0 += 1 }
+            try connection.respond("503 Service Unavailable")
+        }
+        let client = NetworkClient(retry: RetryPolicy(maximumAttempts: 4, initialDelay: .milliseconds(1)))
+        _ = await thrown { _ = try await client.send(route(server, .post(""))) }
+        #expect(count.withLock { $0 } == 1)
+        _ = await thrown { _ = try await client.send(route(server, .get(""))) }
+        #expect(count.withLock { $0 } == 5)
+    }
+}

@@ -1,0 +1,53 @@
+import Foundation
+import NetworkKit
+import Testing
+
+@Suite struct RouteRequestTests {
+    private func url(_ base: String, _ request: RouteRequest) throws -> String {
+        try URLRoute(URL(string: base)!, request).url().absoluteString
+    }
+
+    @Test func pathsAreAppended() throws {
+        #expect(try url("http://h", .get("")) == "http://h")
+        #expect(try url("http://h", .get("a")) == "http://h/a")
+        #expect(try url("http://h/", .get("/a/b")) == "http://h/a/b")
+        #expect(try url("http://h/api", .get("a")) == "http://h/api/a")
+        #expect(try url("http://h/api/?k=1#f", .get("a", query: ["q": "x y"])) == "http://h/api/a?k=1&q=x%20y")
+        #expect(try url("http://[::1]:80/a%20b", .get("ü")) == "http://[::1]:80/a%20b/%C3%BC")
+    }
+
+    @Test(arguments: [
+        "a/b", "?x=1", "#f", "%2F", "a b", "é", ";p=1", "@h", "//h", "http://h/", "\\", "\r\nX: y", ":80", "..a", "&",
+    ])
+    func noValueChangesTheStructure(value: String) throws {
+        let components = try #require(
+            URLComponents(
+                string: try url("http://h/api", .get("users/\(value)/posts", query: ["q": JSONValue(value), "r": "1"]))
+            )
+        )
+        #expect(components.host == "h")
+        #expect(components.port == nil)
+        #expect(components.fragment == nil)
+        let segments = components.percentEncodedPath.split(separator: "/", omittingEmptySubsequences: false)
+        #expect(segments.count == 5)
+        #expect(segments[3].removingPercentEncoding == value)
+        let items = try #require(components.percentEncodedQueryItems)
+        #expect(items.map(\.name) == ["q", "r"])
+        #expect(items[0].value?.removingPercentEncoding == value)
+    }
+
+    @Test(arguments: [".", ".."])
+    func aSegmentThatWouldBeTakenAwayIsRefused(value: String) {
+        #expect(throws: NetworkError.self) { try url("http://h/api", .get("users/\(value)/posts")) }
+    }
+
+    @Test(arguments: ["ftp://h", "file:///etc/passwd", "http:", "relative"])
+    func onlyURLsOfServers(base: String) {
+        #expect(throws: NetworkError.self) { try url(base, .get("a")) }
+    }
+
+    @Test func numbersAndSegments() throws {
+        #expect(try url("http://h", .get("limit=\(10)/json")) == "http://h/limit=10/json")
+        #expect(try url("http://h", .get(RoutePath(segments: ["a/b", "c d"]))) == "http://h/a%2Fb/c%20d")
+    }
+}

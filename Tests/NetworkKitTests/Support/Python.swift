@@ -1,0 +1,25 @@
+import Foundation
+import Subprocess
+import Testing
+
+/// Asks Python, whose standard library is what encodings are compared with.
+enum Python {
+    struct Failure: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    /// Runs a script with bytes as its standard input, and returns what it prints.
+    static func run(_ script: String, input: Data = Data(), executable: String = "python3") async throws -> String {
+        let result = try await Subprocess.run(
+            .name("env"),
+            arguments: [executable, "-c", script],
+            input: .array([UInt8](input)),
+            output: .string(limit: 64 << 20),
+            error: .string(limit: 1 << 20)
+        )
+        guard result.terminationStatus.isSuccess else {
+            throw Failure(description: "Python failed (apt-get install python3): \(result.standardError)")
+        }
+        return result.standardOutput
+    }
+}

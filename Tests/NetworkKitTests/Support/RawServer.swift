@@ -1,0 +1,186 @@
+import Foundation
+import IndicatorCore
+
+/// A server on loopback that does with each connection what a test says, down to the bytes: what no library would send can be sent.
+final class RawServer: Sendable {
+    private struct State {
+        var connections: Set<Int32> = []
+        var requests: [ReceivedRequest] = []
+        var isStopped = false
+    }
+
+    private let listener: Int32
+    private let state = Locked(State())
+    let url: URL
+
+    /// Starts a server.
+    ///
+    /// - Parameter answer: is called for each request, on a thread of the connection's. Returning `false`, or throwing, closes it.
+    init(_ answer: @escaping @Sendable (ReceivedRequest, RawConnection) throws -> Bool) throws {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let port = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address -> UInt16? in
+                guard bind(listener, address, length) == 0, listen(listener, 1024) == 0,
+                    getsockname(listener, address, &length) == 0
+                else { return nil }
+                return UnsafeRawPointer(address).assumingMemoryBound(to: sockaddr_in.self).pointee.sin_port.bigEndian
+            }
+        }
+        guard let port else { throw POSIXError(.EADDRINUSE) }
+        url = URL(string: "http://127.0.0.1:\(port)")!
+        self.listener = listener
+        Thread.detachNewThread { [weak self] in
+            // Closed by this thread only: its number might be that of another server's socket at once.
+            defer { close(listener) }
+            while true {
+                let descriptor = accept(listener, nil, nil)
+                guard descriptor >= 0 else { return }
+                guard let self, self.add(descriptor) else {
+                    close(descriptor)
+                    return
+                }
+                Thread.detachNewThread { [weak self] in
+                    let connection = RawConnection(descriptor: descriptor)
+                    while let request = try? connection.readRequest() {
+                        self?.state.withLock { $0.requests.append(request) }
+                        guard (try? answer(request, connection)) == true else { break }
+                    }
+                    self?.state.withLock { _ = $0.connections.remove(descriptor) }
+                    close(descriptor)
+                }
+            }
+        }
+    }
+
+    /// A server that closes each connection after its answer.
+    static func closing(_ answer: @escaping @Sendable (ReceivedRequest, RawConnection) throws -> Void) throws
+        -> RawServer
+    {
+        try RawServer { request, connection in
+            try answer(request, connection)
+            return false
+        }
+    }
+
+    /// A server that sends the same bytes to each request and closes the connection.
+    static func sending(_ text: String) throws -> RawServer {
+        try closing { _, connection in try connection.send(text) }
+    }
+
+    /// The requests that have arrived.
+    var requests: [ReceivedRequest] { state.withLock { $0.requests } }
+
+    private func add(_ descriptor: Int32) -> Bool {
+        state.withLock { state in
+            guard !state.isStopped else { return false }
+            state.connections.insert(descriptor)
+            return true
+        }
+    }
+
+    func stop() {
+        state.withLock { state in
+            guard !state.isStopped else { return }
+            state.isStopped = true
+            for descriptor in state.connections { shutdown(descriptor, Int32(SHUT_RDWR)) }
+            shutdown(listener, Int32(SHUT_RDWR))
+        }
+    }
+
+    deinit {
+        stop()
+    }
+}
+
+/// A request as it arrived.
+struct ReceivedRequest: Sendable {
+    var method: String
+    var target: String
+    /// The fields, their names in lower case.
+    var headers: [String: String]
+    var body: Data
+    var bodyCount: Int
+}
+
+/// A connection that a ``RawServer`` has accepted.
+struct RawConnection: Sendable {
+    let descriptor: Int32
+
+    struct Closed: Error {}
+
+    func send(_ text: String) throws {
+        try send(Data(text.utf8))
+    }
+
+    func send(_ data: Data) throws {
+        try data.withUnsafeBytes { bytes in
+            var start = 0
+            while start < bytes.count {
+                let count = Glibc.send(descriptor, bytes.baseAddress! + start, bytes.count - start, Int32(MSG_NOSIGNAL))
+                guard count > 0 else { throw Closed() }
+                start += count
+            }
+        }
+    }
+
+    /// Sends a whole response.
+    func respond(_ status: String = "200 OK", headers: [String] = [], body: Data = Data()) throws {
+        let head = (["HTTP/1.1 \(status)", "Content-Length: \(body.count)"] + headers).joined(separator: "\r\n")
+        try send(Data((head + "\r\n\r\n").utf8) + body)
+    }
+
+    func respond(_ status: String = "200 OK", headers: [String] = [], text: String) throws {
+        try respond(status, headers: headers, body: Data(text.utf8))
+    }
+
+    /// Waits until the other side closes the connection.
+    func waitForEnd() {
+        var byte: UInt8 = 0
+        while recv(descriptor, &byte, 1, 0) > 0 {}
+    }
+
+    /// Reads a request; of its body the first megabyte is kept.
+    func readRequest() throws -> ReceivedRequest {
+        var head: [UInt8] = []
+        while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+            var byte: UInt8 = 0
+            guard recv(descriptor, &byte, 1, 0) == 1 else { throw Closed() }
+            head.append(byte)
+        }
+        let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n")
+        let first = lines[0].split(separator: " ")
+        var headers: [String: String] = [:]
+        for line in lines.dropFirst() {
+            let pair = line.split(separator: ":", maxSplits: 1)
+            headers[pair[0].lowercased()] = pair.count == 2 ? pair[1].trimmingCharacters(in: .whitespaces) : ""
+        }
+        if headers["expect"]?.lowercased() == "100-continue" { try send("HTTP/1.1 100 Continue\r\n\r\n") }
+        let count = headers["content-length"].flatMap(Int.init) ?? 0
+        let body = try readBody(count)
+        return ReceivedRequest(
+            method: String(first[0]),
+            target: String(first[1]),
+            headers: headers,
+            body: body,
+            bodyCount: count
+        )
+    }
+
+    private func readBody(_ count: Int) throws -> Data {
+        var body = Data()
+        var rest = count
+        let buffer = UnsafeMutableRawPointer.allocate(byteCount: 1 << 18, alignment: 16)
+        defer { buffer.deallocate() }
+        while rest > 0 {
+            let read = recv(descriptor, buffer, min(rest, 1 << 18), 0)
+            guard read > 0 else { throw Closed() }
+            rest -= read
+            if body.count < 1 << 20 { body.append(buffer.assumingMemoryBound(to: UInt8.self), count: read) }
+        }
+        return body
+    }
+}
