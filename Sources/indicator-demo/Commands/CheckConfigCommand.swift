@@ -1,0 +1,40 @@
+import ArgumentParser
+import IndicatorBackends
+
+/// `indicator-demo check-config`: what is wrong in a config file, or what holds.
+struct CheckConfigCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check-config",
+        abstract: "Check a config file: every mistake in it, or the settings in effect and where each comes from.",
+        discussion: """
+            Without FILE, the file that the demo itself would use is checked: $INDICATOR_CONFIG, then \
+            indicator-demo/indicator.yaml and indicator/indicator.yaml under $XDG_CONFIG_HOME and each of $XDG_CONFIG_DIRS. \
+            Environment variables such as INDICATOR_START_DELAY are stronger than the file, and are checked too.
+
+            Mistakes go to standard error as 'file:line:column: error: ...', and the status is then 78.
+
+            EXAMPLES
+              indicator-demo check-config ~/.config/my-app/indicator.yaml
+              INDICATOR_START_DELAY=0.5 indicator-demo check-config
+            """
+    )
+
+    @Argument(help: "The config file to check.")
+    var file: String?
+
+    func run() async throws {
+        let configuration: IndicatorConfiguration
+        do throws(ConfigurationError) {
+            configuration = try IndicatorConfiguration.load(applicationName: DemoSetup.applicationName, path: file)
+        } catch {
+            try? Output.error.write("\(error)\n")
+            throw ExitCode.configuration
+        }
+        for warning in configuration.warnings {
+            try? Output.error.write(warning.line(severity: "warning") + "\n")
+        }
+        try await Output.guarding {
+            try Output.standard.write(SettingsTable(configuration: configuration).text)
+        }
+    }
+}

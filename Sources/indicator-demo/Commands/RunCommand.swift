@@ -1,0 +1,177 @@
+import ArgumentParser
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import UnixSignals
+
+/// `indicator-demo run`: real requests, and the indicator that follows them.
+struct RunCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "run",
+        abstract: "Make real HTTP requests and show the indicator on every surface that can. (default)",
+        discussion: """
+            The requests go through URLSession to a server that runs inside the demo: some are too short to show, one is long, \
+            some overlap, two have a short gap between them, one is not found, one is refused, one is cancelled, one is \
+            suspended and resumed, one is an upload. Watch the terminal's title; the timeline at the end shows when each \
+            request ran and when the indicator was shown.
+
+            The surfaces are those of the config file, see 'indicator-demo check-config'. Without a config file they are all \
+            that can run here, and the log goes to $XDG_STATE_HOME/indicator-demo/indicator.log.
+
+            The status is 1 when the indicator was not shown and hidden when the rules say that it should have been.
+
+            EXAMPLES
+              indicator-demo
+              indicator-demo run --backend terminalTitle --start-delay 0.3
+              indicator-demo run --json | jq .visibility
+            """
+    )
+
+    @Option(help: ArgumentHelp("The config file to use, whatever is at the usual places.", valueName: "file"))
+    var config: String?
+
+    @Option(
+        name: .customLong("backend"),
+        help: ArgumentHelp(
+            "A surface to use instead of those of the config file. May be given several times.",
+            valueName: "name"
+        )
+    )
+    var backends: [String] = []
+
+    @Option(help: ArgumentHelp("Seconds of work before the indicator is shown.", valueName: "seconds"))
+    var startDelay: Seconds?
+
+    @Option(help: ArgumentHelp("Seconds of no work before it is hidden.", valueName: "seconds"))
+    var completionDelay: Seconds?
+
+    @Option(
+        name: .customLong("base-url"),
+        help: ArgumentHelp("Use this server instead, such as one that 'serve' runs elsewhere.", valueName: "url")
+    )
+    var baseURL: String?
+
+    @Flag(help: "Print one JSON object, at the end, and nothing else.")
+    var json = false
+
+    func validate() throws {
+        _ = try overrides()
+        _ = try serverURL()
+    }
+
+    func run() async throws {
+        // A reader of the output that goes away must not leave the terminal with the demo's title.
+        signal(SIGPIPE, SIG_IGN)
+        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+        let setup = try await DemoSetup.forCommand(
+            DemoSetup.Options(config: config, backends: backends, delays: try overrides())
+        )
+        let indicator = try await setup.makeIndicator()
+        let recorder = RunRecorder()
+        let watching = Task {
+            for await signal in signals {
+                // First, so that what the shutdown does to the indicator is not told as if it were part of the run.
+                recorder.close()
+                await indicator.shutdown()
+                Signals.end(by: signal)
+            }
+        }
+        defer { watching.cancel() }
+        try await Output.guarding {
+            do {
+                try await run(setup, indicator: indicator, recorder: recorder)
+            } catch {
+                await indicator.shutdown()
+                throw error
+            }
+        }
+    }
+
+    private func run(_ setup: DemoSetup, indicator: IndicatorManager, recorder: RunRecorder) async throws {
+        var server: DemoServer?
+        var url = try serverURL()
+        if url == nil {
+            bypassProxy()
+            do {
+                server = try await DemoServer()
+            } catch {
+                try? Output.error.write("indicator-demo: error: \(error)\n")
+                throw ExitCode.failure
+            }
+            url = server?.url
+        }
+        guard let url else { return }
+        let style = TerminalStyle.standardOutput()
+        let printer = RunPrinter(style: style, output: .standard)
+        if !json { try printer.printHeading(setup, serverURL: url.absoluteString, delays: indicator.delays) }
+        let plan = PlannedRequest.demo
+        let demo = DemoRun(plan: plan, baseURL: url, indicator: indicator, recorder: recorder)
+        let result = try await result(of: demo, plan: plan, style: style)
+        await server?.stop()
+        if json {
+            try Output.standard.write(RunReport(result, setup: setup).json() + "\n")
+            for difference in result.verdict.differences { try? Output.error.write("indicator-demo: \(difference)\n") }
+        } else {
+            try printer.printResult(result, plan: plan)
+        }
+        guard result.verdict.isAsExpected else { throw ExitCode.failure }
+    }
+
+    private func result(of demo: DemoRun, plan: [PlannedRequest], style: TerminalStyle) async throws -> DemoRun.Result {
+        guard !json else { return await demo.run() }
+        let display = ProgressDisplay(plan: plan, recorder: demo.recorder, style: style, output: .standard)
+        async let result = demo.run()
+        try await display.follow()
+        return await result
+    }
+
+    private func overrides() throws -> DelayOverrides {
+        try DelayOverrides(startDelay: startDelay, completionDelay: completionDelay)
+    }
+
+    private func serverURL() throws -> URL? {
+        guard let baseURL else { return nil }
+        guard let url = URL(string: baseURL), ["http", "https"].contains(url.scheme?.lowercased()), url.host != nil
+        else {
+            throw ValidationError("--base-url is '\(baseURL)'; it must be an address such as http://127.0.0.1:8080")
+        }
+        return url
+    }
+
+    /// libcurl, below `URLSession`, sends even requests to this machine to the proxy of `http_proxy`, which cannot reach it.
+    private func bypassProxy() {
+        setenv("no_proxy", "127.0.0.1", 1)
+        setenv("NO_PROXY", "127.0.0.1", 1)
+    }
+}
+
+extension RunReport {
+    /// The report of a run.
+    init(_ result: DemoRun.Result, setup: DemoSetup) {
+        requests = Requests(result.moments)
+        visibility = result.observed.map(Change.init)
+        expectedVisibility = result.expected.map(Change.init)
+        backends = setup.backends.map { backend in
+            guard let status = result.statuses.first(where: { $0.name == backend.name }) else {
+                var reason: String?
+                if case .unavailable(let text, _) = backend.availability { reason = text }
+                return Backend(
+                    name: backend.name,
+                    kind: backend.kind,
+                    state: "unavailable",
+                    updates: 0,
+                    dropped: 0,
+                    error: reason
+                )
+            }
+            return Backend(
+                name: backend.name,
+                kind: backend.kind,
+                state: status.state.name,
+                updates: status.updatesDelivered,
+                dropped: status.updatesDropped,
+                error: status.lastError
+            )
+        }
+    }
+}

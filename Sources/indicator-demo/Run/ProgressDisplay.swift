@@ -1,0 +1,110 @@
+import Foundation
+
+/// Tells what happens in a run as it happens: a line for each request that ends and each time the indicator is shown or hidden,
+/// and on a terminal a last line that says what is in progress.
+actor ProgressDisplay {
+    private static let interval = Duration.milliseconds(200)
+
+    private let plan: [PlannedRequest]
+    private let style: TerminalStyle
+    private let output: Output
+    private let recorder: RunRecorder
+    private var inProgress: [Int] = []
+    private var isVisible = false
+    private var isStatusLineShown = false
+    private var isOver = false
+
+    init(plan: [PlannedRequest], recorder: RunRecorder, style: TerminalStyle, output: Output) {
+        self.plan = plan
+        self.recorder = recorder
+        self.style = style
+        self.output = output
+    }
+
+    /// Follows a run until it is over.
+    func follow() async throws {
+        try await withThrowingTaskGroup { group in
+            if style.isTerminal { group.addTask { try await self.refreshStatusLine() } }
+            group.addTask {
+                for await moment in self.recorder.stream { try await self.show(moment) }
+                try await self.end()
+            }
+            for try await _ in group { group.cancelAll() }
+        }
+    }
+
+    private func refreshStatusLine() async throws {
+        while !isOver {
+            try showStatusLine()
+            try? await Task.sleep(for: Self.interval)
+        }
+    }
+
+    private func end() throws {
+        isOver = true
+        try eraseStatusLine()
+    }
+
+    private func show(_ moment: RunRecorder.Moment) throws {
+        switch moment.event {
+        case .request(let number, .began):
+            inProgress.append(number)
+        case .request(let number, .suspended):
+            inProgress.removeAll { $0 == number }
+            try line(at: moment.time, " ", "\(plan[number].title) is suspended")
+        case .request(let number, .resumed):
+            inProgress.append(number)
+            try line(at: moment.time, " ", "\(plan[number].title) goes on")
+        case .request(let number, .ended(let outcome)):
+            inProgress.removeAll { $0 == number }
+            let mark = outcome == .cancelled ? "-" : outcome.isSuccess ? tick : cross
+            try line(at: moment.time, mark, "\(plan[number].title): \(outcome.text)")
+        case .visibility(let isVisible):
+            self.isVisible = isVisible
+            let text = isVisible ? "indicator shown" : "indicator hidden"
+            try line(at: moment.time, style.styled(light(isVisible), .cyan), style.styled(text, .cyan))
+        case .enabled(let isEnabled):
+            try line(at: moment.time, " ", "indicator switched \(isEnabled ? "on" : "off")")
+        }
+        if style.isTerminal { try showStatusLine() }
+    }
+
+    private func line(at time: Duration, _ mark: String, _ text: String) throws {
+        try eraseStatusLine()
+        try output.write("\(Self.column(time))  \(mark) \(text)\n")
+    }
+
+    private func showStatusLine() throws {
+        guard !isOver else { return }
+        let titles = inProgress.map { plan[$0].title }.joined(separator: ", ")
+        let text =
+            "\(Self.column(recorder.now))  \(light(isVisible)) \(titles.isEmpty ? "nothing in progress" : titles)"
+        let fitted = TextWidth.fitted(text, to: max(style.width - 1, 1), usesUnicode: style.usesUnicode)
+        // `EL` (ECMA-48): erases what the line before left.
+        try output.write("\r\(style.styled(fitted, .faint))\u{1B}[K")
+        isStatusLineShown = true
+    }
+
+    private func eraseStatusLine() throws {
+        guard isStatusLineShown else { return }
+        isStatusLineShown = false
+        try output.write("\r\u{1B}[K")
+    }
+
+    private var tick: String { style.styled(style.usesUnicode ? "✓" : "+", .green) }
+    private var cross: String { style.styled(style.usesUnicode ? "✗" : "x", .yellow) }
+
+    private func light(_ isOn: Bool) -> String {
+        switch (isOn, style.usesUnicode) {
+        case (true, true): "●"
+        case (false, true): "○"
+        case (true, false): "#"
+        case (false, false): "."
+        }
+    }
+
+    private static func column(_ time: Duration) -> String {
+        let text = time.secondsText
+        return String(repeating: " ", count: max(8 - text.count, 0)) + text
+    }
+}

@@ -1,0 +1,80 @@
+import IndicatorBackends
+import IndicatorCore
+
+/// Prints what people read of a run besides its progress: what it runs with, and what came of it.
+struct RunPrinter: Sendable {
+    let style: TerminalStyle
+    let output: Output
+
+    /// Prints what the run uses: configuration, delays, surfaces, server.
+    func printHeading(_ setup: DemoSetup, serverURL: String, delays: IndicatorDelays) throws {
+        var lines = ["indicator-demo \(IndicatorDemo.version)", ""]
+        let noFile = setup.usesEverySurface ? "none found; every built-in surface that can run here" : "none found"
+        lines.append(row("config", setup.configuration.file ?? noFile))
+        var delayText =
+            "shown after \(delays.startDelay.shortText) of work, hidden after \(delays.completionDelay.shortText) without"
+        if delays.minimumVisibleTime > .zero { delayText += ", \(delays.minimumVisibleTime.shortText) at least" }
+        lines.append(row("delays", setup.configuration.isEnabled ? delayText : "the indicator is switched off"))
+        let nameWidth = setup.backends.map(\.name.count).max() ?? 0
+        for (index, backend) in setup.backends.enumerated() {
+            lines += backendLines(backend, title: index == 0 ? "surfaces" : "", nameWidth: nameWidth)
+        }
+        if setup.backends.isEmpty { lines.append(row("surfaces", "none")) }
+        lines.append(row("server", serverURL))
+        try output.write(lines.joined(separator: "\n") + "\n\n")
+    }
+
+    /// Prints the timeline, how the surfaces fared, and whether all was as the rules say.
+    func printResult(_ result: DemoRun.Result, plan: [PlannedRequest]) throws {
+        var lines = [""]
+        lines += TimelineRenderer(style: style).render(Timeline(plan: plan, moments: result.moments))
+        lines.append("")
+        for status in result.statuses {
+            lines += statusLines(status)
+        }
+        lines += verdictLines(result)
+        try output.write(lines.joined(separator: "\n") + "\n")
+    }
+
+    private func backendLines(_ backend: DemoBackend, title: String, nameWidth: Int) -> [String] {
+        let name = backend.name + String(repeating: " ", count: nameWidth - backend.name.count)
+        switch backend.availability {
+        case .available(let detail):
+            let mark = style.styled(style.usesUnicode ? "✓" : "+", .green)
+            return [row(title, "\(mark) \(name)  \(detail ?? "")")]
+        case .unavailable(let reason, let help):
+            let mark = style.styled(style.usesUnicode ? "✗" : "-", .yellow)
+            let indent = String(repeating: " ", count: nameWidth + 4)
+            let width = style.width - 10 - indent.count
+            let first = TextWidth.wrapped(reason, to: width)
+            let rest = first.dropFirst() + (help.map { TextWidth.wrapped($0, to: width) } ?? [])
+            return [row(title, "\(mark) \(name)  \(first[0])")] + rest.map { row("", indent + $0) }
+        }
+    }
+
+    private func statusLines(_ status: BackendStatus) -> [String] {
+        var text = "\(status.name): \(status.updatesDelivered) updates"
+        if status.updatesDropped > 0 { text += ", \(status.updatesDropped) dropped" }
+        if status.state != .running { text += ", \(status.state)" }
+        guard let error = status.lastError else { return [text] }
+        return status.state.description.contains(error) ? [text] : [text + ", last error: \(error)"]
+    }
+
+    private func verdictLines(_ result: DemoRun.Result) -> [String] {
+        guard result.verdict.isAsExpected else {
+            return [style.styled("The indicator was not as the rules say:", .red)]
+                + result.verdict.differences.map { "  it was \($0)" }
+        }
+        let milliseconds = Int((result.verdict.largestDeviation / .milliseconds(1)).rounded(.up))
+        let count = result.observed.count { $0.isVisible }
+        let times = count == 1 ? "once" : count == 2 ? "twice" : "\(count) times"
+        guard count > 0 else { return ["The indicator was never shown, as the rules say."] }
+        let text = "The indicator was shown \(times), as the rules say and within \(milliseconds) ms of when."
+        return [style.styled(text, .green)]
+    }
+
+    private func row(_ title: String, _ text: String) -> String {
+        let padded = title + String(repeating: " ", count: max(10 - title.count, 0))
+        return style.styled(padded, .faint) + text
+    }
+}

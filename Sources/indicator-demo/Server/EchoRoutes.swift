@@ -1,0 +1,70 @@
+import FlyingFox
+import Foundation
+import NetworkKit
+
+/// The routes that httpbin has, answered as it does, so that one client runs against either.
+enum EchoRoutes {
+    static let entries = [
+        DemoRoutes.Entry(
+            route: "POST /post",
+            summary: "tells what was sent, in httpbin's shape; so do GET /get and PUT /put"
+        ),
+        DemoRoutes.Entry(route: "GET /delay/2", summary: "answers after so many seconds"),
+        DemoRoutes.Entry(route: "GET /bytes/1024", summary: "answers with so many bytes"),
+        DemoRoutes.Entry(route: "GET /cache/60", summary: "answers with what may be kept for so many seconds"),
+        DemoRoutes.Entry(route: "GET /etag/E", summary: "answers with this ETag, or 304 to who has it"),
+        DemoRoutes.Entry(route: "GET /redirect/3", summary: "redirects so many times, to /get"),
+    ]
+
+    /// The most bytes that `/bytes` sends, as httpbin limits them.
+    private static let mostBytes = 100 * 1024
+
+    static func add(to server: HTTPServer) async {
+        for route in ["GET /get", "POST /post", "PUT /put"] {
+            await server.appendRoute(HTTPRoute(route)) { try await echo($0) }
+        }
+        await server.appendRoute("GET /delay/:seconds") { (request: HTTPRequest, seconds: Double) in
+            try await Task.sleep(for: .seconds(min(max(seconds, 0), 10)))
+            return try await echo(request)
+        }
+        await server.appendRoute("GET /bytes/:count") { (count: Int) in
+            var generator = SystemRandomNumberGenerator()
+            let bytes = (0..<min(max(count, 0), mostBytes)).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            return HTTPResponse(statusCode: .ok, headers: [.contentType: "application/octet-stream"], body: Data(bytes))
+        }
+        await server.appendRoute("GET /cache/:seconds") { (request: HTTPRequest, seconds: Int) in
+            try await echo(request, headers: [HTTPHeader("Cache-Control"): "public, max-age=\(seconds)"])
+        }
+        await server.appendRoute("GET /etag/:tag") { (request: HTTPRequest, tag: String) in
+            let known = request.headers[HTTPHeader("If-None-Match")] ?? ""
+            let headers: HTTPHeaders = [HTTPHeader("ETag"): tag]
+            let isKnown = known.split(separator: ",").contains { piece in
+                let name = piece.trimmingCharacters(in: CharacterSet(charactersIn: " \"W/"))
+                return name == tag || name == "*"
+            }
+            if isKnown {
+                return HTTPResponse(statusCode: HTTPStatusCode(304, phrase: "Not Modified"), headers: headers)
+            }
+            return try await echo(request, headers: headers)
+        }
+        await server.appendRoute("GET /redirect/:count") { (count: Int) in
+            let next = count > 1 ? "/redirect/\(min(count, 100) - 1)" : "/get"
+            return HTTPResponse(statusCode: HTTPStatusCode(302, phrase: "Found"), headers: [.location: next])
+        }
+    }
+
+    private static func echo(_ request: HTTPRequest, headers: HTTPHeaders = [:]) async throws -> HTTPResponse {
+        let body = try await EchoBody(request.bodyData, contentType: request.headers[.contentType] ?? "")
+        var named: [String: JSON] = [:]
+        for (name, value) in request.headers { named[name.rawValue] = JSON(value) }
+        let host = request.headers[.host] ?? "127.0.0.1"
+        let answer: JSON = [
+            "args": EchoBody.object(request.query.map { ($0.name, $0.value) }), "data": JSON(body.data),
+            "files": EchoBody.object(body.files), "form": EchoBody.object(body.form), "headers": .object(named),
+            "json": body.json, "origin": "127.0.0.1", "url": JSON("http://\(host)\(request.path)"),
+        ]
+        var headers = headers
+        headers[.contentType] = "application/json"
+        return HTTPResponse(statusCode: .ok, headers: headers, body: answer.serializedData)
+    }
+}

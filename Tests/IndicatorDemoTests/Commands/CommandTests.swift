@@ -1,0 +1,106 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import indicator_demo
+
+@Suite struct CommandTests {
+    @Test func saysItsVersion() async throws {
+        let result = try await DemoProgram().run("--version")
+        #expect(result.output == "0.1.0\n")
+        #expect(result.status == 0)
+    }
+
+    @Test(arguments: ["run", "replay", "check-config", "backends", "serve"])
+    func helpSaysWhatACommandDoes(command: String) async throws {
+        let result = try await DemoProgram().run(command, "--help")
+        #expect(result.status == 0)
+        #expect(result.output.contains("OVERVIEW: "))
+        #expect(result.output.contains("USAGE: indicator-demo \(command)"))
+        #expect(result.error == "")
+    }
+
+    @Test func helpNamesTheCommandsAndTheExitStatus() async throws {
+        let result = try await DemoProgram().run("--help")
+        for word in ["run (default)", "replay", "check-config", "backends", "serve", "EXIT STATUS", "78  wrong"] {
+            #expect(result.output.contains(word), "\(word)")
+        }
+    }
+
+    @Test(arguments: [
+        ["run", "--nonsense"], ["nonsense"], ["replay"], ["run", "--start-delay", "nan"],
+        ["run", "--completion-delay=-1"],
+        ["run", "--base-url", "nonsense"], ["run", "--backend", "nonsense"], ["serve", "--port", "70000"],
+    ]) func wrongUsageEndsWithStatus64(arguments: [String]) async throws {
+        let demo = try DemoProgram()
+        let result =
+            try await arguments.count == 1
+            ? demo.run(arguments[0])
+            : arguments.count == 2
+                ? demo.run(arguments[0], arguments[1]) : demo.run(arguments[0], arguments[1], arguments[2])
+        #expect(result.status == 64)
+        #expect(result.output == "")
+        #expect(result.error != "")
+    }
+
+    @Test func checkConfigTellsEveryMistake() async throws {
+        let demo = try DemoProgram()
+        let path = try demo.home.write("startdelay: 1\nlogFile:\n  keep: -3\n", to: "bad.yaml")
+        let result = try await demo.run("check-config", path)
+        #expect(result.status == 78)
+        #expect(result.output == "")
+        let lines = result.error.split(separator: "\n")
+        #expect(lines.count == 2)
+        #expect(lines.first?.hasPrefix("\(path):1:1: error: unknown key 'startdelay'") == true)
+        #expect(lines.last?.hasPrefix("\(path):3:9: error: ") == true)
+    }
+
+    @Test func checkConfigTellsWhatHoldsAndFromWhere() async throws {
+        let demo = try DemoProgram()
+        let path = try demo.home.write("startDelay: 0.5\nbackends: [logFile]\n", to: "good.yaml")
+        let result = try await demo.run("check-config", path, environment: ["INDICATOR_COMPLETION_DELAY": "0.3"])
+        #expect(result.status == 0)
+        #expect(result.error == "")
+        let lines = result.output.split(separator: "\n").map {
+            $0.split(separator: " ", maxSplits: 2).map { $0.trimmingCharacters(in: .whitespaces) }
+        }
+        #expect(lines.contains(["startDelay", "0.5", "\(path):1"]))
+        #expect(lines.contains(["completionDelay", "0.3", "environment variable INDICATOR_COMPLETION_DELAY"]))
+        #expect(lines.contains(["minimumVisibleTime", "0", "default"]))
+    }
+
+    @Test func aWrongConfigFileEndsARunWithStatus78() async throws {
+        let demo = try DemoProgram()
+        let path = try demo.home.write("backends: [nonsense]\n", to: "bad.yaml")
+        let result = try await demo.run("run", "--config", path)
+        #expect(result.status == 78)
+        #expect(result.output == "")
+        #expect(result.error.hasPrefix("\(path):1:12: error: unknown backend 'nonsense'"))
+    }
+
+    @Test func backendsTellsWhatCanRunAndWhatWouldHelp() async throws {
+        let result = try await DemoProgram().run("backends")
+        #expect(result.status == 0)
+        let lines = result.output.split(separator: "\n")
+        #expect(lines.contains { $0.hasPrefix("logFile") && $0.contains("available") && $0.contains("/indicator.log") })
+        #expect(
+            lines.contains {
+                $0.hasPrefix("terminalTitle") && $0.contains("unavailable") && $0.contains("no controlling terminal")
+            }
+        )
+        #expect(!result.output.contains("\u{1B}"))
+    }
+
+    @Test func serveAnswersUntilItIsAskedToEnd() async throws {
+        let program = try Command.built("indicator-demo")
+        let script = #"""
+            exec 3< <("$0" serve & echo $!; wait $!; echo "status $?")
+            read -u 3 pid; read -u 3 url
+            for path in /fast /status/418 /nothing; do curl -s -o /dev/null -w '%{http_code}\n' "$url$path"; done
+            curl -s --data hello -o /dev/null -w '%{http_code}\n' "$url/upload?ms=1"
+            kill -TERM "$pid"; cat <&3
+            """#
+        let result = try await Command.run("/usr/bin/env", ["bash", "-c", script, program])
+        #expect(result.output == "200\n418\n404\n201\nstatus 0\n")
+    }
+}

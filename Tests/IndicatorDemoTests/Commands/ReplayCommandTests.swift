@@ -1,0 +1,137 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import indicator_demo
+
+@Suite struct ReplayCommandTests {
+    private func lines(_ changes: [WorkedExamples.Change]) -> String {
+        changes.map { #"{"t_ms": \#($0.t_ms), "visible": \#($0.visible)}"# + "\n" }.joined()
+    }
+
+    @Test func findsTheWorkedExamples() {
+        #expect(WorkedExamples.names.count == 18)
+    }
+
+    @Test(arguments: WorkedExamples.names) func reproducesTheWorkedExample(name: String) async throws {
+        let trace = try WorkedExamples.trace(name)
+        let demo = try DemoProgram()
+        let result = try await demo.run("replay", "--json", "\(WorkedExamples.folder)/\(name)")
+        #expect(result.output == lines(trace.expected))
+        #expect(result.error == "")
+        #expect(result.status == 0)
+
+        let encoder = JSONEncoder()
+        let events = try trace.events.map { String(decoding: try encoder.encode($0), as: UTF8.self) + "\n" }.joined()
+        let fromLines = try await demo.run(
+            "replay",
+            "-",
+            "--json",
+            "--start-delay",
+            "\(Double(trace.start_delay_ms) / 1000)",
+            "--completion-delay",
+            "\(Double(trace.completion_delay_ms) / 1000)",
+            "--minimum-visible-time",
+            "\(Double(trace.minimum_visible_time_ms) / 1000)",
+            input: events
+        )
+        #expect(fromLines.output == lines(trace.expected))
+        #expect(fromLines.status == 0)
+    }
+
+    @Test func optionsOverrideTheDelaysOfAnObject() async throws {
+        let result = try await DemoProgram().run(
+            "replay",
+            "\(WorkedExamples.folder)/one-long-request.json",
+            "--json",
+            "--start-delay",
+            "0.0005"
+        )
+        #expect(result.output.hasPrefix(#"{"t_ms": 0.5, "visible": true}"#))
+    }
+
+    @Test func printsWhatCameBeforeAMistakeAndEndsWithStatus64() async throws {
+        let result = try await DemoProgram().run(
+            "replay",
+            "-",
+            "--json",
+            input: """
+                {"t_ms": 0, "event": "start"}
+                {"t_ms": 2000, "event": "stop"}
+                {"t_ms": 1, "event": "stop"}
+                """
+        )
+        #expect(result.output == lines([.init(t_ms: 1000, visible: true)]))
+        #expect(result.error == "<stdin>:3: error: 't_ms' is 1, earlier than 2000 of the event before\n")
+        #expect(result.status == 64)
+    }
+
+    @Test func aNegativeDelayIsWrongUsage() async throws {
+        let result = try await DemoProgram().run("replay", "-", "--start-delay=-1")
+        #expect(result.status == 64)
+        #expect(result.error.contains("startDelay is -1.0 s"))
+    }
+
+    @Test func drawsATimelineThatFitsTheWidth() async throws {
+        let demo = try DemoProgram()
+        let result = try await demo.run(
+            "replay",
+            "\(WorkedExamples.folder)/suspend-and-resume.json",
+            environment: ["COLUMNS": "60"]
+        )
+        #expect(result.status == 0)
+        #expect(
+            result.output == """
+                           0 s            1 s            2 s            3 s
+                           ├──────────────┼──────────────┼──────────────┼───
+                a          ━━━━━━━━━━━━━━━━━━━━━━━ ╺━━━━━━━━━━━━━━━━━━━━━
+                           ├──────────────┼──────────────┼──────────────┼───
+                indicator                 ▐█████████████████████████████████
+
+                           ━━ in progress   ██ indicator shown
+
+                """
+        )
+    }
+
+    @Test func aMillionEventsTakeBoundedMemory() async throws {
+        let demo = try DemoProgram()
+        var text = ""
+        text.reserveCapacity(50_000_000)
+        for index in 0..<500_000 {
+            text += "{\"t_ms\": \(index * 2000), \"event\": \"start\", \"id\": \"r\(index)\"}\n"
+            text += "{\"t_ms\": \(index * 2000 + 1500), \"event\": \"stop\", \"id\": \"r\(index)\"}\n"
+        }
+        let path = try demo.home.write(text, to: "million.jsonl")
+        let program = try Command.built("indicator-demo")
+        let result = try await Command.run(
+            "/usr/bin/env",
+            [
+                "bash", "-c", #"ulimit -v 2000000; "$0" replay --json "$1" | wc -l; "$0" replay "$1" | wc -l"#, program,
+                path,
+            ]
+        )
+        #expect(result.error == "")
+        #expect(result.output.split(separator: "\n") == ["1000000", "27"])
+    }
+
+    @Test func aMissingOutputIsNoError() async throws {
+        let program = try Command.built("indicator-demo")
+        let script = #""$0" replay "$1" >&-; echo "status $?""#
+        let trace = "\(WorkedExamples.folder)/one-long-request.json"
+        let result = try await Command.run("/usr/bin/env", ["bash", "-c", script, program, trace])
+        #expect(result.output == "status 0\n")
+        #expect(result.error == "")
+    }
+
+    @Test func aReaderThatHasHadEnoughIsNoError() async throws {
+        let program = try Command.built("indicator-demo")
+        let events = (0..<50_000).map { "{\"t_ms\": \($0 * 3), \"event\": \"\($0 % 2 == 0 ? "start" : "stop")\"}\n" }
+        let demo = try DemoProgram()
+        let path = try demo.home.write(events.joined(), to: "t")
+        let script = #""$0" replay "$1" --json --start-delay 0 --completion-delay 0 | head -1; echo "${PIPESTATUS[0]}""#
+        let result = try await Command.run("/usr/bin/env", ["bash", "-c", script, program, path])
+        #expect(result.output == "{\"t_ms\": 0, \"visible\": true}\n141\n")
+        #expect(result.error == "")
+    }
+}

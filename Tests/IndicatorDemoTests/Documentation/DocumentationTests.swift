@@ -1,0 +1,52 @@
+import Foundation
+import Testing
+
+/// The code that the README and the articles show is code that is compiled: a part of a snippet or of an example.
+@Suite struct DocumentationTests {
+    private static let root = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    private static let documents: [String] = {
+        let catalogues = files(below: "Sources") { $0.hasSuffix(".md") }
+        return ["README.md"] + catalogues
+    }()
+
+    private static func files(below folder: String, where condition: (String) -> Bool) -> [String] {
+        let names = FileManager.default.enumerator(atPath: root.appendingPathComponent(folder).path)?.allObjects ?? []
+        return names.compactMap { $0 as? String }.filter(condition).map { "\(folder)/\($0)" }.sorted()
+    }
+
+    private static func text(of path: String) throws -> String {
+        try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+    }
+
+    /// The lines of a text without the markers of snippets and without indentation.
+    private static func lines(_ text: some StringProtocol) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { $0.trimmingCharacters(in: .whitespaces) }
+            .filter { !$0.isEmpty && !$0.hasPrefix("// snippet.") }
+            .joined(separator: "\n")
+    }
+
+    @Test(arguments: documents)
+    func everyBlockOfSwiftIsCompiled(document: String) throws {
+        let compiled = try
+            (Self.files(below: "Snippets") { $0.hasSuffix(".swift") }
+            + Self.files(below: "Examples") { $0.hasSuffix(".swift") && !$0.contains(".build/") })
+            .map { Self.lines(try Self.text(of: $0)) }
+        #expect(compiled.count >= 4)
+        for block in try Self.text(of: document).components(separatedBy: "```swift\n").dropFirst() {
+            let code = Self.lines(block.components(separatedBy: "```")[0])
+            #expect(compiled.contains { $0.contains(code) }, "not in Snippets or Examples:\n\(code)")
+        }
+    }
+
+    @Test func everyLinkOfTheReadmeLeadsSomewhere() throws {
+        let readme = try Self.text(of: "README.md")
+        let links = readme.matches(of: /\]\(([^)]+)\)/).map { String($0.output.1) }.filter { !$0.hasPrefix("http") }
+        #expect(links.count > 5)
+        for link in links {
+            #expect(FileManager.default.fileExists(atPath: Self.root.appendingPathComponent(link).path), "\(link)")
+        }
+    }
+}

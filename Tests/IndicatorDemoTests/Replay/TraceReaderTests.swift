@@ -1,0 +1,178 @@
+import Foundation
+import IndicatorCore
+import TestSupport
+import Testing
+
+@testable import indicator_demo
+
+@Suite struct TraceReaderTests {
+    private struct Collector: TraceConsumer {
+        var delays: [TraceDelays] = []
+        var events: [TraceEvent] = []
+
+        mutating func begin(delays: TraceDelays) { self.delays.append(delays) }
+        mutating func apply(_ event: TraceEvent) { events.append(event) }
+        mutating func flush() {}
+    }
+
+    private func read(_ text: String) throws -> Collector {
+        try read(Array(text.utf8))
+    }
+
+    private func read(_ bytes: [UInt8]) throws -> Collector {
+        let folder = try TemporaryDirectory()
+        let path = folder.appending("t")
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        var collector = Collector()
+        do {
+            try TraceReader(path: path).read(into: &collector)
+        } catch var error as TraceError {
+            error.file = "t"
+            throw error
+        }
+        return collector
+    }
+
+    @Test func readsLines() throws {
+        let text = """
+            {"t_ms": 0, "event": "start", "id": "a"}
+
+            { "event":"stop" , "t_ms":12 }\r
+            {"id":"\\u00e9\\n","event":"enable","t_ms":12}
+              \t
+            {"t_ms":9000000000000,"event":"disable"}
+            """
+        let collected = try read(text)
+        #expect(collected.delays == [TraceDelays()])
+        #expect(
+            collected.events == [
+                TraceEvent(milliseconds: 0, event: .start(id: "a")),
+                TraceEvent(milliseconds: 12, event: .stop(id: nil)),
+                TraceEvent(milliseconds: 12, event: .enable),
+                TraceEvent(milliseconds: 9_000_000_000_000, event: .disable),
+            ]
+        )
+    }
+
+    @Test func decodesEscapesOfIdentities() throws {
+        let collected = try read(#"{"t_ms": 0, "event": "start", "id": "\u00e9\n\"\ud83d\ude00"}"#)
+        #expect(collected.events.map(\.event) == [.start(id: "é\n\"😀")])
+    }
+
+    @Test func readsAnObjectWhateverTheOrderOfItsKeys() throws {
+        let text = """
+            {"events": [{"t_ms": 1, "event": "start"}, {"t_ms": 2, "event": "stop"}],
+             "expected": [{"t_ms": 1, "visible": true, "why": [null, -1.5e3, {}]}], "name": "x", "completion_delay_ms": 7,
+             "start_delay_ms": 0}
+            """
+        let collected = try read(text)
+        #expect(collected.delays == [TraceDelays(startDelay: 0, completionDelay: 7, minimumVisibleTime: nil)])
+        #expect(collected.events.count == 2)
+    }
+
+    @Test func anEmptyTraceHasNoEvents() throws {
+        #expect(try read("").events == [])
+        #expect(try read("\n \n").events == [])
+        #expect(try read(#"{"events": []}"#).events == [])
+    }
+
+    @Test func readsLinesThatReachBeyondTheBuffer() throws {
+        let long = String(repeating: "x", count: 300_000)
+        let line = #"{"t_ms": 0, "event": "start", "id": "\#(long)"}"# + "\n"
+        let collected = try read(line + line)
+        #expect(collected.events.map(\.event) == [.start(id: long), .start(id: long)])
+    }
+
+    @Test(arguments: [
+        (#"{"t_ms": 5, "event": "start"} x"#, "t:2: error: expected the end of the line, found 'x'"),
+        (#"{"t_ms": 5, "event": "start"}{}"#, "t:2: error: expected the end of the line, found '{'"),
+        (#"{"t_ms": 5, "event": "start""#, "t:2: error: expected ',' or '}', found the end"),
+        (#"{"t_ms": 5, "event": "start",}"#, "t:2: error: expected a string, found '}'"),
+        (
+            #"{"t_ms": 5, "event": "begin"}"#,
+            "t:2: error: unknown event 'begin', expected 'start', 'stop', 'enable' or 'disable'"
+        ),
+        (#"{"t_ms": 5, "event": 1}"#, "t:2: error: expected 'start', 'stop', 'enable' or 'disable', found '1'"),
+        (#"{"t_ms": 5}"#, "t:2: error: the event has no 'event'"),
+        (#"{"event": "start"}"#, "t:2: error: the event has no 't_ms'"),
+        (#"{}"#, "t:2: error: the event has no 't_ms'"),
+        (#"{"t_ms": 4, "event": "start"}"#, "t:2: error: 't_ms' is 4, earlier than 5 of the event before"),
+        (#"{"t_ms": 5.5, "event": "start"}"#, "t:2: error: expected a whole number, zero or more, found '5.5'"),
+        (#"{"t_ms": 1e3, "event": "start"}"#, "t:2: error: expected a whole number, zero or more, found '1e3'"),
+        (#"{"t_ms": -5, "event": "start"}"#, "t:2: error: expected a whole number, zero or more, found '-5'"),
+        (#"{"t_ms": 05, "event": "start"}"#, "t:2: error: expected a whole number, zero or more, found '05'"),
+        (#"{"t_ms": "5", "event": "start"}"#, "t:2: error: expected a whole number, zero or more, found '\"'"),
+        (#"{"t_ms": 99999999999999999999, "event": "start"}"#, "t:2: error: the number is too large"),
+        (#"{"t_ms": 5, "t_ms": 6, "event": "start"}"#, "t:2: error: 't_ms' stands twice"),
+        (#"{"t_ms": 5, "event": "start", "event": "stop"}"#, "t:2: error: 'event' stands twice"),
+        (#"{"t_ms": 5, "event": "start", "id": "a", "id": "a"}"#, "t:2: error: 'id' stands twice"),
+        (
+            #"{"t_ms": 5, "event": "start", "id": 7}"#,
+            "t:2: error: 'id' must be a string, found '7'; leave it out if there is none"
+        ),
+        (
+            #"{"t_ms": 5, "event": "start", "ID": "a"}"#,
+            "t:2: error: unknown key 'ID', expected 't_ms', 'event' or 'id'"
+        ),
+        (
+            #"{"t_ms": 5, "event": "start", "id": "a}"#,
+            "t:2: error: a string must not contain the control character the end of the line"
+        ),
+        (#"{"t_ms": 5, "event": "start", "id": "\x"}"#, "t:2: error: the string contains an invalid escape"),
+        (#"{"t_ms": 5, "event": "start", "id": "\ud800"}"#, "t:2: error: the string contains an invalid escape"),
+        (#"{'t_ms': 5, 'event': 'start'}"#, "t:2: error: expected a string, found '''"),
+        (#"[1]"#, "t:2: error: expected '{', found '['"),
+        (#"null"#, "t:2: error: expected '{', found 'null'"),
+    ]) func refusesALineThatIsNotAnEvent(line: String, message: String) throws {
+        let error = #expect(throws: TraceError.self) {
+            _ = try read(#"{"t_ms": 5, "event": "start"}"# + "\n" + line + "\n" + #"{"t_ms": 6, "event": "stop"}"#)
+        }
+        #expect(error.map { "\($0)" } == message)
+    }
+
+    @Test func refusesBytesThatAreNotUTF8() throws {
+        let bytes = Array(#"{"t_ms": 5, "event": "start", "id": ""#.utf8) + [0xFF] + Array("\"}\n".utf8)
+        let error = #expect(throws: TraceError.self) { _ = try read(bytes) }
+        #expect(error.map { "\($0)" } == "t:1: error: not valid UTF-8")
+    }
+
+    @Test(arguments: [
+        (
+            "{\n \"events\": [\n  {\"t_ms\": 0, \"event\": \"start\"},\n  {\"t_ms\": 0, \"event\": \"go\"}\n ]\n}",
+            "t:4: error: unknown event 'go', expected 'start', 'stop', 'enable' or 'disable'"
+        ),
+        ("{\n \"name\": \"x\"\n}\n", "t:4: error: the object has no 'events'"),
+        ("{\"events\": [],\n\"events\": []}", "t:2: error: 'events' stands twice"),
+        ("{\"events\": []}\n\nx", "t:3: error: expected the end of the trace, found 'x'"),
+        (
+            "{\"events\": [],\n\"start_delay_ms\": -1}",
+            "t:2: error: expected a whole number, zero or more, found '-1'"
+        ),
+        (
+            "{\n\"t_ms\": 0, \"event\": \"start\"}",
+            "t:2: error: unknown key 't_ms', expected one of 'name', 'start_delay_ms', 'completion_delay_ms', "
+                + "'minimum_visible_time_ms', 'events', 'expected'"
+        ),
+        ("{\"events\": [", "t:1: error: expected '{', found the end"),
+        ("{\"events\": [], \"expected\": [tru]}", "t:1: error: expected a value, found 'tru'"),
+    ]) func refusesAnObjectThatIsNotATrace(text: String, message: String) throws {
+        let error = #expect(throws: TraceError.self) { _ = try read(text) }
+        #expect(error.map { "\($0)" } == message)
+    }
+
+    @Test func refusesALineWithoutEnd() throws {
+        let bytes = [UInt8](repeating: UInt8(ascii: " "), count: TraceReader.longestLine + 10)
+        let error = #expect(throws: TraceError.self) { _ = try read(bytes) }
+        #expect(error.map { "\($0)" } == "t:1: error: the line is longer than 1048576 bytes")
+    }
+
+    @Test func saysWhyAFileCannotBeRead() {
+        let missing = #expect(throws: TraceError.self) { _ = try TraceReader(path: "/does/not/exist") }
+        #expect(missing.map { "\($0)" } == "/does/not/exist: error: cannot be opened: No such file or directory")
+        let folder = #expect(throws: TraceError.self) {
+            var collector = Collector()
+            try TraceReader(path: "/tmp").read(into: &collector)
+        }
+        #expect(folder.map { "\($0)" } == "/tmp: error: cannot be read: Is a directory")
+    }
+}

@@ -1,0 +1,52 @@
+import IndicatorCore
+import Testing
+
+@testable import indicator_demo
+
+@Suite struct RunVerdictTests {
+    private func changes(_ milliseconds: Int...) -> [VisibilityChange] {
+        milliseconds.enumerated().map { VisibilityChange(time: .milliseconds($1), isVisible: $0 % 2 == 0) }
+    }
+
+    @Test func smallDeviationsAreNoMatter() {
+        let verdict = RunVerdict(observed: changes(1000, 2100), expected: changes(1100, 2000))
+        #expect(verdict.isAsExpected)
+        #expect(verdict.largestDeviation == .milliseconds(100))
+    }
+
+    @Test func aChangeThatIsLateIsADifference() {
+        let verdict = RunVerdict(observed: changes(1101, 2000), expected: changes(1000, 2000))
+        #expect(verdict.differences == ["shown at 1.10 s, and by the rules it is shown at 1.00 s"])
+    }
+
+    @Test func whatTheMachineWasLateByIsGranted() {
+        let verdict = RunVerdict(observed: changes(1150), expected: changes(1000)) { start, end in
+            #expect(start == .milliseconds(1000) && end == .milliseconds(1150))
+            return .milliseconds(60)
+        }
+        #expect(verdict.isAsExpected)
+    }
+
+    @Test func missingAndSuperfluousChangesAreDifferences() {
+        #expect(RunVerdict(observed: changes(1000), expected: changes(1000, 2000)).differences.count == 1)
+        #expect(RunVerdict(observed: changes(1000, 1010, 1020), expected: changes(1000)).differences.count == 2)
+        #expect(!RunVerdict(observed: [], expected: changes(5)).isAsExpected)
+        #expect(RunVerdict(observed: [], expected: []).isAsExpected)
+    }
+
+    @Test func theRulesAreAppliedToWhatTheRequestsDid() throws {
+        let recorder = RunRecorder()
+        recorder.note(.request(0, .ended(.answered(200))), at: .milliseconds(3000))
+        recorder.note(.request(0, .began), at: .milliseconds(100))
+        recorder.note(.request(0, .suspended), at: .milliseconds(1500))
+        recorder.note(.request(0, .resumed), at: .milliseconds(1600))
+        let expected = recorder.expectedVisibility(delays: .standard, isEnabled: true)
+        #expect(
+            expected == [
+                VisibilityChange(time: .milliseconds(1100), isVisible: true),
+                VisibilityChange(time: .milliseconds(3200), isVisible: false),
+            ]
+        )
+        #expect(recorder.expectedVisibility(delays: .standard, isEnabled: false) == [])
+    }
+}

@@ -1,0 +1,75 @@
+import Foundation
+import NetworkKit
+import Testing
+
+@testable import indicator_demo
+
+/// The server's routes, by the client that they are for.
+@Suite struct DemoServerTests {
+    private let client = NetworkClient(cache: ResponseCache(directory: nil))
+
+    private func withServer(_ body: (@Sendable (RouteRequest) async throws -> NetworkResponse) async throws -> Void)
+        async throws
+    {
+        let server = try await DemoServer()
+        let (client, url) = (client, server.url)
+        let result: Result<Void, any Error>
+        do {
+            result = .success(try await body { try await client.send(URLRoute(url, $0)) })
+        } catch {
+            result = .failure(error)
+        }
+        await server.stop()
+        try result.get()
+    }
+
+    @Test func postsAreEchoedAsHttpbinDoes() async throws {
+        try await withServer { send async throws -> Void in
+            let json = try await send(.post("post", body: .json(["a": [1, "ä"]]), query: ["q": "x y"])).json()
+            #expect(json.json == ["a": [1, "ä"]])
+            #expect(json.data.string == #"{"a":[1,"ä"]}"#)
+            #expect(json.args == ["q": "x y"])
+            #expect(json.headers["Content-Type"] == "application/json")
+            let form = try await send(.post("post", body: .form(["a": "b c&d", "l": [1, 2]]))).json()
+            #expect(form.form == ["a": "b c&d", "l[]": ["1", "2"]])
+            var parts = MultipartForm()
+            parts.append("ä", name: "ti\"tle")
+            parts.append(Data([0xFF, 0xD8]), name: "picture", fileName: "a \"b\".jpg")
+            parts.append(Data("text".utf8), name: "note", fileName: "n.txt")
+            let multipart = try await send(.post("post", body: .multipart(parts))).json()
+            #expect(multipart.form == ["ti\"tle": "ä"])
+            #expect(multipart.files == ["picture": "data:image/jpeg;base64,/9g=", "note": "text"])
+        }
+    }
+
+    @Test func delaysBytesRedirectsAndCaching() async throws {
+        try await withServer { send async throws -> Void in
+            #expect(try await send(.get("delay/0.1")).status == 200)
+            #expect(try await send(.get("bytes/1000")).data.count == 1000)
+            #expect(try await send(.get("redirect/3")).url.path() == "/get")
+            #expect(try await send(.get("cache/60")).source == .network)
+            #expect(try await send(.get("cache/60")).source == .cache)
+            #expect(try await send(.get("etag/x")).source == .network)
+            #expect(try await send(.get("etag/x")).source == .revalidatedCache)
+        }
+    }
+
+    @Test func theStore() async throws {
+        try await withServer { send async throws -> Void in
+            let free = try await send(.get("us/rss/topfreeapplications/limit=\(10)/json")).json().feed
+            let paid = try await send(.get("us/rss/toppaidapplications/limit=\(3)/json")).json().feed
+            #expect(free.entry.count == 10)
+            #expect(paid.entry.count == 3)
+            #expect(free.entry[0]["im:name"].label.string == "Lantern")
+            #expect(paid.entry[2]["im:price"].attributes.amount.string == "3.99000")
+            #expect(free.entry[9]["im:artist"].label.string?.isEmpty == false)
+            #if Images
+            let url = try #require(free.entry[9]["im:image"][0].label.string.flatMap { URL(string: $0) })
+            let icon = try await client.send(URLRoute(url))
+            #expect(icon.source == .network)
+            #expect(try icon.image().width == 100)
+            #expect(try await client.send(URLRoute(url)).source == .cache)
+            #endif
+        }
+    }
+}

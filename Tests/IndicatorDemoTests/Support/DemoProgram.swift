@@ -1,0 +1,102 @@
+import Foundation
+import Subprocess
+import SystemPackage
+import TestSupport
+
+/// Runs the program under test, without a terminal and without the user's own configuration.
+struct DemoProgram {
+    /// How the program ended.
+    struct Result {
+        /// 128 and more: the signal that ended it, plus 128.
+        var status: Int
+        var output: String
+        var error: String
+    }
+
+    /// The user's home folder, for the program.
+    let home: TemporaryDirectory
+    private let path: String
+
+    init() throws {
+        path = try Command.built("indicator-demo")
+        home = try TemporaryDirectory()
+    }
+
+    /// The environment variables that set the program apart from the user's own.
+    var variables: [String: String?] {
+        [
+            "HOME": home.path, "XDG_CONFIG_HOME": home.appending("config"), "XDG_STATE_HOME": home.appending("state"),
+            "XDG_CONFIG_DIRS": home.appending("xdg"), "LC_ALL": "C.UTF-8", "COLUMNS": nil, "NO_COLOR": nil,
+            "INDICATOR_CONFIG": nil, "DBUS_SESSION_BUS_ADDRESS": "unix:path=\(home.appending("no-bus"))",
+        ]
+    }
+
+    /// The same for a shell: assignments to put before a command, and the program's path.
+    var shellCommand: String {
+        let assignments = variables.compactMap { key, value in value.map { "\(key)='\($0)'" } }
+        return "env \(assignments.sorted().joined(separator: " ")) '\(path)'"
+    }
+
+    /// Runs the program to its end.
+    func run(
+        _ arguments: String...,
+        input: String = "",
+        environment: [String: String?] = [:]
+    ) async throws -> Result {
+        var options = PlatformOptions()
+        options.createSession = true
+        let result = try await Subprocess.run(
+            .path(FilePath(path)),
+            arguments: Arguments(arguments),
+            environment: .inherit.updating(
+                Dictionary(
+                    uniqueKeysWithValues: variables.merging(environment) { $1 }.map {
+                        (Environment.Key(stringLiteral: $0), $1)
+                    }
+                )
+            ),
+            platformOptions: options,
+            input: .string(input),
+            output: .string(limit: 256 << 20),
+            error: .string(limit: 1 << 20)
+        )
+        let status: Int =
+            switch result.terminationStatus {
+            case .exited(let code): Int(code)
+            case .signaled(let signal): 128 + Int(signal)
+            }
+        return Result(status: status, output: result.standardOutput, error: result.standardError)
+    }
+}
+
+/// The worked examples of the rules, which lie with the tests of the core.
+enum WorkedExamples {
+    struct Change: Codable, Hashable {
+        var t_ms: Int
+        var visible: Bool
+    }
+
+    struct Event: Codable {
+        var t_ms: Int
+        var event: String
+        var id: String?
+    }
+
+    struct Trace: Codable {
+        var start_delay_ms: Int
+        var completion_delay_ms: Int
+        var minimum_visible_time_ms: Int
+        var events: [Event]
+        var expected: [Change]
+    }
+
+    static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appendingPathComponent("IndicatorCoreTests/Resources/traces").path
+
+    static let names: [String] =
+        ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).filter { $0.hasSuffix(".json") }.sorted()
+
+    static func trace(_ name: String) throws -> Trace {
+        try JSONDecoder().decode(Trace.self, from: Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(name)")))
+    }
+}

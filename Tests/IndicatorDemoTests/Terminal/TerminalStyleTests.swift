@@ -1,0 +1,48 @@
+import Testing
+
+@testable import indicator_demo
+
+@Suite struct TerminalStyleTests {
+    private func style(_ environment: [String: String], columns: Int = 0, isTerminal: Bool = true) -> TerminalStyle {
+        TerminalStyle(columns: columns, isTerminal: isTerminal, environment: environment)
+    }
+
+    @Test func theTerminalKnowsItsWidthBest() {
+        #expect(style(["COLUMNS": "70"], columns: 120).width == 120)
+        #expect(style(["COLUMNS": "70"]).width == 70)
+        #expect(style(["COLUMNS": "nonsense"]).width == 80)
+        #expect(style([:]).width == 80)
+    }
+
+    @Test func theLocaleSaysWhetherThereIsUnicode() {
+        #expect(style(["LANG": "de_DE.UTF-8"]).usesUnicode)
+        #expect(style(["LC_ALL": "", "LC_CTYPE": "C.utf8", "LANG": "C"]).usesUnicode)
+        #expect(!style(["LC_ALL": "C", "LANG": "de_DE.UTF-8"]).usesUnicode)
+        #expect(!style([:]).usesUnicode)
+    }
+
+    @Test func coloursNeedATerminalThatHasThem() {
+        #expect(style(["TERM": "xterm"]).usesColor)
+        #expect(!style(["TERM": "xterm", "NO_COLOR": "1"]).usesColor)
+        #expect(style(["TERM": "xterm", "NO_COLOR": ""]).usesColor)
+        #expect(!style(["TERM": "dumb"]).usesColor)
+        #expect(!style([:]).usesColor)
+        #expect(!style(["TERM": "xterm"], isTerminal: false).usesColor)
+    }
+
+    @Test func textIsWrappedBetweenWords() {
+        #expect(TextWidth.wrapped("", to: 30) == [""])
+        #expect(TextWidth.wrapped("one two three four five", to: 20) == ["one two three four", "five"])
+        #expect(TextWidth.wrapped("/a/path/that/is/longer/than/the/line it is", to: 20).count == 2)
+    }
+
+    @Test func textIsFittedToColumns() {
+        #expect(TextWidth.fitted("request", to: 7) == "request")
+        #expect(TextWidth.fitted("requests", to: 7) == "reques…")
+        #expect(TextWidth.fitted("日本語", to: 5) == "日本…")
+        #expect(TextWidth.fitted("日本語", to: 4, padded: true) == "日… ")
+        #expect(TextWidth.fitted("a\u{1B}b\n", to: 9) == "a?b?")
+        #expect(TextWidth.fitted("é", to: 3, padded: true, usesUnicode: false) == "?  ")
+        #expect(TextWidth.fitted("abc", to: 0) == "")
+    }
+}

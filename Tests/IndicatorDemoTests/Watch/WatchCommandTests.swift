@@ -1,0 +1,70 @@
+#if DBus
+import Foundation
+import TestSupport
+import Testing
+
+/// `indicator-demo watch`, on a private bus.
+@Suite struct WatchCommandTests {
+    private func watch(_ bus: PrivateBus, _ options: String...) throws -> Daemon {
+        try Daemon(try Command.built("indicator-demo"), ["watch", "--bus", bus.address] + options)
+    }
+
+    @Test("Indicators that are there, appear, change and go away are printed, a line each")
+    func text() async throws {
+        let bus = try await PrivateBus()
+        let first = try await DesktopProbe("property", bus: bus)
+        #expect(try await first.backend("dbusProperty", is: "running"))
+        let watch = try watch(bus)
+        #expect(await eventually { watch.output == "probe appeared: hidden, inactive, 0 activities\n" })
+        try await first.tell("begin", "Fetching\u{1B}[31m \u{1F469}")
+        #expect(
+            await eventually { watch.output.contains("probe changed: shown, active, 1 activity, 'Fetching[31m 👩'\n") }
+        )
+        try await first.tell("progress", "0.4")
+        #expect(await eventually { watch.output.contains("1 activity, 40%, 'Fetching[31m 👩'\n") })
+        let second = try await DesktopProbe("property", bus: bus)
+        let name = "probe.instance\(second.processID)"
+        #expect(await eventually { watch.output.contains("\(name) appeared: hidden, inactive, 0 activities\n") })
+        _ = try await second.shutdown()
+        #expect(await eventually { watch.output.contains("\(name) vanished\n") })
+        await bus.kill()
+        #expect(await eventually { !watch.isRunning })
+        #expect(watch.errors.contains("indicator-demo: error: the bus at '\(bus.address)' was lost"))
+    }
+
+    @Test("With --json, each line is an object with all properties")
+    func json() async throws {
+        let bus = try await PrivateBus()
+        let watch = try watch(bus, "--json")
+        let probe = try await DesktopProbe("property", bus: bus)
+        #expect(try await probe.backend("dbusProperty", is: "running"))
+        #expect(await eventually { watch.output.contains("\"event\":\"appeared\"") })
+        try await probe.tell("begin", "a \"label\"")
+        let expected = """
+            {"activityCount":1,"application":"probe","changed":["Visible","State","ActivityCount","Label"],"enabled":true,\
+            "event":"changed","label":"a \\"label\\"","name":"org.activityindicator.Indicator1.probe",\
+            "processID":\(probe.processID),"progress":null,"state":"active","visible":true}
+
+            """
+        #expect(await eventually { watch.output.contains(expected) }, "\(watch.output)")
+        #expect(
+            watch.output.hasPrefix(
+                "{\"activityCount\":0,\"application\":\"probe\",\"enabled\":true,\"event\":\"appeared\""
+            )
+        )
+        _ = try await probe.shutdown()
+        let vanished = "{\"event\":\"vanished\",\"name\":\"org.activityindicator.Indicator1.probe\"}\n"
+        #expect(await eventually { watch.output.hasSuffix(vanished) })
+    }
+
+    @Test("Without a bus the reason is printed, and an address that is none is wrong usage")
+    func faults() async throws {
+        let bus = try await PrivateBus(isRunning: false)
+        let demo = try Command.built("indicator-demo")
+        let unreachable = try await Command.run(demo, ["watch", "--bus", bus.address])
+        #expect(unreachable.status == 1 && unreachable.error.contains("cannot be reached"))
+        let wrong = try await Command.run(demo, ["watch", "--bus", "sesion"])
+        #expect(wrong.status == 64 && wrong.error.contains("'sesion' is no D-Bus address"))
+    }
+}
+#endif
