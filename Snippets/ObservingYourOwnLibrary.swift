@@ -1,0 +1,59 @@
+// Telling the indicator of a library's requests without the library knowing of the indicator.
+
+// snippet.hide
+import Foundation
+import IndicatorCore
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+let indicator = IndicatorManager()
+let url = URL(fileURLWithPath: "/dev/null")
+// snippet.show
+// snippet.post
+/// Runs a request and says so.
+func data(from url: URL) async throws -> Data {
+    try await withCheckedThrowingContinuation { continuation in
+        let running = RunningTask()
+        let task = URLSession.shared.dataTask(with: url) { data, _, error in
+            running.post(.indicatorTaskDidComplete)
+            continuation.resume(with: error.map(Result.failure) ?? .success(data ?? Data()))
+        }
+        running.task = task
+        running.post(.indicatorTaskDidResume, label: "GET \(url.path)")
+        task.resume()
+    }
+}
+
+/// The task that a completion handler belongs to, which is not known yet when the handler is written.
+final class RunningTask: @unchecked Sendable {
+    // `@unchecked`: `task` is set before the task is resumed, and the handler runs after that.
+    var task: URLSessionTask?
+
+    func post(_ name: Notification.Name, label: String? = nil) {
+        NotificationCenter.default.post(
+            name: name,
+            object: task,
+            userInfo: label.map { [TaskNotifications.labelKey: $0] }
+        )
+    }
+}
+// snippet.end
+
+// snippet.observe
+indicator.observe(.indicator)
+// snippet.end
+
+// snippet.own
+let ours = TaskNotifications(
+    name: "ours",
+    starts: [Notification.Name("OurRequestDidStart")],
+    stops: [Notification.Name("OurRequestDidPause"), Notification.Name("OurRequestDidFinish")],
+    identity: .userInfo("request"),
+    label: { notification in (notification.userInfo?["path"] as? String).map { "GET \($0)" } }
+)
+indicator.observe(ours)
+// snippet.end
+_ = try? await data(from: url)
+await indicator.shutdown()

@@ -1,0 +1,64 @@
+// A backend that lights a LED of the keyboard, or any other that the kernel knows.
+
+// snippet.hide
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+// snippet.show
+struct LEDBackend: IndicatorBackend {
+    let name: String
+    let path: String  // such as /sys/class/leds/input3::scrolllock/brightness
+
+    func start() async throws {
+        guard FileManager.default.isWritableFile(atPath: path) else { throw LEDError.notWritable(path) }
+    }
+
+    func update(_ snapshot: IndicatorSnapshot) async throws {
+        try Data((snapshot.isVisible ? "1" : "0").utf8).write(to: URL(fileURLWithPath: path))
+    }
+
+    func stop() async {
+        try? Data("0".utf8).write(to: URL(fileURLWithPath: path))
+    }
+}
+
+enum LEDError: Error, CustomStringConvertible {
+    case notWritable(String)
+
+    var description: String {
+        switch self {
+        case .notWritable(let path):
+            "\(path) cannot be written; does the LED exist, and does a udev rule let you switch it?"
+        }
+    }
+}
+// snippet.end
+
+// snippet.register
+var registry = BackendRegistry.standard
+registry.register(
+    BackendKind(
+        name: "led",
+        summary: "a LED that the kernel knows",
+        settings: [
+            BackendSetting("path", .path, summary: "the LED's brightness file below /sys/class/leds", isRequired: true)
+        ],
+        make: { context, settings in
+            LEDBackend(name: context.name, path: settings.string("path") ?? "")
+        }
+    )
+)
+
+let indicator = try await IndicatorManager.configured(for: "my-app", registry: registry)
+// snippet.end
+
+// snippet.test
+// In a test: a backend that keeps what it is shown, and no delay to wait for.
+let surface = InMemoryBackend()
+let tested = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero), backends: [surface])
+tested.start("upload", label: "Uploading")
+let shown = await surface.first { $0.isVisible }
+assert(shown?.label == "Uploading")
+// snippet.end
+await indicator.shutdown()
+await tested.shutdown()
