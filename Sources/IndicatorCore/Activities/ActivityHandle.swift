@@ -1,16 +1,18 @@
-import Synchronization
+public import Synchronization
 
 /// What ``Activity`` and ``ManagedActivity`` have in common: which activity they stand for, and whether anything is told of it.
+@usableFromInline
 struct ActivityHandle: ~Copyable, Sendable {
-    private static var noDetail: Int32 { -1 }
+    @inlinable static var noDetail: Int32 { -1 }
     private static var ended: Int32 { -2 }
 
-    let manager: IndicatorManager
-    let order: UInt64
+    @usableFromInline let manager: IndicatorManager
+    @usableFromInline let order: UInt64
     /// The slot of the activity's label and progress.
-    private let slot: Atomic<Int32>
+    @usableFromInline let slot: Atomic<Int32>
 
-    init(manager: IndicatorManager, order: UInt64, slot: ActivityDetails.Slot?) {
+    @inlinable
+    init(manager: IndicatorManager, order: UInt64, slot: Int32?) {
         self.manager = manager
         self.order = order
         self.slot = Atomic(slot ?? Self.noDetail)
@@ -37,10 +39,18 @@ struct ActivityHandle: ~Copyable, Sendable {
         }
     }
 
+    /// Ends the activity. To be called once, by the only owner.
+    @inlinable
+    func endOnce() {
+        // Whoever updated it before has let go of it: nobody stores a slot any more.
+        let slot = slot.load(ordering: .acquiring)
+        if slot == Self.noDetail { manager.endPlain() } else { manager.end(slot: slot) }
+    }
+
     /// Ends the activity; without effect when it has ended.
     func end() {
         let slot = slot.exchange(Self.ended, ordering: .acquiringAndReleasing)
         guard slot != Self.ended else { return }
-        manager.end(slot: slot == Self.noDetail ? nil : slot)
+        if slot == Self.noDetail { manager.endPlain() } else { manager.end(slot: slot) }
     }
 }

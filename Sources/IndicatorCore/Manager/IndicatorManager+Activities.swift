@@ -3,6 +3,14 @@ import Foundation
 extension IndicatorManager {
     // MARK: - Activities without an identity
 
+    /// Begins an activity of which nothing is told, which ends when the returned value goes out of scope.
+    ///
+    /// While others are in progress, this and the end of it are one atomic operation each.
+    @inlinable
+    public func begin() -> Activity {
+        Activity(beginPlainHandle())
+    }
+
     /// Begins an activity, which ends when the returned value goes out of scope.
     ///
     /// - Parameters:
@@ -117,7 +125,7 @@ extension IndicatorManager {
                 activity.slot = core.details.insert(label: label, progress: progress, order: activity.order)
                 core.identities[key] = activity
             }
-            noteChange(&core, at: time.now)
+            noteChange(&core)
         }
     }
 
@@ -152,12 +160,35 @@ extension IndicatorManager {
 
     // MARK: - The count
 
+    @inlinable
+    func beginPlainHandle() -> ActivityHandle {
+        let before = word.add()
+        if !before.isQuiet { began(before) }
+        return ActivityHandle(manager: self, order: before.order, slot: nil)
+    }
+
+    @inlinable
+    func endPlain() {
+        let after = word.subtract()
+        if !after.isQuiet { ended(after) }
+    }
+
+    /// Follows a beginning that was not quiet, because it was the first or is watched for.
+    @usableFromInline
+    func began(_ before: ActivityWord.Value) {
+        if before.isUnwatchedIdle, quiet.covers(beginningAt: time) { return }
+        core.withLock { workBegan(&$0, before: before) }
+    }
+
+    /// Follows an end that was not quiet, because it was the last or is watched for.
+    @usableFromInline
+    func ended(_ after: ActivityWord.Value) {
+        if after.isUnwatchedIdle, quiet.covers(end: after, at: time) { return }
+        core.withLock { workEnded(&$0, after: after) }
+    }
+
     func beginHandle(label: String?, progress: Double?) -> ActivityHandle {
-        guard label != nil || progress != nil else {
-            let before = word.add()
-            if !before.isQuiet { core.withLock { countChanged(&$0, began: before.count == 0) } }
-            return ActivityHandle(manager: self, order: before.order, slot: nil)
-        }
+        guard label != nil || progress != nil else { return beginPlainHandle() }
         return core.withLock { core in
             let order = word.value.order
             let slot = core.details.insert(label: label, progress: progress, order: order)
@@ -166,12 +197,8 @@ extension IndicatorManager {
         }
     }
 
-    func end(slot: ActivityDetails.Slot?) {
-        guard let slot else {
-            let after = word.subtract()
-            if !after.isQuiet { core.withLock { countChanged(&$0, ended: after.count == 0) } }
-            return
-        }
+    @usableFromInline
+    func end(slot: Int32) {
         core.withLock { core in
             core.details.remove(slot)
             subtract(from: &core, hasDetails: true)
@@ -182,7 +209,7 @@ extension IndicatorManager {
     func changeDetails(_ change: (inout ActivityDetails) -> Void) {
         core.withLock { core in
             change(&core.details)
-            noteChange(&core, at: time.now)
+            noteChange(&core)
         }
     }
 
@@ -195,26 +222,42 @@ extension IndicatorManager {
 
     func add(to core: inout Core, hasDetails: Bool = false) {
         let before = word.add()
-        if hasDetails || !before.isQuiet { countChanged(&core, began: before.count == 0) }
+        if before.isQuiet || before.isUnwatchedIdle && quiet.covers(beginningAt: time) {
+            if hasDetails { noteChange(&core) }
+        } else {
+            workBegan(&core, before: before)
+        }
     }
 
     func subtract(from core: inout Core, hasDetails: Bool = false) {
         let after = word.subtract()
-        if hasDetails || !after.isQuiet { countChanged(&core, ended: after.count == 0) }
+        if after.isQuiet || after.isUnwatchedIdle && quiet.covers(end: after, at: time) {
+            if hasDetails { noteChange(&core) }
+        } else {
+            workEnded(&core, after: after)
+        }
     }
 
-    /// Follows a change of the count: the machine is told when it went from or to zero, and the surfaces in due time.
+    /// Follows a beginning: the machine is told if it was the first, and the surfaces in due time.
     ///
     /// Other threads may have changed the count again since. The machine is told of this change first and then of what is the
     /// case by now, so that whoever comes last leaves it at the truth, and no beginning of work is lost on it.
-    private func countChanged(_ core: inout Core, began: Bool = false, ended: Bool = false) {
-        let now = time.now
-        var isKnown = false
-        if began || ended {
-            isKnown = apply(core.machine.setBusy(began, at: now), to: &core, at: now)
-            let isBusy = word.value.count > 0
-            if isBusy != began { isKnown = apply(core.machine.setBusy(isBusy, at: now), to: &core, at: now) }
+    private func workBegan(_ core: inout Core, before: ActivityWord.Value) {
+        guard before.count == 0 else { return noteChange(&core) }
+        changeVisibility(&core, from: .idle(before)) { core, now in
+            let isKnown = apply(core.machine.setBusy(true, at: now), to: &core, at: now)
+            return word.value.count > 0
+                ? isKnown : apply(core.machine.setBusy(false, at: now), to: &core, at: now) || isKnown
         }
-        if !isKnown { noteChange(&core, at: now) }
+    }
+
+    /// Follows an end: the machine is told if it was the last, and the surfaces in due time.
+    private func workEnded(_ core: inout Core, after: ActivityWord.Value) {
+        guard after.count == 0 else { return noteChange(&core) }
+        changeVisibility(&core, from: .busy) { core, now in
+            let isKnown = apply(core.machine.setBusy(false, at: now), to: &core, at: now)
+            return word.value.count == 0
+                ? isKnown : apply(core.machine.setBusy(true, at: now), to: &core, at: now) || isKnown
+        }
     }
 }

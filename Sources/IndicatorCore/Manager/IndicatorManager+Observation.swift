@@ -91,7 +91,7 @@ extension IndicatorManager {
         } else {
             activity.slot = core.details.insert(label: nil, progress: progress, order: activity.order)
         }
-        noteChange(&core, at: time.now)
+        noteChange(&core)
     }
 
     // MARK: - Lifetimes

@@ -20,7 +20,9 @@ public final class IndicatorManager: Sendable {
     /// The indicator for a whole process. It is disabled until ``isEnabled`` is set to `true`.
     public static let shared = IndicatorManager(isEnabled: false)
 
-    let word = ActivityWord()
+    @usableFromInline let word = ActivityWord()
+    let quiet = QuietPeriod()
+    let published: PublishedState
     let time: TimeSource
     let logger: Logger
     let core: Locked<Core>
@@ -42,9 +44,14 @@ public final class IndicatorManager: Sendable {
     ) {
         time = TimeSource.reading(clock)
         self.logger = logger
-        core = Locked(Core(machine: VisibilityStateMachine(delays: delays, isEnabled: isEnabled)))
+        let first = Core(machine: VisibilityStateMachine(delays: delays, isEnabled: isEnabled))
+        published = PublishedState(isEnabled: isEnabled, since: first.since)
+        core = Locked(first)
         let timer = DeadlineTimer(time: time) { [weak self] in self?.deadlineIsDue() }
-        core.withLock { $0.timer = timer }
+        core.withLock { core in
+            core.timer = timer
+            changeVisibility(&core) { _, _ in true }
+        }
         for backend in backends { addBackend(backend) }
     }
 
@@ -65,14 +72,13 @@ public final class IndicatorManager: Sendable {
     /// Switching it off hides it at once; switching it on while activities are in progress starts the start delay afresh. After
     /// ``shutdown(timeLimit:)`` it stays off.
     public var isEnabled: Bool {
-        get { core.withLock { $0.machine.isEnabled } }
+        get { published.phase.isEnabled }
         set {
             core.withLock { core in
-                guard !core.isShutDown else { return }
-                let now = time.now
-                let wasEnabled = core.machine.isEnabled
-                let isKnown = apply(core.machine.setEnabled(newValue, at: now), to: &core, at: now)
-                if wasEnabled != newValue, !isKnown { noteChange(&core, at: now) }
+                guard !core.isShutDown, core.machine.isEnabled != newValue else { return }
+                changeVisibility(&core) { core, now in
+                    apply(core.machine.setEnabled(newValue, at: now), to: &core, at: now)
+                }
             }
         }
     }
@@ -80,7 +86,15 @@ public final class IndicatorManager: Sendable {
     /// When the indicator is shown and hidden. A change holds from the next time that a delay is begun.
     public var delays: IndicatorDelays {
         get { core.withLock { $0.machine.delays } }
-        set { core.withLock { $0.machine.delays = newValue } }
+        set {
+            core.withLock { core in
+                // What has begun goes on with the old ones.
+                changeVisibility(&core) { core, _ in
+                    core.machine.delays = newValue
+                    return true
+                }
+            }
+        }
     }
 
     /// How long work must be going on before the indicator is shown. Default 1 second.
@@ -122,26 +136,39 @@ public final class IndicatorManager: Sendable {
     }
 
     /// The present state.
-    public var state: IndicatorState { core.withLock { $0.machine.state } }
+    public var state: IndicatorState { published.phase.state(isBusy: word.value.count > 0) }
 
     /// Whether the indicator is shown.
-    public var isVisible: Bool { state.isVisible }
+    public var isVisible: Bool { published.phase.isVisible }
 
     /// How many activities are in progress.
     public var activityCount: Int { word.value.count }
 
     /// The whole public state now.
     public var snapshot: IndicatorSnapshot {
-        core.withLock { snapshot(of: $0, state: $0.machine.state) }
+        guard let (phase, since) = published.phaseAndSince, !phase.hasDetails else {
+            return core.withLock { snapshot(of: $0) }
+        }
+        let count = word.value.count
+        return IndicatorSnapshot(
+            state: phase.state(isBusy: count > 0),
+            isEnabled: phase.isEnabled,
+            activityCount: count,
+            since: since
+        )
     }
 
     private func setDelay(_ setting: IndicatorDelays.Setting, to value: Duration) {
-        core.withLock { core in
-            do throws(InvalidDelayError) {
-                core.machine.delays = try core.machine.delays.replacing(setting, with: value)
-            } catch {
-                logger.error("The setting was not changed: \(error)")
+        do throws(InvalidDelayError) {
+            try core.withLock { core throws(InvalidDelayError) in
+                let delays = try core.machine.delays.replacing(setting, with: value)
+                changeVisibility(&core) { core, _ in
+                    core.machine.delays = delays
+                    return true
+                }
             }
+        } catch {
+            logger.error("The setting was not changed: \(error)")
         }
     }
 }
