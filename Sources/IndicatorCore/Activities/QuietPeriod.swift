@@ -23,6 +23,7 @@ struct QuietPeriod: ~Copyable, Sendable {
     private let note = Atomic<UInt64>(0)
 
     private static var none: Int64 { .min }
+    private static var endless: Int64 { TimeSource.distantFuture << 1 }
     private static var timeBits: UInt64 { 44 }
     private static var timeMask: UInt64 { (1 << timeBits) - 1 }
 
@@ -37,7 +38,7 @@ struct QuietPeriod: ~Copyable, Sendable {
     /// Whether a beginning of work need not be reported.
     func covers(beginningAt time: TimeSource) -> Bool {
         let end = encodedEnd.load(ordering: .sequentiallyConsistent)
-        return end != Self.none && time.isBefore(end >> 1)
+        return end != Self.none && isBefore(end, time)
     }
 
     /// Whether an end of work need not be reported; notes it if so.
@@ -48,11 +49,15 @@ struct QuietPeriod: ~Copyable, Sendable {
     func covers(end word: ActivityWord.Value, at time: TimeSource) -> Bool {
         let end = encodedEnd.load(ordering: .sequentiallyConsistent)
         guard end != Self.none else { return false }
-        guard end & 1 == 1 else { return time.isBefore(end >> 1) }
+        guard end & 1 == 1 else { return isBefore(end, time) }
         let now = time.nanoseconds
         guard now < end >> 1 else { return false }
         note.store(word.order << Self.timeBits | UInt64(bitPattern: now) & Self.timeMask, ordering: .releasing)
         return true
+    }
+
+    private func isBefore(_ end: Int64, _ time: TimeSource) -> Bool {
+        end == Self.endless || time.isBefore(end >> 1)
     }
 
     /// Begins a period, or moves its end. Called with the manager's lock held.

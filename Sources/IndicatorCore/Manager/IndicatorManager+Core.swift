@@ -23,6 +23,8 @@ extension IndicatorManager {
         var identities = ActivityRegistry<ActivityKey, IdentifiedActivity>()
         var objects = ActivityRegistry<ObservedObject.Key, IdentifiedActivity>()
         var anonymousCount = 0
+        /// The number, for ``ActivityOrder``, of the entry that began last.
+        var entryNumber: UInt64 = 0
         var details = ActivityDetails()
         var publisher = SnapshotPublisher()
         var observations: [NotificationObservation] = []
@@ -80,13 +82,15 @@ extension IndicatorManager {
     private func endQuietPeriod(_ core: inout Core, _ earlier: Earlier, at now: Duration) {
         guard quiet.isRunning else { return }
         quiet.end()
+        // Never the last reference: whoever calls has one.
+        if word.endQuietPeriod() { Unmanaged.passUnretained(self).release() }
         let value: ActivityWord.Value
         switch earlier {
         case .busy: return core.machine.catchUp(isBusy: true, idleSince: nil)
         case .idle(let before): value = before
         case .asNow: value = word.value
         }
-        guard value.count == 0 else { return core.machine.catchUp(isBusy: true, idleSince: nil) }
+        guard !value.isBusy else { return core.machine.catchUp(isBusy: true, idleSince: nil) }
         guard value.order != core.quietOrder else { return core.machine.catchUp(isBusy: false, idleSince: nil) }
         // Who ended the work and has not noted it yet is just about to.
         let idleSince = quiet.idleSince(value, now: now.wholeNanoseconds).map { Duration.nanoseconds($0) } ?? now
@@ -98,13 +102,14 @@ extension IndicatorManager {
         let nanoseconds = end?.wholeNanoseconds ?? TimeSource.distantFuture
         if kind == .levelAndTime, nanoseconds > QuietPeriod.longest { return }
         core.quietOrder = word.value.order
+        if end != nil { word.beginQuietPeriod() }
         quiet.begin(until: nanoseconds, kind)
     }
 
     /// The state, also while edges are not reported.
     private func state(of core: borrowing Core) -> IndicatorState {
         guard quiet.isRunning, core.machine.isVisible else { return core.machine.state }
-        return word.value.count > 0 ? .active : .delayingCompletion
+        return word.value.isBusy ? .active : .delayingCompletion
     }
 
     private func publishState(_ core: borrowing Core) {
@@ -165,7 +170,7 @@ extension IndicatorManager {
         IndicatorSnapshot(
             state: state,
             isEnabled: core.machine.isEnabled,
-            activityCount: word.value.count,
+            activityCount: activityCount,
             label: core.details.label,
             progress: core.details.progress,
             since: core.since

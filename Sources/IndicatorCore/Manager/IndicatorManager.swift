@@ -1,5 +1,6 @@
 import Foundation
 public import Logging
+import Synchronization
 
 /// Decides when the activity indicator of an app is shown, and has it shown on the app's surfaces.
 ///
@@ -21,6 +22,8 @@ public final class IndicatorManager: Sendable {
     public static let shared = IndicatorManager(isEnabled: false)
 
     @usableFromInline let word = ActivityWord()
+    /// How many activities are in progress that the manager itself knows of; written with the lock held.
+    let entryCount = Atomic<Int>(0)
     let quiet = QuietPeriod()
     let published: PublishedState
     let time: TimeSource
@@ -136,20 +139,20 @@ public final class IndicatorManager: Sendable {
     }
 
     /// The present state.
-    public var state: IndicatorState { published.phase.state(isBusy: word.value.count > 0) }
+    public var state: IndicatorState { published.phase.state(isBusy: word.value.isBusy) }
 
     /// Whether the indicator is shown.
     public var isVisible: Bool { published.phase.isVisible }
 
     /// How many activities are in progress.
-    public var activityCount: Int { word.value.count }
+    public var activityCount: Int { word.value.tokenCount + entryCount.load(ordering: .relaxed) }
 
     /// The whole public state now.
     public var snapshot: IndicatorSnapshot {
         guard let (phase, since) = published.phaseAndSince, !phase.hasDetails else {
             return core.withLock { snapshot(of: $0) }
         }
-        let count = word.value.count
+        let count = activityCount
         return IndicatorSnapshot(
             state: phase.state(isBusy: count > 0),
             isEnabled: phase.isEnabled,
