@@ -186,7 +186,7 @@ extension IndicatorManager {
     }
 
     /// Does what is due. Called by the timer, which goes off again when the returned time has come.
-    func deadlineIsDue() -> Duration? {
+    package func deadlineIsDue() -> Duration? {
         core.withLock { core in
             let now = time.now
             core.timerDue = nil

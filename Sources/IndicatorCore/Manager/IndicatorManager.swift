@@ -90,13 +90,7 @@ public final class IndicatorManager: Sendable {
     public var delays: IndicatorDelays {
         get { core.withLock { $0.machine.delays } }
         set {
-            core.withLock { core in
-                // What has begun goes on with the old ones.
-                changeVisibility(&core) { core, _ in
-                    core.machine.delays = newValue
-                    return true
-                }
-            }
+            core.withLock { setDelays(newValue, in: &$0) }
         }
     }
 
@@ -161,14 +155,20 @@ public final class IndicatorManager: Sendable {
         )
     }
 
+    /// Called with the lock held.
+    private func setDelays(_ delays: IndicatorDelays, in core: inout Core) {
+        changeVisibility(&core) { core, now in
+            // What is due by now, though its timer may be late, goes by the old ones.
+            let isKnown = apply(core.machine.advance(to: now), to: &core, at: now)
+            core.machine.delays = delays
+            return isKnown
+        }
+    }
+
     private func setDelay(_ setting: IndicatorDelays.Setting, to value: Duration) {
         do throws(InvalidDelayError) {
             try core.withLock { core throws(InvalidDelayError) in
-                let delays = try core.machine.delays.replacing(setting, with: value)
-                changeVisibility(&core) { core, _ in
-                    core.machine.delays = delays
-                    return true
-                }
+                setDelays(try core.machine.delays.replacing(setting, with: value), in: &core)
             }
         } catch {
             logger.error("The setting was not changed: \(error)")
