@@ -1,0 +1,8 @@
+import IndicatorCore
+
+/// Takes a value so that the compiler has to make it. Not generic, so that it costs a call and nothing else.
+@inline(never) @_optimize(none)
+func consume(_ first: Int, _ second: Int) {}
+
+@inline(never) @_optimize(none)
+func consume(_ snapshot: borrowing IndicatorSnapshot) {}

@@ -1,0 +1,34 @@
+/// Something to do many times over.
+public struct Workload: Sendable {
+    /// Does it so many times, and tells how long that took. The loop is inside, so that nothing of the measurement is in it.
+    public let run: @Sendable (_ count: Int) -> Duration
+
+    /// Makes a workload that takes its time itself.
+    public init(measuring run: @escaping @Sendable (_ count: Int) -> Duration) {
+        self.run = run
+    }
+
+    /// Makes a workload of a function with a loop.
+    public init(_ body: @escaping @Sendable (_ count: Int) -> Void) {
+        run = { count in ContinuousClock().measure { body(count) } }
+    }
+
+    /// Makes a workload of a function with a loop, which two threads do at the same time: `count` times each.
+    public static func onTwoThreads(_ body: @escaping @Sendable (_ count: Int) -> Void) -> Self {
+        Self(measuring: { count in TwoThreads(body).run(count) })
+    }
+}
+
+/// What is measured, and what it is measured against, side by side.
+public struct Contestants: Sendable {
+    /// What this package does.
+    public let subject: Workload
+    /// Its peer or limit; `nil` when there is none.
+    public let reference: Workload?
+
+    /// Puts the two side by side.
+    public init(_ subject: Workload, reference: Workload? = nil) {
+        self.subject = subject
+        self.reference = reference
+    }
+}

@@ -1,0 +1,27 @@
+import Workloads
+
+extension Comparison {
+    /// Measures all variants. The one that compares worst is the figure.
+    func measure(_ scale: Scale) -> Figure {
+        let sideBySide = SideBySide(scale: scale)
+        let results = variants.map { variant in
+            let (ours, reference) = sideBySide.measure(variant.setUp())
+            return Figure(
+                name: name,
+                title: title,
+                peer: peer,
+                goal: goal,
+                outcome: .time(ours: ours, reference: reference),
+                detail: variant.name.isEmpty ? nil : variant.name
+            )
+        }
+        guard var worst = results.max(by: { ($0.ratio ?? 0) < ($1.ratio ?? 0) }) else {
+            preconditionFailure("\(name) has no variants")
+        }
+        if variants.count > 1 {
+            let ratios = results.map { "\($0.detail ?? ""): \($0.ratio.map(Decimals.ratio) ?? "-")" }
+            worst.detail = ratios.joined(separator: ", ")
+        }
+        return worst
+    }
+}
