@@ -1,7 +1,8 @@
 extension Comparison {
     /// All that needs nothing but this process.
     public static let all: [Comparison] = [
-        .beginEnd, .beginEndOnTwoThreads, .idleEdge, .identified, .labelled, .notifications, .tracker10, .tracker10000, .snapshot,
+        .beginEnd, .beginEndOnTwoThreads, .idleEdge, .identified, .labelled, .notifications, .tracker10, .tracker10000,
+        .snapshot,
     ]
 
     fileprivate static let atomicPair = "atomic add and subtract"

@@ -5,8 +5,8 @@ public final class IdleIndicator: Sendable {
     private let manager: IndicatorManager
 
     /// Makes one, in a state that work leaves it in.
-    public init(_ situation: Situation) {
-        manager = .measured(situation)
+    public init(_ situation: Situation, audience: Audience = .always) {
+        manager = .measured(situation, audience: audience)
         beginAndEnd(1)
     }
 

@@ -15,7 +15,7 @@ public struct Workload: Sendable {
 
     /// Makes a workload of a function with a loop, which two threads do at the same time: `count` times each.
     public static func onTwoThreads(_ body: @escaping @Sendable (_ count: Int) -> Void) -> Self {
-        Self(measuring: { count in TwoThreads(body).run(count) })
+        Self(measuring: { count in TwoThreads.run(body, count: count) })
     }
 }
 

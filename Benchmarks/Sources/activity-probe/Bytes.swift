@@ -25,7 +25,10 @@ enum Bytes {
     private static func report(_ name: String, _ count: Int, _ begin: (IndicatorManager) -> Double) {
         let manager = IndicatorManager()
         let bytes = begin(manager)
-        precondition(manager.activityCount == count, "\(manager.activityCount) activities are in progress, not \(count)")
+        precondition(
+            manager.activityCount == count,
+            "\(manager.activityCount) activities are in progress, not \(count)"
+        )
         Swift.print(name, bytes / Double(count))
     }
 

@@ -20,7 +20,8 @@ struct Scale {
         repetitions: 15,
         turn: .milliseconds(25),
         watch: .seconds(10),
-        settling: .seconds(2),
+        // Longer than libdispatch keeps threads that have nothing to do: 5 s.
+        settling: .seconds(7),
         liveActivities: 1_000_000,
         countedPairs: 100_000,
         launches: 7

@@ -9,7 +9,8 @@ enum ActivityCosts {
         let count = scale.liveActivities
         let numbers = try Self.numbers("bytes", count)
         let identified = numbers.filter { $0.name.hasPrefix("identified") }
-        guard let plain = numbers.first(where: { $0.name == "activity" }), let most = identified.map(\.value).max() else {
+        guard let plain = numbers.first(where: { $0.name == "activity" }), let most = identified.map(\.value).max()
+        else {
             throw Child.Failure(description: "activity-probe did not count the bytes")
         }
         let unit = "bytes"
@@ -51,7 +52,9 @@ enum ActivityCosts {
     private static func numbers(_ command: String, _ count: Int) throws -> [(name: String, value: Double)] {
         let lines = try Child(sibling: "activity-probe", [command, "\(count)"]).finish()
         return lines.compactMap { line in
-            guard let space = line.lastIndex(of: " "), let value = Double(line[line.index(after: space)...]) else { return nil }
+            guard let space = line.lastIndex(of: " "), let value = Double(line[line.index(after: space)...]) else {
+                return nil
+            }
             return (String(line[..<space]), value)
         }
     }

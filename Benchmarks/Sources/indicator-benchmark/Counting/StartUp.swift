@@ -5,15 +5,14 @@ enum StartUp {
     static let names = ["resident-overhead", "startup-ms"]
 
     static func count(_ scale: Scale) throws -> [Figure] {
-        let folder = try WorkFolder()
         var startUps: [Double] = []
         var linked: [Double] = []
         var bare: [Double] = []
         for _ in 0..<scale.launches {
-            let app = try IndicatorApp(in: folder)
+            let app = try IndicatorApp()
             startUps.append(app.startUp)
-            linked.append(try ProcessStatus.residentKiB(app.process.processID))
-            try app.process.finish()
+            linked.append(try ProcessStatus.residentKiB(app.processID))
+            try app.finish()
 
             let other = try Child(sibling: "bare-app")
             _ = try other.expect("ready")

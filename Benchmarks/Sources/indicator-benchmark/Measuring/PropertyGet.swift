@@ -5,9 +5,8 @@ import Workloads
 /// Reading a property of an app from another process, beside a ping of that app.
 enum PropertyGet {
     static func measure(_ scale: Scale) throws -> Figure {
-        let folder = try WorkFolder()
-        let bus = try PrivateBus(in: folder)
-        let app = try IndicatorApp(on: bus, in: folder)
+        let bus = try PrivateBus()
+        let app = try IndicatorApp(on: bus)
         try app.show()
         let caller = try Caller(bus)
         let comparison = Comparison(
@@ -26,7 +25,7 @@ enum PropertyGet {
         )
         let figure = comparison.measure(scale)
         guard !caller.hasFailed else { throw Child.Failure(description: "the app did not answer every call") }
-        try app.process.finish()
+        try app.finish()
         return figure
     }
 

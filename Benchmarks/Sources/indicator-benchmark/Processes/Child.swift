@@ -14,17 +14,16 @@ final class Child {
 
     /// Starts one of the programs that were built with this one.
     convenience init(sibling name: String, _ arguments: [String] = []) throws {
-        let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-        try self.init(folder.appendingPathComponent(name), arguments)
+        try self.init(URL(fileURLWithPath: Self.sibling(name)), arguments)
     }
 
     /// Starts a program.
-    init(_ program: URL, _ arguments: [String], environment: [String: String]? = nil) throws {
+    init(_ program: URL, _ arguments: [String], isQuiet: Bool = false) throws {
         process.executableURL = program
         process.arguments = arguments
-        if let environment { process.environment = environment }
         process.standardInput = input
         process.standardOutput = output
+        if isQuiet { process.standardError = FileHandle.nullDevice }
         do { try process.run() } catch { throw Failure(description: "\(program.path) could not be started: \(error)") }
     }
 
@@ -53,7 +52,7 @@ final class Child {
         try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
     }
 
-    /// The next line that it writes, within a minute; `nil` when there are no more.
+    /// The next line that it writes, within half a minute; `nil` when there are no more.
     func readLine() throws -> String? {
         let newline = UInt8(ascii: "\n")
         while true {
@@ -66,8 +65,10 @@ final class Child {
                 events: Int16(POLLIN),
                 revents: 0
             )
-            guard poll(&descriptor, 1, 60_000) > 0 else {
-                throw Failure(description: "\(process.executableURL?.lastPathComponent ?? "") says nothing for a minute")
+            guard poll(&descriptor, 1, 30_000) > 0 else {
+                throw Failure(
+                    description: "\(process.executableURL?.lastPathComponent ?? "") says nothing for half a minute"
+                )
             }
             let data = output.fileHandleForReading.availableData
             guard !data.isEmpty else { return nil }

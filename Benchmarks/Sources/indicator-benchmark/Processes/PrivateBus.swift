@@ -4,15 +4,19 @@ import Foundation
 final class PrivateBus {
     let address: String
 
+    private let folder: WorkFolder
     private let daemon: Child
 
     /// Starts one. Throws when there is no `dbus-daemon`.
-    init(in folder: WorkFolder) throws {
+    init() throws {
         guard let program = Child.find("dbus-daemon") else {
             throw Child.Failure(description: "there is no dbus-daemon; install Debian's dbus")
         }
+        folder = try WorkFolder()
         address = "unix:path=\(folder.path)/bus"
-        daemon = try Child(program, ["--session", "--address=\(address)", "--nofork", "--nopidfile", "--print-address=1"])
+        let arguments = ["--session", "--address=\(address)", "--nofork", "--nopidfile", "--print-address=1"]
+        // Its complaints of limits that it may not raise are of no use to anybody.
+        daemon = try Child(program, arguments, isQuiet: true)
         // It prints the address when it listens.
         _ = try daemon.expect("unix:")
     }

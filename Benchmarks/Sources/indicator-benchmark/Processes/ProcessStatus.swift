@@ -20,7 +20,9 @@ enum ProcessStatus {
     private static func number(_ field: String, in file: String) throws -> Int {
         for line in try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n") {
             guard line.hasPrefix("\(field):") else { continue }
-            if let number = line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap({ Int($0) }) { return number }
+            if let number = line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap({ Int($0) }) {
+                return number
+            }
         }
         throw Child.Failure(description: "\(file) has no \(field)")
     }

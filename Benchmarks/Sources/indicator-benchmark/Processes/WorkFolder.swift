@@ -6,7 +6,7 @@ final class WorkFolder {
 
     init() throws {
         let folder = FileManager.default.temporaryDirectory
-            .appendingPathComponent("indicator-benchmark-\(ProcessInfo.processInfo.processIdentifier)-\(UInt32.random(in: 0...9999))")
+            .appendingPathComponent("indicator-benchmark-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         path = folder.path
     }

@@ -54,7 +54,9 @@ struct FigureTable {
 
     /// For an article.
     var markdown: String {
-        let lines = ([Self.heading, Self.heading.map { _ in "---" }] + rows).map { "| \($0.joined(separator: " | ")) |" }
+        let lines = ([Self.heading, Self.heading.map { _ in "---" }] + rows).map {
+            "| \($0.joined(separator: " | ")) |"
+        }
         return lines.joined(separator: "\n")
     }
 }
