@@ -4,5 +4,6 @@ import IndicatorCore
 @inline(never) @_optimize(none)
 func consume(_ first: Int, _ second: Int) {}
 
+/// Takes a whole snapshot, so that no part of it can be left out.
 @inline(never) @_optimize(none)
 func consume(_ snapshot: borrowing IndicatorSnapshot) {}

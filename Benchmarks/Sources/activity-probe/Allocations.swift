@@ -7,9 +7,9 @@ enum Allocations {
     static func print(count: Int) {
         Swift.print("check", counted { for _ in 0..<100 { keep(Something()) } })
         let busy = BusyIndicator(.shown)
-        report("busy", count, busy.beginAndEnd)
+        report("others in progress", count, busy.beginAndEnd)
         for situation in [Situation.delayingStart, .shown, .disabled] {
-            report("idle", count, IdleIndicator(situation).beginAndEnd)
+            report(situation.rawValue, count, IdleIndicator(situation).beginAndEnd)
         }
     }
 

@@ -1,6 +1,6 @@
 /// The table of the figures.
 struct FigureTable {
-    private static let heading = ["what", "ours", "peer or limit", "ratio", "goal", ""]
+    private static let heading = ["what", "ours", "peer or limit", "ratio", "goal", "met"]
 
     private let rows: [[String]]
     private let notes: [String]
@@ -22,7 +22,7 @@ struct FigureTable {
             theirs,
             figure.ratio.map { "\(Decimals.ratio($0)) ×" } ?? "",
             goal ?? "",
-            figure.isMet.map { $0 ? "met" : "not met" } ?? "",
+            figure.isMet.map { $0 ? "yes" : "no" } ?? "",
         ]
     }
 
