@@ -4,11 +4,11 @@ import Synchronization
 final class AtomicCount: Sendable {
     private let count = Atomic<Int>(0)
 
-    /// Adds one and subtracts one, so many times.
+    /// Adds one and subtracts one, so many times: an instruction each. (`add`, which checks for overflow, is a loop of several.)
     func addAndSubtract(_ times: Int) {
         for _ in 0..<times {
-            count.add(1, ordering: .acquiringAndReleasing)
-            count.subtract(1, ordering: .acquiringAndReleasing)
+            count.wrappingAdd(1, ordering: .acquiringAndReleasing)
+            count.wrappingSubtract(1, ordering: .acquiringAndReleasing)
         }
     }
 
