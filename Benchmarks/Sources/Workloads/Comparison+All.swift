@@ -6,7 +6,7 @@ extension Comparison {
     ]
 
     fileprivate static let atomicPair = "atomic add and subtract"
-    fileprivate static let lockedSet = "Set<String> behind NSRecursiveLock"
+    fileprivate static let lockedSet = "a set behind a recursive lock"
 
     private static let beginEnd = Comparison(
         "begin-end",

@@ -20,7 +20,7 @@ enum ActivityCosts {
                 title: "a live activity, beyond what its owner holds",
                 goal: 16,
                 outcome: .count(plain.value, unit: unit),
-                detail: "\(count) at once"
+                detail: "\(Decimals.grouped(count)) at once"
             ),
             Figure(
                 name: memoryNames[1],
@@ -28,7 +28,7 @@ enum ActivityCosts {
                 goal: 64,
                 outcome: .count(most, unit: unit),
                 detail: identified.map { "\($0.name): \(Decimals.count($0.value))" }.joined(separator: ", ")
-                    + ", \(count) at once"
+                    + ", \(Decimals.grouped(count)) at once"
             ),
         ]
     }
@@ -43,7 +43,7 @@ enum ActivityCosts {
             name: allocationsName,
             title: "heap allocations by beginning and ending, without a label",
             goal: 0,
-            outcome: .count(counts.map(\.value).max() ?? 0, unit: "in \(scale.countedPairs)"),
+            outcome: .count(counts.map(\.value).max() ?? 0, unit: "in \(Decimals.grouped(scale.countedPairs))"),
             detail: counts.map { "\($0.name): \(Decimals.count($0.value))" }.joined(separator: ", ")
         )
     }

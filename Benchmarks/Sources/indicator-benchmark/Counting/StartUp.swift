@@ -24,7 +24,7 @@ enum StartUp {
             Figure(
                 name: names[0],
                 title: "resident memory of an app that links it, over one that does not",
-                outcome: .count(with - without, unit: "KiB"),
+                outcome: .count((with - without) / 1024, unit: "MiB"),
                 detail: "\(Int(with)) KiB with the log file alone, \(Int(without)) KiB with Foundation and no indicator"
             ),
             Figure(

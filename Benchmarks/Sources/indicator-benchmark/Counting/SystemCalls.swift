@@ -26,7 +26,7 @@ enum SystemCalls {
             name: name,
             title: "system calls by work that comes and goes",
             goal: 0,
-            outcome: .count(Double(most), unit: "in \(scale.countedPairs)"),
+            outcome: .count(Double(most), unit: "in \(Decimals.grouped(scale.countedPairs))"),
             detail: "of all threads, \(zip(names, counts).map { "\($0): \($1)" }.joined(separator: ", "))"
         )
     }

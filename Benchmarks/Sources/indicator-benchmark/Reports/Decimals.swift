@@ -18,6 +18,17 @@ enum Decimals {
         value == value.rounded() ? String(format: "%.0f", value) : String(format: "%.1f", value)
     }
 
+    /// A whole number, in groups of three digits.
+    static func grouped(_ value: Int) -> String {
+        var groups: [Substring] = []
+        var digits = String(value)[...]
+        while digits.count > 3 {
+            groups.insert(digits.suffix(3), at: 0)
+            digits = digits.dropLast(3)
+        }
+        return ([digits] + groups).joined(separator: " ")
+    }
+
     /// A number without trailing zeros.
     static func short(_ value: Double) -> String {
         String(format: "%g", value)

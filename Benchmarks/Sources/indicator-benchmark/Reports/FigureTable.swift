@@ -15,7 +15,7 @@ struct FigureTable {
 
     private static func row(_ figure: Figure) -> [String] {
         let (ours, theirs) = columns(figure)
-        let goal = figure.goal.map { "≤ \(Decimals.short($0))" + (figure.ratio == nil ? "" : " ×") }
+        let goal = figure.goal.map { ($0 == 0 ? "0" : "≤ \(Decimals.short($0))") + (figure.ratio == nil ? "" : " ×") }
         return [
             figure.title,
             ours,
