@@ -4,23 +4,31 @@ import Synchronization
 /// Runs a function on two threads at the same time.
 ///
 /// On a machine that does other things too, one of them may have to wait for a processor, and then neither is in the other's way: that is
-/// not what is to be measured. A run counts when both had a processor nearly all the time; otherwise there is another.
+/// not what is to be measured. So a turn is made of short pieces, and only those count in which both had a processor nearly all the time.
 enum TwoThreads {
-    /// How many times is enough.
-    private static let attempts = 10
+    /// How many pieces a turn is made of.
+    private static let pieces = 10
+    /// How many are tried at most.
+    private static let attempts = 40
+    /// The part of the time that both must have had a processor.
+    private static let leastShare = 0.95
 
-    /// Runs it. Returns the time from when both began until both were done.
-    static func run(_ body: @escaping @Sendable (Int) -> Void, count: Int) -> Duration {
-        var best = Attempt(body, count)
-        for _ in 1..<attempts where best.share < 0.95 {
-            let next = Attempt(body, count)
-            if next.share > best.share { best = next }
+    /// Runs it. The time is that from when both began until both were done.
+    static func run(_ body: @escaping @Sendable (Int) -> Void, count: Int) -> Turn {
+        let size = max(count / pieces, 1)
+        var counting: [Duration] = []
+        var others: [Duration] = []
+        for _ in 0..<attempts where counting.count < pieces {
+            let piece = Piece(body, size)
+            if piece.share < leastShare { others.append(piece.duration) } else { counting.append(piece.duration) }
         }
-        return best.duration
+        let durations = counting.isEmpty ? others : counting
+        let mean = durations.reduce(.zero, +) / durations.count
+        return Turn(duration: mean * (Double(count) / Double(size)), isDisturbed: counting.isEmpty)
     }
 
-    /// One run.
-    private struct Attempt {
+    /// A part of a turn.
+    private struct Piece {
         var duration: Duration
         /// Which part of that time the thread that had less of it had a processor.
         var share: Double

@@ -1,16 +1,23 @@
+/// What came of doing something many times over.
+public struct Turn: Sendable {
+    /// How long it took.
+    public var duration: Duration
+    /// Whether it was not as it should have been, because of what else the machine does.
+    public var isDisturbed = false
+}
+
 /// Something to do many times over.
 public struct Workload: Sendable {
-    /// Does it so many times, and tells how long that took. The loop is inside, so that nothing of the measurement is in it.
-    public let run: @Sendable (_ count: Int) -> Duration
+    /// Does it so many times. The loop is inside, so that nothing of the measurement is in it.
+    public let run: @Sendable (_ count: Int) -> Turn
 
-    /// Makes a workload that takes its time itself.
-    public init(measuring run: @escaping @Sendable (_ count: Int) -> Duration) {
+    private init(measuring run: @escaping @Sendable (_ count: Int) -> Turn) {
         self.run = run
     }
 
     /// Makes a workload of a function with a loop.
     public init(_ body: @escaping @Sendable (_ count: Int) -> Void) {
-        run = { count in ContinuousClock().measure { body(count) } }
+        run = { count in Turn(duration: ContinuousClock().measure { body(count) }) }
     }
 
     /// Makes a workload of a function with a loop, which two threads do at the same time: `count` times each.

@@ -5,14 +5,15 @@ extension Comparison {
     func measure(_ scale: Scale) -> Figure {
         let sideBySide = SideBySide(scale: scale)
         let results = variants.map { variant in
-            let (ours, reference) = sideBySide.measure(variant.setUp())
+            let result = sideBySide.measure(variant.setUp())
+            let disturbance = result.isDisturbed ? "not reliable: the machine was too busy with other things" : nil
             return Figure(
                 name: name,
                 title: title,
                 peer: peer,
                 goal: goal,
-                outcome: .time(ours: ours, reference: reference),
-                detail: variant.name.isEmpty ? nil : variant.name
+                outcome: .time(ours: result.ours, reference: result.reference),
+                detail: variant.name.isEmpty ? disturbance : variant.name
             )
         }
         guard var worst = results.max(by: { ($0.ratio ?? 0) < ($1.ratio ?? 0) }) else {

@@ -2,36 +2,58 @@ import Workloads
 
 /// Measures two things by turns, so that what else the machine does meets both.
 struct SideBySide {
+    /// The shortest times, in nanoseconds.
+    struct Result {
+        var ours: Double
+        var reference: Double?
+        /// Whether one of them is not what it should be, because every turn was disturbed.
+        var isDisturbed: Bool
+    }
+
     let scale: Scale
 
-    /// The shortest time of one, and of the other, in nanoseconds.
-    func measure(_ contestants: Contestants) -> (ours: Double, reference: Double?) {
-        let count = countForOneTurn(contestants.subject)
-        let referenceCount = contestants.reference.map(countForOneTurn)
-        var ours = Double.infinity
-        var reference = Double.infinity
+    func measure(_ contestants: Contestants) -> Result {
+        var ours = Contestant(contestants.subject, turn: scale.turn)
+        var reference = contestants.reference.map { Contestant($0, turn: scale.turn) }
         for _ in 0..<scale.repetitions {
-            ours = min(ours, time(contestants.subject, count))
-            if let workload = contestants.reference, let referenceCount {
-                reference = min(reference, time(workload, referenceCount))
-            }
+            ours.takeTurn()
+            reference?.takeTurn()
         }
-        return (ours, contestants.reference == nil ? nil : reference)
+        return Result(
+            ours: ours.best,
+            reference: reference?.best,
+            isDisturbed: ours.isDisturbed || reference?.isDisturbed == true
+        )
     }
 
-    private func time(_ workload: Workload, _ count: Int) -> Double {
-        workload.run(count) / .nanoseconds(1) / Double(count)
-    }
+    /// One of the two.
+    private struct Contestant {
+        let workload: Workload
+        /// How many times make a turn.
+        let count: Int
+        /// The shortest time of those turns that were not disturbed, or else of the others.
+        private(set) var best = Double.infinity
+        private(set) var isDisturbed = true
 
-    /// How many times a turn is long enough.
-    private func countForOneTurn(_ workload: Workload) -> Int {
-        var count = 16
-        while true {
-            let duration = workload.run(count)
-            if duration >= scale.turn { return count }
-            // Towards the goal and a little beyond it, and no more than tenfold: the first few are slower than the rest.
-            let factor = duration > .zero ? min(scale.turn / duration * 1.2, 10) : 10
-            count = max(count + 1, Int(Double(count) * factor))
+        init(_ workload: Workload, turn: Duration) {
+            self.workload = workload
+            var count = 16
+            while true {
+                let duration = workload.run(count).duration
+                if duration >= turn { break }
+                // Towards the goal and a little beyond it, and no more than tenfold: the first few are slower than the rest.
+                let factor = duration > .zero ? min(turn / duration * 1.2, 10) : 10
+                count = max(count + 1, Int(Double(count) * factor))
+            }
+            self.count = count
+        }
+
+        mutating func takeTurn() {
+            let turn = workload.run(count)
+            guard isDisturbed || !turn.isDisturbed else { return }
+            let time = turn.duration / .nanoseconds(1) / Double(count)
+            best = isDisturbed && !turn.isDisturbed ? time : min(best, time)
+            isDisturbed = turn.isDisturbed
         }
     }
 }
