@@ -14,6 +14,7 @@ enum Edges {
 
     private static func run(_ name: String, _ count: Int, _ indicator: IdleIndicator) {
         print(name)
+        fflush(nil)
         indicator.beginAndEnd(1000)
         // What the first activities have set going comes to its end.
         Thread.sleep(forTimeInterval: 0.5)

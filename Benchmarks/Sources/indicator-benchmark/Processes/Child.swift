@@ -27,8 +27,9 @@ final class Child {
         do { try process.run() } catch { throw Failure(description: "\(program.path) could not be started: \(error)") }
     }
 
+    /// All of them end with their input, and so with this process too, however that ends.
     deinit {
-        if process.isRunning { process.terminate() }
+        try? input.fileHandleForWriting.close()
     }
 
     /// Where a program is on the `PATH`; `nil` when it is not there.
