@@ -21,7 +21,8 @@ struct PublishedState: ~Copyable, Sendable {
 
         init(state: IndicatorState, isEnabled: Bool, hasDetails: Bool, version: UInt64) {
             bits =
-                (state.isVisible ? 1 : 0) | (state == .delayingStart ? 2 : 0) | (isEnabled ? 4 : 0) | (hasDetails ? 8 : 0)
+                (state.isVisible ? 1 : 0) | (state == .delayingStart ? 2 : 0) | (isEnabled ? 4 : 0)
+                | (hasDetails ? 8 : 0)
                 | version << 4
         }
 
