@@ -18,17 +18,17 @@ struct QuietPeriod: ~Copyable, Sendable {
 
     /// Twice the nanosecond at which the period ends, plus one when ends of work are noted; `none` when there is no period.
     private let encodedEnd = Atomic<Int64>(none)
-    /// When work ended last: 44 bits of nanoseconds, and the 20 lowest bits of the order of the next activity, which tell for
+    /// When work ended last: 48 bits of nanoseconds, and the 16 lowest bits of the order of the next activity, which tell for
     /// which stretch without work it holds.
     private let note = Atomic<UInt64>(0)
 
     private static var none: Int64 { .min }
     private static var endless: Int64 { TimeSource.distantFuture << 1 }
-    private static var timeBits: UInt64 { 44 }
+    private static var timeBits: UInt64 { 48 }
     private static var timeMask: UInt64 { (1 << timeBits) - 1 }
 
-    /// The longest period in which ends of work are noted: 2⁴³ nanoseconds, more than two hours.
-    static var longest: Int64 { 1 << 43 }
+    /// The longest period in which ends of work are noted: 2⁴⁷ nanoseconds, 39 hours.
+    static var longest: Int64 { 1 << 47 }
 
     init() {}
 

@@ -105,7 +105,24 @@ extension IndicatorManager {
 
     /// Starts an activity with a text as its identity. See the general form for the rules.
     public func start(_ id: String, label: String? = nil, progress: Double? = nil) {
-        start(.string(id), label: label, progress: progress)
+        core.withLock { core in
+            let entry = Entry(order: nextOrder(&core))
+            guard core.texts.start(id, at: time.now, entry: entry) else { return }
+            guard label != nil || progress != nil else { return addEntry(to: &core) }
+            core.texts.update(id) { $0.slot = core.details.insert(label: label, progress: progress, order: $0.order) }
+            addEntry(to: &core, hasDetails: true)
+        }
+    }
+
+    /// Starts an activity with a number as its identity. See the general form for the rules.
+    public func start(_ id: Int, label: String? = nil, progress: Double? = nil) {
+        core.withLock { core in
+            let entry = Entry(order: nextOrder(&core))
+            guard core.numbers.start(id, at: time.now, entry: entry) else { return }
+            guard label != nil || progress != nil else { return addEntry(to: &core) }
+            core.numbers.update(id) { $0.slot = core.details.insert(label: label, progress: progress, order: $0.order) }
+            addEntry(to: &core, hasDetails: true)
+        }
     }
 
     /// Changes what is told of an activity with an identity. What is `nil` stays as it was; without effect when the activity is
@@ -117,17 +134,7 @@ extension IndicatorManager {
     ///   - progress: how much is done, 0…1; values outside are limited to that, and `.nan` takes the progress away.
     public func update(_ id: some Hashable & Sendable, label: String? = nil, progress: Double? = nil) {
         guard label != nil || progress != nil else { return }
-        let key = ActivityKey(id)
-        core.withLock { core in
-            guard var activity = core.identities[key] else { return }
-            if let slot = activity.slot {
-                core.details.update(slot, label: label, progress: progress)
-            } else {
-                activity.slot = core.details.insert(label: label, progress: progress, order: activity.order)
-                core.identities[key] = activity
-            }
-            noteChange(&core)
-        }
+        update(ActivityKey(id), label: label, progress: progress)
     }
 
     /// Stops an activity with an identity of the caller's own. Stopping one that is not in progress changes nothing.
@@ -137,25 +144,52 @@ extension IndicatorManager {
 
     /// Stops an activity with a text as its identity. Stopping one that is not in progress changes nothing.
     public func stop(_ id: String) {
-        stop(.string(id))
+        core.withLock { core in
+            if let entry = core.texts.stop(id, at: time.now) { end(entry, in: &core) }
+        }
+    }
+
+    /// Stops an activity with a number as its identity. Stopping one that is not in progress changes nothing.
+    public func stop(_ id: Int) {
+        core.withLock { core in
+            if let entry = core.numbers.stop(id, at: time.now) { end(entry, in: &core) }
+        }
     }
 
     func start(_ key: ActivityKey, label: String?, progress: Double? = nil) {
+        switch key {
+        case .text(let text): start(text, label: label, progress: progress)
+        case .number(let number): start(number, label: label, progress: progress)
+        case .value(let value): start(value, label: label, progress: progress)
+        }
+    }
+
+    private func start(_ value: ActivityKey.Other, label: String?, progress: Double?) {
         core.withLock { core in
-            let entry = IdentifiedActivity(order: nextOrder(&core))
-            guard core.identities.start(key, at: time.now, entry: entry) else { return }
-            if label != nil || progress != nil {
-                let slot = core.details.insert(label: label, progress: progress, order: entry.order)
-                core.identities[key]?.slot = slot
-            }
-            addEntry(to: &core, hasDetails: label != nil || progress != nil)
+            let entry = Entry(order: nextOrder(&core))
+            guard core.values.start(value, at: time.now, entry: entry) else { return }
+            guard label != nil || progress != nil else { return addEntry(to: &core) }
+            core.values.update(value) { $0.slot = core.details.insert(label: label, progress: progress, order: $0.order) }
+            addEntry(to: &core, hasDetails: true)
+        }
+    }
+
+    func update(_ key: ActivityKey, label: String?, progress: Double?) {
+        core.withLock { core in
+            guard var entry = core.entry(key) else { return }
+            if core.details.update(&entry, label: label, progress: progress) { core.replace(key, by: entry) }
+            noteChange(&core)
         }
     }
 
     func stop(_ key: ActivityKey) {
-        core.withLock { core in
-            guard let activity = core.identities.stop(key, at: time.now) else { return }
-            end(activity, in: &core)
+        switch key {
+        case .text(let text): stop(text)
+        case .number(let number): stop(number)
+        case .value(let value):
+            core.withLock { core in
+                if let entry = core.values.stop(value, at: time.now) { end(entry, in: &core) }
+            }
         }
     }
 
@@ -242,9 +276,9 @@ extension IndicatorManager {
         return ActivityOrder.entry(word.value, number: core.entryNumber)
     }
 
-    func end(_ activity: IdentifiedActivity, in core: inout Core) {
-        if let slot = activity.slot { core.details.remove(slot) }
-        subtractEntry(from: &core, hasDetails: activity.slot != nil)
+    func end(_ entry: Entry, in core: inout Core) {
+        if let slot = entry.slot { core.details.remove(slot) }
+        subtractEntry(from: &core, hasDetails: entry.slot != nil)
     }
 
     /// Counts one more activity that the manager itself knows of.

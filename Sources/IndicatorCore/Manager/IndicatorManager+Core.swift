@@ -10,18 +10,34 @@ package protocol ManagerResource: AnyObject, Sendable {
 
 extension IndicatorManager {
     /// What is kept for an activity that has an identity.
-    struct IdentifiedActivity: Sendable {
-        var order: UInt64
-        var slot: ActivityDetails.Slot?
-        /// The object whose life bounds the activity.
-        var object: ObservedObject?
+    struct Entry: Sendable {
+        let order: UInt64
+        /// The slot of the activity's label and progress, or -1 when it has neither.
+        private var storedSlot: ActivityDetails.Slot = -1
+
+        var slot: ActivityDetails.Slot? {
+            get { storedSlot < 0 ? nil : storedSlot }
+            set { storedSlot = newValue ?? -1 }
+        }
+
+        init(order: UInt64) {
+            self.order = order
+        }
+    }
+
+    /// What is kept for an activity that is bounded by the life of an object.
+    struct ObjectEntry: Sendable {
+        var entry: Entry
+        let object: ObservedObject
     }
 
     /// All that the manager's lock protects.
     struct Core: Sendable {
         var machine: VisibilityStateMachine
-        var identities = ActivityRegistry<ActivityKey, IdentifiedActivity>()
-        var objects = ActivityRegistry<ObservedObject.Key, IdentifiedActivity>()
+        var texts = ActivityRegistry<String, Entry>()
+        var numbers = ActivityRegistry<Int, Entry>()
+        var values = ActivityRegistry<ActivityKey.Other, Entry>()
+        var objects = ActivityRegistry<ObservedObject.Key, ObjectEntry>()
         var anonymousCount = 0
         /// The number, for ``ActivityOrder``, of the entry that began last.
         var entryNumber: UInt64 = 0
@@ -45,6 +61,23 @@ extension IndicatorManager {
 
         var nextDeadline: Duration? {
             earlier(earlier(machine.deadline, publisher.refreshDue), lifetimeCheckDue)
+        }
+
+        /// What is kept for an activity that has an identity.
+        func entry(_ key: ActivityKey) -> Entry? {
+            switch key {
+            case .text(let text): texts[text]
+            case .number(let number): numbers[number]
+            case .value(let value): values[value]
+            }
+        }
+
+        mutating func replace(_ key: ActivityKey, by entry: Entry) {
+            switch key {
+            case .text(let text): texts.update(text) { $0 = entry }
+            case .number(let number): numbers.update(number) { $0 = entry }
+            case .value(let value): values.update(value) { $0 = entry }
+            }
         }
     }
 
@@ -74,7 +107,7 @@ extension IndicatorManager {
         let now = time.now
         endQuietPeriod(&core, earlier, at: now)
         let isKnown = change(&core, now)
-        beginQuietPeriod(&core)
+        beginQuietPeriod(&core, at: now)
         arm(&core)
         if isKnown { publishState(core) } else { noteChange(&core) }
     }
@@ -97,10 +130,10 @@ extension IndicatorManager {
         core.machine.catchUp(isBusy: false, idleSince: idleSince)
     }
 
-    private func beginQuietPeriod(_ core: inout Core) {
+    private func beginQuietPeriod(_ core: inout Core, at now: Duration) {
         guard let (kind, end) = core.machine.quietPeriod else { return }
         let nanoseconds = end?.wholeNanoseconds ?? TimeSource.distantFuture
-        if kind == .levelAndTime, nanoseconds > QuietPeriod.longest { return }
+        if kind == .levelAndTime, nanoseconds - now.wholeNanoseconds > QuietPeriod.longest { return }
         core.quietOrder = word.value.order
         if end != nil { word.beginQuietPeriod() }
         quiet.begin(until: nanoseconds, kind)
@@ -201,6 +234,18 @@ extension IndicatorManager {
             core.timerDue = core.nextDeadline
             return core.timerDue
         }
+    }
+}
+
+extension ActivityDetails {
+    /// Changes what is told of an activity. Returns whether the entry was changed: it had told nothing so far.
+    mutating func update(_ entry: inout IndicatorManager.Entry, label: String?, progress: Double?) -> Bool {
+        if let slot = entry.slot {
+            update(slot, label: label, progress: progress)
+            return false
+        }
+        entry.slot = insert(label: label, progress: progress, order: entry.order)
+        return true
     }
 }
 

@@ -20,24 +20,25 @@ extension IndicatorManager {
     ) -> NotificationObservation {
         let find = notifications.identity.find
         let label = notifications.label
+        let identity = TaskIdentity()
         let observation = NotificationObservation(center: center)
         for name in Set(notifications.starts) {
             observation.add(name) { [weak self] notification in
-                guard let self, let identity = find(notification) else { return }
-                taskStarted(identity, label: label(notification))
+                guard let self, let task = find(notification) else { return }
+                taskStarted(identity.kind(of: task), label: label(notification))
             }
         }
         for name in Set(notifications.stops).subtracting(notifications.starts) {
             observation.add(name) { [weak self] notification in
-                guard let self, let identity = find(notification) else { return }
-                taskStopped(identity)
+                guard let self, let task = find(notification) else { return }
+                taskStopped(identity.kind(of: task))
             }
         }
         let progress = notifications.progress
         for name in Set(notifications.updates).subtracting(notifications.starts).subtracting(notifications.stops) {
             observation.add(name) { [weak self] notification in
-                guard let self, let identity = find(notification), let fraction = progress(notification) else { return }
-                taskProgressed(identity, to: fraction)
+                guard let self, let task = find(notification), let fraction = progress(notification) else { return }
+                taskProgressed(identity.kind(of: task), to: fraction)
             }
         }
         core.withLock { core in
@@ -47,51 +48,38 @@ extension IndicatorManager {
         return observation
     }
 
-    private func taskStarted(_ identity: Any, label: String?) {
-        if type(of: identity) is AnyClass {
-            startActivity(of: identity as AnyObject, role: .notified, label: label)
-        } else if let value = identity as? any Hashable {
-            start(ActivityKey(unchecked: value), label: label)
-        } else {
-            logger.debug("A notification's identity is neither an object nor hashable: \(type(of: identity))")
+    private func taskStarted(_ task: TaskIdentity.Kind, label: String?) {
+        switch task {
+        case .object(let object): startActivity(of: object, role: .notified, label: label)
+        case .value(let value as any Hashable): start(ActivityKey(unchecked: value), label: label)
+        case .value(let value):
+            logger.debug("A notification's identity is neither an object nor hashable: \(type(of: value))")
         }
     }
 
-    private func taskStopped(_ identity: Any) {
-        if type(of: identity) is AnyClass {
-            stopActivity(of: identity as AnyObject, role: .notified)
-        } else if let value = identity as? any Hashable {
-            stop(ActivityKey(unchecked: value))
+    private func taskStopped(_ task: TaskIdentity.Kind) {
+        switch task {
+        case .object(let object): stopActivity(of: object, role: .notified)
+        case .value(let value as any Hashable): stop(ActivityKey(unchecked: value))
+        case .value: break
         }
     }
 
-    private func taskProgressed(_ identity: Any, to progress: Double) {
-        if type(of: identity) is AnyClass {
-            let object = identity as AnyObject
+    private func taskProgressed(_ task: TaskIdentity.Kind, to progress: Double) {
+        switch task {
+        case .object(let object):
             let key = ObservedObject.key(object, role: .notified)
             core.withLock { core in
-                guard var activity = core.objects[key], activity.object?.object === object else { return }
-                update(&activity, progress: progress, in: &core)
-                core.objects[key] = activity
+                guard var kept = core.objects[key], kept.object.object === object else { return }
+                if core.details.update(&kept.entry, label: nil, progress: progress) {
+                    core.objects.update(key) { $0.entry = kept.entry }
+                }
+                noteChange(&core)
             }
-        } else if let value = identity as? any Hashable {
-            let key = ActivityKey(unchecked: value)
-            core.withLock { core in
-                guard var activity = core.identities[key] else { return }
-                update(&activity, progress: progress, in: &core)
-                core.identities[key] = activity
-            }
+        case .value(let value as any Hashable):
+            update(ActivityKey(unchecked: value), label: nil, progress: progress)
+        case .value: break
         }
-    }
-
-    /// Called with the lock held.
-    private func update(_ activity: inout IdentifiedActivity, progress: Double, in core: inout Core) {
-        if let slot = activity.slot {
-            core.details.update(slot, label: nil, progress: progress)
-        } else {
-            activity.slot = core.details.insert(label: nil, progress: progress, order: activity.order)
-        }
-        noteChange(&core)
     }
 
     // MARK: - Lifetimes
@@ -111,24 +99,26 @@ extension IndicatorManager {
     /// Ends the activity of a tracked object before the object is deallocated; without effect when it is not tracked.
     public func stopTracking(_ object: AnyObject) {
         core.withLock { core in
-            let key = ObservedObject.key(object, role: .tracked)
             // Not `stop`: its memory of stops that overtake their starts is for notifications.
-            guard core.objects[key] != nil, let activity = core.objects.stop(key, at: .zero) else { return }
-            end(activity, in: &core)
+            guard let kept = core.objects.remove(ObservedObject.key(object, role: .tracked)) else { return }
+            end(kept.entry, in: &core)
         }
     }
 
     private func startActivity(of object: AnyObject, role: ObservedObject.Role, label: String?) {
         let key = ObservedObject.key(object, role: role)
-        let observed = ObservedObject(object)
         core.withLock { core in
-            var predecessor: IdentifiedActivity?
-            if core.objects[key]?.object?.isGone == true { predecessor = core.objects.stop(key, at: .zero) }
-            var entry = IdentifiedActivity(order: nextOrder(&core), object: observed)
-            if core.objects.start(key, at: time.now, entry: entry) {
+            let predecessor = core.objects.remove(key) { $0.object.isGone }
+            var entry = Entry(order: nextOrder(&core))
+            let isNew = core.objects.start(
+                key,
+                at: time.now,
+                entry: ObjectEntry(entry: entry, object: ObservedObject(object))
+            )
+            if isNew {
                 if let label {
                     entry.slot = core.details.insert(label: label, progress: nil, order: entry.order)
-                    core.objects[key] = entry
+                    core.objects.update(key) { $0.entry = entry }
                 }
                 if core.lifetimeCheckDue == nil {
                     core.lifetimeCheckDue = time.now + core.lifetimeCheckInterval
@@ -136,21 +126,21 @@ extension IndicatorManager {
                 }
                 addEntry(to: &core, hasDetails: label != nil)
             }
-            if let predecessor { end(predecessor, in: &core) }
+            if let predecessor { end(predecessor.entry, in: &core) }
         }
     }
 
     private func stopActivity(of object: AnyObject, role: ObservedObject.Role) {
         let key = ObservedObject.key(object, role: role)
         core.withLock { core in
-            guard let activity = core.objects.stop(key, object: ObservedObject(object), at: time.now) else { return }
-            end(activity, in: &core)
+            guard let kept = core.objects.stop(key, object: ObservedObject(object), at: time.now) else { return }
+            end(kept.entry, in: &core)
         }
     }
 
     /// Called with the lock held.
     func endActivitiesOfGoneObjects(_ core: inout Core, at now: Duration) {
-        for activity in core.objects.removeAll(where: { $0.object?.isGone == true }) { end(activity, in: &core) }
+        for kept in core.objects.removeAll(where: \.object.isGone) { end(kept.entry, in: &core) }
         core.lifetimeCheckDue = core.objects.count == 0 ? nil : now + core.lifetimeCheckInterval
     }
 }
