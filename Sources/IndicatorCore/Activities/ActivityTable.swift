@@ -57,7 +57,7 @@ struct ActivityTable<Key: ActivityIdentity, Entry> {
         /// Where a key of this hash would be if the table were empty.
         @inline(__always)
         func home(_ hash: UInt32) -> Int {
-            Int(truncatingIfNeeded: UInt64(hash) &* UInt64(truncatingIfNeeded: capacity) &>> 32)
+            Int(truncatingIfNeeded: (UInt64(hash) &* UInt64(truncatingIfNeeded: capacity)) &>> 32)
         }
 
         /// How far a position is behind another one, cyclically.
