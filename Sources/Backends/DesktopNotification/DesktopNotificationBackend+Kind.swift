@@ -1,4 +1,5 @@
 #if DesktopNotification
+import Foundation
 import IndicatorCore
 
 extension BackendKind {
@@ -27,7 +28,7 @@ extension BackendKind {
                     "icon",
                     .string,
                     default: .string(defaults.icon),
-                    summary: "the name of an icon of the theme, or the path of one",
+                    summary: "the name of an icon of the theme, or the path of a picture",
                     validate: withoutNUL
                 ),
                 BackendSetting(
@@ -90,7 +91,9 @@ extension DesktopNotificationSettings {
         self.init()
         if let text = settings.string("summary") { summary = try SnapshotFormat(text) }
         if let text = settings.string("body") { body = text.isEmpty ? nil : try SnapshotFormat(text) }
-        if let icon = settings.string("icon") { self.icon = icon }
+        if let icon = settings.string("icon") {
+            self.icon = HomeFolder.expanding(icon, in: ProcessInfo.processInfo.environment)
+        }
         if let urgency = settings.string("urgency").flatMap(Urgency.init(rawValue:)) { self.urgency = urgency }
         if let isTransient = settings.boolean("transient") { self.isTransient = isTransient }
         if let timeout = settings.duration("timeout") { self.timeout = timeout }
