@@ -218,6 +218,40 @@ import Testing
         #expect(indicator.activityCount == 0)
     }
 
+    @Test func theIndicatorShowsTheFractionOfADownload() async throws {
+        let indicator = IndicatorManager()
+        indicator.observe(.indicator, in: recorder.center)
+        let seen = Locked<Double?>(nil)
+        let server = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n")
+            try connection.send(Data(count: 100_000))
+            // The rest when a quarter is shown, in steps of a hundredth.
+            for _ in 0..<50_000 where (indicator.snapshot.progress ?? 0) < 0.24 { usleep(1000) }
+            seen.withLock { $0 = indicator.snapshot.progress }
+            try connection.send(Data(count: 300_000))
+        }
+        let values = Locked<[Double?]>([])
+        let response = try await client().send(route(server)) { progress in
+            values.withLock { $0.append(progress.fractionCompleted) }
+        }
+        #expect(response.data.count == 400_000)
+        #expect((0.24...0.25).contains(seen.withLock { $0 } ?? 0))
+        #expect(values.withLock { $0.contains(0.25) && $0.last == 1 })
+        #expect(indicator.activityCount == 0)
+    }
+
+    @Test func anAnswerOutOfTheCacheIsAnnouncedOnce() async throws {
+        let server = try RawServer { _, connection in
+            try connection.respond(headers: ["Cache-Control: max-age=60"], text: "hello")
+            return true
+        }
+        let client = NetworkClient(cache: ResponseCache(directory: nil), notificationCenter: recorder.center)
+        #expect(try await client.send(route(server)).source == .network)
+        #expect(try await client.send(route(server)).source == .cache)
+        #expect(server.requests.count == 1)
+        #expect(recorder.names == ["Resume", "Complete", "Resume", "Complete"])
+    }
+
     @Test func aThousandRequestsAtOnce() async throws {
         let server = try RawServer { request, connection in
             try connection.respond(text: request.target)
