@@ -1,6 +1,6 @@
 import Foundation
 
-/// Starts threads that belong to one surface, for C libraries that block or want a loop.
+/// Starts threads for what waits in a system call or a C library, most of the time or for ever.
 enum OwnThread {
     /// Runs `body` on a new thread, to its end.
     ///

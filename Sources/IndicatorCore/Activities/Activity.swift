@@ -11,8 +11,9 @@
 /// Any thread may use it. Beginning and ending one without a label takes one atomic operation each while others are in
 /// progress.
 public struct Activity: ~Copyable, Sendable {
-    private let handle: ActivityHandle
+    @usableFromInline let handle: ActivityHandle
 
+    @inlinable
     init(_ handle: consuming ActivityHandle) {
         self.handle = handle
     }
@@ -27,9 +28,11 @@ public struct Activity: ~Copyable, Sendable {
     }
 
     /// Ends the activity before it goes out of scope.
+    @inlinable
     public consuming func end() {}
 
+    @inlinable
     deinit {
-        handle.end()
+        handle.endOnce()
     }
 }

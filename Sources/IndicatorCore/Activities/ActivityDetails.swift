@@ -24,6 +24,9 @@ struct ActivityDetails: Sendable {
     private var progressSum: Int64 = 0
     private var progressCount = 0
 
+    /// Whether there are none.
+    var isEmpty: Bool { slots.isEmpty }
+
     /// The label of the earliest-started activity that has one.
     var label: String? { slots.firstRanked?.label }
 

@@ -3,6 +3,8 @@
 /// The same as ``Activity``, for the places where a noncopyable value cannot go. Any thread may use it.
 public final class ManagedActivity: Sendable {
     private let handle: ActivityHandle
+    /// One thread may update the activity while another ends it.
+    private let manager: IndicatorManager
 
     /// Begins an activity.
     ///
@@ -12,6 +14,7 @@ public final class ManagedActivity: Sendable {
     ///   - indicator: the indicator that is to show it.
     public init(_ label: String? = nil, progress: Double? = nil, in indicator: IndicatorManager = .shared) {
         handle = indicator.beginHandle(label: label, progress: progress)
+        manager = indicator
     }
 
     /// Whether the activity has ended.

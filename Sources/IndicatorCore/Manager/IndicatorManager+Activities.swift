@@ -1,7 +1,16 @@
 import Foundation
+import Synchronization
 
 extension IndicatorManager {
     // MARK: - Activities without an identity
+
+    /// Begins an activity of which nothing is told, which ends when the returned value goes out of scope.
+    ///
+    /// While others are in progress, this and the end of it are one atomic operation each.
+    @inlinable
+    public func begin() -> Activity {
+        Activity(beginPlainHandle())
+    }
 
     /// Begins an activity, which ends when the returned value goes out of scope.
     ///
@@ -66,7 +75,7 @@ extension IndicatorManager {
     public func incrementActivityCount() {
         core.withLock { core in
             core.anonymousCount += 1
-            add(to: &core)
+            addEntry(to: &core)
         }
     }
 
@@ -75,7 +84,7 @@ extension IndicatorManager {
         core.withLock { core in
             guard core.anonymousCount > 0 else { return }
             core.anonymousCount -= 1
-            subtract(from: &core)
+            subtractEntry(from: &core)
         }
     }
 
@@ -117,7 +126,7 @@ extension IndicatorManager {
                 activity.slot = core.details.insert(label: label, progress: progress, order: activity.order)
                 core.identities[key] = activity
             }
-            noteChange(&core, at: time.now)
+            noteChange(&core)
         }
     }
 
@@ -133,13 +142,13 @@ extension IndicatorManager {
 
     func start(_ key: ActivityKey, label: String?, progress: Double? = nil) {
         core.withLock { core in
-            let entry = IdentifiedActivity(order: word.value.order)
+            let entry = IdentifiedActivity(order: nextOrder(&core))
             guard core.identities.start(key, at: time.now, entry: entry) else { return }
             if label != nil || progress != nil {
                 let slot = core.details.insert(label: label, progress: progress, order: entry.order)
                 core.identities[key]?.slot = slot
             }
-            add(to: &core, hasDetails: label != nil || progress != nil)
+            addEntry(to: &core, hasDetails: label != nil || progress != nil)
         }
     }
 
@@ -152,69 +161,142 @@ extension IndicatorManager {
 
     // MARK: - The count
 
+    @inlinable
+    func beginPlainHandle() -> ActivityHandle {
+        ActivityHandle(manager: self, before: beginPlain(), slot: ActivityHandle.noDetail)
+    }
+
+    /// Counts one more token. Returns the word as it was before.
+    @inlinable
+    func beginPlain() -> ActivityWord.Value {
+        let before = word.addToken()
+        if before.tokenCount == 0 || before.isWatched { began(before) }
+        return before
+    }
+
+    /// Counts one token less. The manager must not be touched afterwards.
+    @inlinable
+    func endPlain() {
+        if !word.subtractTokenOfSeveral() { endLastOrWatched() }
+    }
+
+    /// Follows a beginning that was the first, or is watched for.
+    @usableFromInline
+    func began(_ before: ActivityWord.Value) {
+        if before.tokenCount == 0 { hold(before) }
+        if before.isBusyUnwatched || before.isIdleUnwatched && quiet.covers(beginningAt: time) { return }
+        core.withLock { workBegan(&$0, before: before) }
+    }
+
+    /// Ends an activity that is the last, or while somebody wants to hear of it.
+    @usableFromInline
+    func endLastOrWatched() {
+        let after = word.subtractTokenAndStay()
+        let isQuiet = after.isBusyUnwatched || after.isIdleUnwatched && quiet.covers(end: after, at: time)
+        if !isQuiet { core.withLock { workEnded(&$0, after: after) } }
+        if word.leave() { Unmanaged.passUnretained(self).release() }
+    }
+
+    /// Holds the manager for the first token.
+    private func hold(_ before: ActivityWord.Value) {
+        if !before.isHeld, word.hold() { _ = Unmanaged.passUnretained(self).retain() }
+    }
+
     func beginHandle(label: String?, progress: Double?) -> ActivityHandle {
-        guard label != nil || progress != nil else {
-            let before = word.add()
-            if !before.isQuiet { core.withLock { countChanged(&$0, began: before.count == 0) } }
-            return ActivityHandle(manager: self, order: before.order, slot: nil)
-        }
+        guard label != nil || progress != nil else { return beginPlainHandle() }
         return core.withLock { core in
-            let order = word.value.order
-            let slot = core.details.insert(label: label, progress: progress, order: order)
-            add(to: &core, hasDetails: true)
-            return ActivityHandle(manager: self, order: order, slot: slot)
+            let before = word.addToken()
+            if before.tokenCount == 0 { hold(before) }
+            let slot = core.details.insert(label: label, progress: progress, order: ActivityOrder.token(before))
+            follow(beginning: before, in: &core, hasDetails: true)
+            return ActivityHandle(manager: self, before: before, slot: slot)
         }
     }
 
-    func end(slot: ActivityDetails.Slot?) {
-        guard let slot else {
-            let after = word.subtract()
-            if !after.isQuiet { core.withLock { countChanged(&$0, ended: after.count == 0) } }
-            return
-        }
+    @usableFromInline
+    func end(slot: Int32) {
         core.withLock { core in
             core.details.remove(slot)
-            subtract(from: &core, hasDetails: true)
+            follow(end: word.subtractTokenAndStay(), in: &core, hasDetails: true)
         }
+        if word.leave() { Unmanaged.passUnretained(self).release() }
     }
 
     /// Changes labels or progress, and tells the surfaces in due time.
     func changeDetails(_ change: (inout ActivityDetails) -> Void) {
         core.withLock { core in
             change(&core.details)
-            noteChange(&core, at: time.now)
+            noteChange(&core)
         }
     }
 
     // Everything below is called with the lock held.
 
+    /// The order of an entry that begins now.
+    func nextOrder(_ core: inout Core) -> UInt64 {
+        core.entryNumber += 1
+        if core.entryNumber >= ActivityOrder.entryCount - 1 {
+            core.entryNumber = 0
+            word.skipOrder()
+        }
+        return ActivityOrder.entry(word.value, number: core.entryNumber)
+    }
+
     func end(_ activity: IdentifiedActivity, in core: inout Core) {
         if let slot = activity.slot { core.details.remove(slot) }
-        subtract(from: &core, hasDetails: activity.slot != nil)
+        subtractEntry(from: &core, hasDetails: activity.slot != nil)
     }
 
-    func add(to core: inout Core, hasDetails: Bool = false) {
-        let before = word.add()
-        if hasDetails || !before.isQuiet { countChanged(&core, began: before.count == 0) }
+    /// Counts one more activity that the manager itself knows of.
+    func addEntry(to core: inout Core, hasDetails: Bool = false) {
+        let count = entryCount.load(ordering: .relaxed)
+        entryCount.store(count + 1, ordering: .relaxed)
+        follow(beginning: count == 0 ? word.addEntries() : word.value, in: &core, hasDetails: hasDetails)
     }
 
-    func subtract(from core: inout Core, hasDetails: Bool = false) {
-        let after = word.subtract()
-        if hasDetails || !after.isQuiet { countChanged(&core, ended: after.count == 0) }
+    /// Counts one less.
+    func subtractEntry(from core: inout Core, hasDetails: Bool = false) {
+        let count = entryCount.load(ordering: .relaxed) - 1
+        entryCount.store(count, ordering: .relaxed)
+        follow(end: count == 0 ? word.subtractEntries() : word.value, in: &core, hasDetails: hasDetails)
     }
 
-    /// Follows a change of the count: the machine is told when it went from or to zero, and the surfaces in due time.
+    private func follow(beginning before: ActivityWord.Value, in core: inout Core, hasDetails: Bool) {
+        if before.isBusyUnwatched || before.isIdleUnwatched && quiet.covers(beginningAt: time) {
+            if hasDetails { noteChange(&core) }
+        } else {
+            workBegan(&core, before: before)
+        }
+    }
+
+    private func follow(end after: ActivityWord.Value, in core: inout Core, hasDetails: Bool) {
+        if after.isBusyUnwatched || after.isIdleUnwatched && quiet.covers(end: after, at: time) {
+            if hasDetails { noteChange(&core) }
+        } else {
+            workEnded(&core, after: after)
+        }
+    }
+
+    /// Follows a beginning: the machine is told if it was the first, and the surfaces in due time.
     ///
     /// Other threads may have changed the count again since. The machine is told of this change first and then of what is the
     /// case by now, so that whoever comes last leaves it at the truth, and no beginning of work is lost on it.
-    private func countChanged(_ core: inout Core, began: Bool = false, ended: Bool = false) {
-        let now = time.now
-        var isKnown = false
-        if began || ended {
-            isKnown = apply(core.machine.setBusy(began, at: now), to: &core, at: now)
-            let isBusy = word.value.count > 0
-            if isBusy != began { isKnown = apply(core.machine.setBusy(isBusy, at: now), to: &core, at: now) }
+    private func workBegan(_ core: inout Core, before: ActivityWord.Value) {
+        guard !before.isBusy else { return noteChange(&core) }
+        changeVisibility(&core, from: .idle(before)) { core, now in
+            let isKnown = apply(core.machine.setBusy(true, at: now), to: &core, at: now)
+            return word.value.isBusy
+                ? isKnown : apply(core.machine.setBusy(false, at: now), to: &core, at: now) || isKnown
         }
-        if !isKnown { noteChange(&core, at: now) }
+    }
+
+    /// Follows an end: the machine is told if it was the last, and the surfaces in due time.
+    private func workEnded(_ core: inout Core, after: ActivityWord.Value) {
+        guard !after.isBusy else { return noteChange(&core) }
+        changeVisibility(&core, from: .busy) { core, now in
+            let isKnown = apply(core.machine.setBusy(false, at: now), to: &core, at: now)
+            return !word.value.isBusy
+                ? isKnown : apply(core.machine.setBusy(true, at: now), to: &core, at: now) || isKnown
+        }
     }
 }

@@ -22,7 +22,8 @@ extension IndicatorManager {
             if core.publisher.runners.contains(where: { $0.name == runner.name }) {
                 return "there is one of that name already; give each backend a name of its own"
             }
-            core.publisher.add(runner, first: snapshot(of: core, state: core.machine.state), at: time.now)
+            word.watch()
+            core.publisher.add(runner, first: snapshot(of: core), at: time.now)
             core.publisher.watchCount(word)
             return nil
         }
@@ -64,10 +65,12 @@ extension IndicatorManager {
     ///   and has much left to deliver is given 5 seconds in all.
     public func shutdown(timeLimit: Duration = .seconds(2)) async {
         let (runners, resources, observations, subscribers) = core.withLock { core in
-            let now = time.now
             if !core.isShutDown {
-                apply(core.machine.setEnabled(false, at: now), to: &core, at: now)
-                refresh(&core, at: now)
+                changeVisibility(&core) { core, now in
+                    apply(core.machine.setEnabled(false, at: now), to: &core, at: now)
+                    return true
+                }
+                refresh(&core, at: time.now)
                 core.isShutDown = true
             }
             defer {

@@ -23,6 +23,8 @@ extension IndicatorManager {
         var identities = ActivityRegistry<ActivityKey, IdentifiedActivity>()
         var objects = ActivityRegistry<ObservedObject.Key, IdentifiedActivity>()
         var anonymousCount = 0
+        /// The number, for ``ActivityOrder``, of the entry that began last.
+        var entryNumber: UInt64 = 0
         var details = ActivityDetails()
         var publisher = SnapshotPublisher()
         var observations: [NotificationObservation] = []
@@ -34,6 +36,8 @@ extension IndicatorManager {
         var timer: DeadlineTimer?
         /// When the timer goes off at the latest, so that the lock of the timer is not taken for nothing.
         var timerDue: Duration?
+        /// The order of the next activity when the quiet period began: has it changed, then work has begun since.
+        var quietOrder: UInt64 = 0
 
         init(machine: VisibilityStateMachine) {
             self.machine = machine
@@ -46,11 +50,83 @@ extension IndicatorManager {
 
     // Everything below is called with the lock held.
 
+    /// What was the case before a change of the visibility's causes.
+    enum Earlier {
+        /// What the count says now.
+        case asNow
+        /// Work was going on.
+        case busy
+        /// None was; this was the count.
+        case idle(ActivityWord.Value)
+    }
+
+    /// Makes a change that may change the visibility, and ends and begins quiet periods about it.
+    ///
+    /// - Parameters:
+    ///   - core: what the lock protects.
+    ///   - earlier: what was the case before the change.
+    ///   - change: makes it at the time that it is given, and returns whether the surfaces know all that there is to know.
+    func changeVisibility(
+        _ core: inout Core,
+        from earlier: Earlier = .asNow,
+        _ change: (inout Core, Duration) -> Bool
+    ) {
+        let now = time.now
+        endQuietPeriod(&core, earlier, at: now)
+        let isKnown = change(&core, now)
+        beginQuietPeriod(&core)
+        arm(&core)
+        if isKnown { publishState(core) } else { noteChange(&core) }
+    }
+
+    private func endQuietPeriod(_ core: inout Core, _ earlier: Earlier, at now: Duration) {
+        guard quiet.isRunning else { return }
+        quiet.end()
+        // Never the last reference: whoever calls has one.
+        if word.endQuietPeriod() { Unmanaged.passUnretained(self).release() }
+        let value: ActivityWord.Value
+        switch earlier {
+        case .busy: return core.machine.catchUp(isBusy: true, idleSince: nil)
+        case .idle(let before): value = before
+        case .asNow: value = word.value
+        }
+        guard !value.isBusy else { return core.machine.catchUp(isBusy: true, idleSince: nil) }
+        guard value.order != core.quietOrder else { return core.machine.catchUp(isBusy: false, idleSince: nil) }
+        // Who ended the work and has not noted it yet is just about to.
+        let idleSince = quiet.idleSince(value, now: now.wholeNanoseconds).map { Duration.nanoseconds($0) } ?? now
+        core.machine.catchUp(isBusy: false, idleSince: idleSince)
+    }
+
+    private func beginQuietPeriod(_ core: inout Core) {
+        guard let (kind, end) = core.machine.quietPeriod else { return }
+        let nanoseconds = end?.wholeNanoseconds ?? TimeSource.distantFuture
+        if kind == .levelAndTime, nanoseconds > QuietPeriod.longest { return }
+        core.quietOrder = word.value.order
+        if end != nil { word.beginQuietPeriod() }
+        quiet.begin(until: nanoseconds, kind)
+    }
+
+    /// The state, also while edges are not reported.
+    private func state(of core: borrowing Core) -> IndicatorState {
+        guard quiet.isRunning, core.machine.isVisible else { return core.machine.state }
+        return word.value.isBusy ? .active : .delayingCompletion
+    }
+
+    private func publishState(_ core: borrowing Core) {
+        published.publish(
+            state: core.machine.state,
+            isEnabled: core.machine.isEnabled,
+            hasDetails: !core.details.isEmpty,
+            since: core.since
+        )
+    }
+
     /// Tells the surfaces of changes of visibility, and sets the timer. Returns whether there were any: the surfaces then know all
     /// that there is to know.
     @discardableResult
     func apply(_ changes: VisibilityChanges, to core: inout Core, at now: Duration) -> Bool {
         if !changes.isEmpty {
+            word.watch()
             let wallClock = Date()
             for (index, change) in changes.enumerated() {
                 core.since = wallClock.addingTimeInterval(-((now - change.instant) / .seconds(1)))
@@ -60,18 +136,18 @@ extension IndicatorManager {
             }
             core.publisher.watchCount(word)
         }
-        arm(&core)
         return !changes.isEmpty
     }
 
     /// Notes that something other than the visibility has changed: the surfaces hear of it within a tenth of a second.
-    func noteChange(_ core: inout Core, at now: Duration) {
+    func noteChange(_ core: inout Core) {
+        publishState(core)
         guard core.publisher.isInterested else {
             word.unwatch()
             return
         }
-        if core.publisher.mayRefresh(at: now) {
-            refresh(&core, at: now)
+        if core.publisher.mayRefresh(time) {
+            refresh(&core, at: time.now)
         } else {
             // Until the refresh nobody needs to hear of further changes.
             word.unwatch()
@@ -80,15 +156,21 @@ extension IndicatorManager {
     }
 
     func refresh(_ core: inout Core, at now: Duration) {
-        core.publisher.refresh(snapshot(of: core, state: core.machine.state), at: now)
+        // First: a change that the snapshot does not have in it is told.
+        word.watch()
+        core.publisher.refresh(snapshot(of: core), at: now)
         core.publisher.watchCount(word)
+    }
+
+    func snapshot(of core: borrowing Core) -> IndicatorSnapshot {
+        snapshot(of: core, state: state(of: core))
     }
 
     func snapshot(of core: borrowing Core, state: IndicatorState) -> IndicatorSnapshot {
         IndicatorSnapshot(
             state: state,
             isEnabled: core.machine.isEnabled,
-            activityCount: word.value.count,
+            activityCount: activityCount,
             label: core.details.label,
             progress: core.details.progress,
             since: core.since
@@ -104,17 +186,18 @@ extension IndicatorManager {
     }
 
     /// Does what is due. Called by the timer, which goes off again when the returned time has come.
-    func deadlineIsDue() -> Duration? {
+    package func deadlineIsDue() -> Duration? {
         core.withLock { core in
             let now = time.now
             core.timerDue = nil
             if let due = core.lifetimeCheckDue, due <= now { endActivitiesOfGoneObjects(&core, at: now) }
-            let changes = core.machine.advance(to: now)
-            if changes.isEmpty {
-                if let due = core.publisher.refreshDue, due <= now { refresh(&core, at: now) }
-            } else {
-                apply(changes, to: &core, at: now)
+            if let due = core.machine.deadline, due <= now {
+                changeVisibility(&core) { core, now in
+                    apply(core.machine.advance(to: now), to: &core, at: now)
+                    return true
+                }
             }
+            if let due = core.publisher.refreshDue, due <= now { refresh(&core, at: now) }
             core.timerDue = core.nextDeadline
             return core.timerDue
         }

@@ -91,7 +91,7 @@ extension IndicatorManager {
         } else {
             activity.slot = core.details.insert(label: nil, progress: progress, order: activity.order)
         }
-        noteChange(&core, at: time.now)
+        noteChange(&core)
     }
 
     // MARK: - Lifetimes
@@ -124,7 +124,7 @@ extension IndicatorManager {
         core.withLock { core in
             var predecessor: IdentifiedActivity?
             if core.objects[key]?.object?.isGone == true { predecessor = core.objects.stop(key, at: .zero) }
-            var entry = IdentifiedActivity(order: word.value.order, object: observed)
+            var entry = IdentifiedActivity(order: nextOrder(&core), object: observed)
             if core.objects.start(key, at: time.now, entry: entry) {
                 if let label {
                     entry.slot = core.details.insert(label: label, progress: nil, order: entry.order)
@@ -134,7 +134,7 @@ extension IndicatorManager {
                     core.lifetimeCheckDue = time.now + core.lifetimeCheckInterval
                     arm(&core)
                 }
-                add(to: &core, hasDetails: label != nil)
+                addEntry(to: &core, hasDetails: label != nil)
             }
             if let predecessor { end(predecessor, in: &core) }
         }

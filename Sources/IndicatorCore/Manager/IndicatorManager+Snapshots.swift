@@ -10,7 +10,8 @@ extension IndicatorManager {
             bufferingPolicy: .bufferingNewest(1)
         )
         let id: Int? = core.withLock { core in
-            let snapshot = snapshot(of: core, state: core.machine.state)
+            word.watch()
+            let snapshot = snapshot(of: core)
             guard !core.isShutDown else {
                 continuation.yield(snapshot)
                 return nil

@@ -1,5 +1,6 @@
 import Foundation
 public import Logging
+import Synchronization
 
 /// Decides when the activity indicator of an app is shown, and has it shown on the app's surfaces.
 ///
@@ -20,7 +21,11 @@ public final class IndicatorManager: Sendable {
     /// The indicator for a whole process. It is disabled until ``isEnabled`` is set to `true`.
     public static let shared = IndicatorManager(isEnabled: false)
 
-    let word = ActivityWord()
+    @usableFromInline let word = ActivityWord()
+    /// How many activities are in progress that the manager itself knows of; written with the lock held.
+    let entryCount = Atomic<Int>(0)
+    let quiet = QuietPeriod()
+    let published: PublishedState
     let time: TimeSource
     let logger: Logger
     let core: Locked<Core>
@@ -42,9 +47,14 @@ public final class IndicatorManager: Sendable {
     ) {
         time = TimeSource.reading(clock)
         self.logger = logger
-        core = Locked(Core(machine: VisibilityStateMachine(delays: delays, isEnabled: isEnabled)))
+        let first = Core(machine: VisibilityStateMachine(delays: delays, isEnabled: isEnabled))
+        published = PublishedState(isEnabled: isEnabled, since: first.since)
+        core = Locked(first)
         let timer = DeadlineTimer(time: time) { [weak self] in self?.deadlineIsDue() }
-        core.withLock { $0.timer = timer }
+        core.withLock { core in
+            core.timer = timer
+            changeVisibility(&core) { _, _ in true }
+        }
         for backend in backends { addBackend(backend) }
     }
 
@@ -65,14 +75,13 @@ public final class IndicatorManager: Sendable {
     /// Switching it off hides it at once; switching it on while activities are in progress starts the start delay afresh. After
     /// ``shutdown(timeLimit:)`` it stays off.
     public var isEnabled: Bool {
-        get { core.withLock { $0.machine.isEnabled } }
+        get { published.phase.isEnabled }
         set {
             core.withLock { core in
-                guard !core.isShutDown else { return }
-                let now = time.now
-                let wasEnabled = core.machine.isEnabled
-                let isKnown = apply(core.machine.setEnabled(newValue, at: now), to: &core, at: now)
-                if wasEnabled != newValue, !isKnown { noteChange(&core, at: now) }
+                guard !core.isShutDown, core.machine.isEnabled != newValue else { return }
+                changeVisibility(&core) { core, now in
+                    apply(core.machine.setEnabled(newValue, at: now), to: &core, at: now)
+                }
             }
         }
     }
@@ -80,7 +89,9 @@ public final class IndicatorManager: Sendable {
     /// When the indicator is shown and hidden. A change holds from the next time that a delay is begun.
     public var delays: IndicatorDelays {
         get { core.withLock { $0.machine.delays } }
-        set { core.withLock { $0.machine.delays = newValue } }
+        set {
+            core.withLock { setDelays(newValue, in: &$0) }
+        }
     }
 
     /// How long work must be going on before the indicator is shown. Default 1 second.
@@ -122,26 +133,45 @@ public final class IndicatorManager: Sendable {
     }
 
     /// The present state.
-    public var state: IndicatorState { core.withLock { $0.machine.state } }
+    public var state: IndicatorState { published.phase.state(isBusy: word.value.isBusy) }
 
     /// Whether the indicator is shown.
-    public var isVisible: Bool { state.isVisible }
+    public var isVisible: Bool { published.phase.isVisible }
 
     /// How many activities are in progress.
-    public var activityCount: Int { word.value.count }
+    public var activityCount: Int { word.value.tokenCount + entryCount.load(ordering: .relaxed) }
 
     /// The whole public state now.
     public var snapshot: IndicatorSnapshot {
-        core.withLock { snapshot(of: $0, state: $0.machine.state) }
+        guard let (phase, since) = published.phaseAndSince, !phase.hasDetails else {
+            return core.withLock { snapshot(of: $0) }
+        }
+        let count = activityCount
+        return IndicatorSnapshot(
+            state: phase.state(isBusy: count > 0),
+            isEnabled: phase.isEnabled,
+            activityCount: count,
+            since: since
+        )
+    }
+
+    /// Called with the lock held.
+    private func setDelays(_ delays: IndicatorDelays, in core: inout Core) {
+        changeVisibility(&core) { core, now in
+            // What is due by now, though its timer may be late, goes by the old ones.
+            let isKnown = apply(core.machine.advance(to: now), to: &core, at: now)
+            core.machine.delays = delays
+            return isKnown
+        }
     }
 
     private func setDelay(_ setting: IndicatorDelays.Setting, to value: Duration) {
-        core.withLock { core in
-            do throws(InvalidDelayError) {
-                core.machine.delays = try core.machine.delays.replacing(setting, with: value)
-            } catch {
-                logger.error("The setting was not changed: \(error)")
+        do throws(InvalidDelayError) {
+            try core.withLock { core throws(InvalidDelayError) in
+                setDelays(try core.machine.delays.replacing(setting, with: value), in: &core)
             }
+        } catch {
+            logger.error("The setting was not changed: \(error)")
         }
     }
 }

@@ -13,6 +13,7 @@ struct SnapshotPublisher: Sendable {
     private var nextSubscriberID = 0
     private var latest: IndicatorSnapshot?
     private var publishedAt: Duration?
+    private var nextRefresh = Int64.min
 
     /// When the changes that were held back are to go out.
     private(set) var refreshDue: Duration?
@@ -25,6 +26,7 @@ struct SnapshotPublisher: Sendable {
     mutating func publish(_ snapshot: IndicatorSnapshot, at now: Duration) {
         latest = snapshot
         publishedAt = now
+        nextRefresh = (now + Self.interval).wholeNanoseconds
         refreshDue = nil
         for runner in runners { runner.post(snapshot, at: now) }
         for subscriber in subscribers.values { subscriber.yield(snapshot) }
@@ -37,8 +39,8 @@ struct SnapshotPublisher: Sendable {
     }
 
     /// Whether a change may go out now. If not, it is noted for later.
-    mutating func mayRefresh(at now: Duration) -> Bool {
-        guard let publishedAt, now < publishedAt + Self.interval else { return true }
+    mutating func mayRefresh(_ time: TimeSource) -> Bool {
+        guard let publishedAt, time.isBefore(nextRefresh) else { return true }
         refreshDue = publishedAt + Self.interval
         return false
     }

@@ -88,6 +88,37 @@ public struct VisibilityStateMachine: Sendable {
         return changes + (busy ? workBegan() : workEnded())
     }
 
+    /// Says what has happened since the last call, if that was not told at the time: before the ``deadline`` work began and ended
+    /// some number of times. Allowed while the machine is in a ``quietPeriod`` only.
+    ///
+    /// - Parameters:
+    ///   - busy: whether work is going on.
+    ///   - idleSince: when work ended last, if it has begun since the last call and is not going on now. Not used while the start
+    ///     delay runs.
+    mutating func catchUp(isBusy busy: Bool, idleSince: Duration?) {
+        isBusy = busy
+        guard case .delayingCompletion(let deadline, let hiddenAtEarliest) = internalState else { return }
+        if busy {
+            internalState = .active(hiddenAtEarliest: hiddenAtEarliest)
+        } else if let idleSince {
+            latest = max(latest, idleSince)
+            internalState = .delayingCompletion(
+                deadline: max(deadline, idleSince + delays.completionDelay),
+                hiddenAtEarliest: hiddenAtEarliest
+            )
+        }
+    }
+
+    /// How long beginnings and ends of work need not be told: ``catchUp(isBusy:idleSince:)`` makes up for them.
+    var quietPeriod: (kind: QuietPeriod.Kind, end: Duration?)? {
+        switch internalState {
+        case .inactive: isEnabled ? nil : (.level, nil)
+        case .delayingStart(let deadline): (.level, deadline)
+        case .active: nil
+        case .delayingCompletion(let deadline, _): (.levelAndTime, deadline)
+        }
+    }
+
     /// Switches the indicator on or off. Disabling hides at once; enabling while busy starts the start delay afresh.
     public mutating func setEnabled(_ enabled: Bool, at now: Duration) -> VisibilityChanges {
         let changes = advance(to: now)

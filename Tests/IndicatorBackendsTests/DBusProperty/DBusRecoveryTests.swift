@@ -44,8 +44,8 @@ import Testing
         #expect(await eventually { other.snapshots.last?.isVisible == true })
         try await bus.start()
         #expect(await eventually { manager.backendStatuses[0].state == .running })
-        #expect(try await property("Label", on: bus) == "s \"Working\"\n")
-        #expect(try await property("Visible", on: bus) == "b true\n")
+        #expect(try await eventually { try await property("Label", on: bus) == "s \"Working\"\n" })
+        #expect(try await eventually { try await property("Visible", on: bus) == "b true\n" })
         activity.end()
         await manager.shutdown()
     }
@@ -66,8 +66,8 @@ import Testing
             #expect(await eventually { other.snapshots.last?.label == "Round \(round)" })
             try await bus.start()
             #expect(await eventually { manager.backendStatuses[0].state == .running })
-            #expect(try await property("Label", on: bus) == "s \"Round \(round)\"\n")
-            #expect(try await property("Visible", on: bus) == "b true\n")
+            #expect(try await eventually { try await property("Label", on: bus) == "s \"Round \(round)\"\n" })
+            #expect(try await eventually { try await property("Visible", on: bus) == "b true\n" })
         }
         activity.end()
         #expect(await eventually { (try? await property("Visible", on: bus)) == "b false\n" })
@@ -103,7 +103,7 @@ import Testing
         }
         bus.resume()
         #expect(await eventually { (try? await property("Label", on: bus)) == "s \"Stopped\"\n" })
-        #expect(try await property("ActivityCount", on: bus) == "u 1\n")
+        #expect(try await eventually { try await property("ActivityCount", on: bus) == "u 1\n" })
         bus.pause()
         activity.end()
         #expect(await duration { await manager.shutdown() } < shutdownPatience)

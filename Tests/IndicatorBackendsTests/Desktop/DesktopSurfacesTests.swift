@@ -43,8 +43,8 @@ import Testing
             let server = try await NotificationServer(on: bus)
             #expect(try await eventually { try await server.displayedCount == 1 })
             #expect(try await areRunning(probe))
-            #expect(try await property("Label", on: bus) == "s \"round \(round)\"")
-            #expect(try await property("Visible", on: bus) == "b true")
+            #expect(try await eventually { try await property("Label", on: bus) == "s \"round \(round)\"" })
+            #expect(try await eventually { try await property("Visible", on: bus) == "b true" })
         }
         await bus.kill()
         #expect(try await probe.shutdown() < shutdownPatience)
@@ -59,11 +59,13 @@ import Testing
         let second = try await DesktopProbe("property", bus: bus)
         #expect(try await second.backend("dbusProperty", is: "running"))
         let instance = "\(Self.name).instance\(second.processID)"
-        #expect(try await property("ProcessID", on: bus) == "u \(first.processID)")
-        #expect(try await property("ProcessID", of: instance, on: bus) == "u \(second.processID)")
+        #expect(try await eventually { try await property("ProcessID", on: bus) == "u \(first.processID)" })
+        #expect(
+            try await eventually { try await property("ProcessID", of: instance, on: bus) == "u \(second.processID)" }
+        )
         try await second.tell("begin", "second")
         #expect(try await eventually { try await property("Label", of: instance, on: bus) == "s \"second\"" })
-        #expect(try await property("Label", on: bus) == "s \"\"")
+        #expect(try await eventually { try await property("Label", on: bus) == "s \"\"" })
     }
 
     @Test("The app's handling of SIGPIPE stays as it was")

@@ -99,21 +99,3 @@ import Testing
         }
     }
 }
-
-/// A thread of its own, because tasks share too few to get into each other's way.
-private final class JoinableThread: Sendable {
-    private let done: AsyncStream<Void>
-
-    init(_ body: @escaping @Sendable () -> Void) {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
-        done = stream
-        Thread.detachNewThread {
-            body()
-            continuation.finish()
-        }
-    }
-
-    func join() async {
-        for await _ in done {}
-    }
-}

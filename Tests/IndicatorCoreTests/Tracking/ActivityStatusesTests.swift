@@ -109,14 +109,14 @@ import Testing
         let recorders = (0..<3).map { _ in StatusRecorder<Int>() }
         for recorder in recorders { tracker.subscribe(recorder) }
         let threads = (0..<4).map { thread in
-            WaitableThread {
+            JoinableThread {
                 for round in 0..<500 {
                     let activity = tracker.begin(thread * 1000 + round)
                     activity.update(thread * 1000 + round / 7)
                 }
             }
         }
-        for thread in threads { await thread.wait() }
+        for thread in threads { await thread.join() }
         let statuses = recorders[0].statuses
         #expect(statuses.count > 1000)
         #expect(statuses.last == ActivityStatus(isLoading: false))

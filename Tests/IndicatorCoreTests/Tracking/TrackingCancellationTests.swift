@@ -89,11 +89,11 @@ import Testing
             for await _ in Stubborn(gate: gate).trackActivity(in: tracker, value: 1) { break }
         }
         #expect(await eventually { gate.hasWaiter })
-        let thread = WaitableThread {
+        let thread = JoinableThread {
             Thread.current.name = "cancelling"
             task.cancel()
         }
-        await thread.wait()
+        await thread.join()
         #expect(await eventually { threads.withLock { $0.count } == 3 })
         #expect(!threads.withLock { $0.contains("cancelling") })
         gate.open()

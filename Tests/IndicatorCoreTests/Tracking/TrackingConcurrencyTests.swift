@@ -29,9 +29,9 @@ import Testing
                 return (count, duplicates)
             }
             let threads = (0..<Self.threads).map { thread in
-                WaitableThread { Self.work(tracker, census, seed: UInt64(thread)) }
+                JoinableThread { Self.work(tracker, census, seed: UInt64(thread)) }
             }
-            for thread in threads { await thread.wait() }
+            for thread in threads { await thread.join() }
             #expect(census.sequences.load(ordering: .relaxed) == Self.threads * Self.sequencesPerThread)
             #expect(await eventually(within: .seconds(120)) { census.tasks.load(ordering: .relaxed) == 0 })
             #expect(!tracker.status.isLoading)

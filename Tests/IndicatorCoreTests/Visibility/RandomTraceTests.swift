@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import TestSupport
 import Testing
 
 /// Random traces, checked against a second formulation of the rules.
@@ -26,6 +27,47 @@ import Testing
         }
         // A generator whose traces never show anything would prove nothing.
         #expect(totalChanges > Self.count * 2)
+    }
+
+    /// A manager, which does not hear of most edges between busy and idle, and whose timer may be late or not go off at all.
+    @Test func managersFollowTheRules() async throws {
+        var visibleMoments = 0
+        for index in 0..<UInt64(Self.count / 4) {
+            if index.isMultiple(of: 20) { await Task.yield() }
+            let seed = Self.seed &+ index
+            let trace = RandomTrace(seed: seed)
+            let expected = TickByTickIndicator.changes(of: trace)
+            var generator = SplitMix(state: ~seed)
+            let failure = try trace.perform(on: TimerlessClock()) { tick, manager in
+                guard Bool.random(using: &generator) else { return true }
+                _ = manager.deadlineIsDue()
+                if manager.isVisible { visibleMoments += 1 }
+                return manager.isVisible == (expected.last { $0.tick <= tick }?.isVisible ?? false)
+            }
+            if let failure {
+                Issue.record("seed \(seed): wrong at \(failure): \(trace)\nexpected \(expected)")
+                return
+            }
+        }
+        #expect(visibleMoments > Self.count / 2)
+    }
+}
+
+/// A clock that a test sets, and on which nobody ever wakes up.
+private final class TimerlessClock: Clock, Sendable {
+    private let time = Locked(Duration.zero)
+
+    var now: VirtualClock.Instant { VirtualClock.Instant(offset: time.withLock { $0 }) }
+    var minimumResolution: Duration { .nanoseconds(1) }
+
+    func set(to offset: Duration) {
+        time.withLock { $0 = offset }
+    }
+
+    func sleep(until deadline: VirtualClock.Instant, tolerance: Duration?) async throws {
+        // Until it is cancelled.
+        for await _ in AsyncStream<Never>.makeStream().stream {}
+        throw CancellationError()
     }
 }
 
@@ -97,6 +139,36 @@ struct RandomTrace: CustomStringConvertible {
         }
         changes += replay.finish()
         return changes.map { .init(tick: Int($0.instant / Self.tick), isVisible: $0.isVisible) }
+    }
+
+    /// Performs the trace on a manager, nameless work by tokens, and calls a function after the last step of each instant and some
+    /// time later.
+    ///
+    /// - Returns: the tick at which the function has returned `false`, if it has.
+    fileprivate func perform(
+        on clock: TimerlessClock,
+        check: (Int, IndicatorManager) -> Bool
+    ) throws -> Int? {
+        let manager = IndicatorManager(delays: try Self.delays(initialDelays), clock: clock)
+        var tokens: [ManagedActivity] = []
+        for (index, (time, step)) in steps.enumerated() {
+            clock.set(to: Self.tick * time)
+            switch step {
+            case .start(let id?): manager.start(id)
+            case .start(nil): tokens.append(ManagedActivity(in: manager))
+            case .stop(let id?): manager.stop(id)
+            case .stop(nil): if !tokens.isEmpty { tokens.removeFirst().end() }
+            case .setEnabled(let isEnabled): manager.isEnabled = isEnabled
+            case .setDelays(let start, let completion, let minimum):
+                manager.delays = try Self.delays((start, completion, minimum))
+            }
+            let next = index + 1 < steps.count ? steps[index + 1].time : time + 200
+            for tick in Set([time, (time + next) / 2]).sorted() where tick < next {
+                clock.set(to: Self.tick * tick)
+                if !check(tick, manager) { return tick }
+            }
+        }
+        return nil
     }
 
     private static func delays(_ ticks: (start: Int, completion: Int, minimum: Int)) throws -> IndicatorDelays {

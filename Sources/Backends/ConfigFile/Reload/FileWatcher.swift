@@ -52,7 +52,7 @@ final class FileWatcher: @unchecked Sendable {
             throw Failure(code: code)
         }
         // The thread keeps the watcher alive until `stop`.
-        guard SignalFreeThread.start(name: "config-watcher", { self.run() }) else {
+        guard OwnThread.start(named: "config-watcher", { self.run() }) else {
             closeDescriptors()
             throw Failure(code: EAGAIN)
         }

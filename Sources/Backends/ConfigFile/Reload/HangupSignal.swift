@@ -67,7 +67,7 @@ final class HangupSignal: Sendable {
         guard let wakeUp = WakeUpDescriptors() else { return false }
         // A handler must not block, whatever the reader does.
         _ = fcntl(wakeUp.write, F_SETFL, O_NONBLOCK)
-        guard SignalFreeThread.start(name: "sighup", { self.read(from: wakeUp.read) }) else {
+        guard OwnThread.start(named: "sighup", { self.read(from: wakeUp.read) }) else {
             close(wakeUp.read)
             close(wakeUp.write)
             return false

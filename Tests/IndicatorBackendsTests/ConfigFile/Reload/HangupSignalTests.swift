@@ -125,8 +125,17 @@ struct HangupSignalTests {
             }
             return switches.filter { ["config-watcher", "sighup"].contains($0.key) }
         }
-        let before = try await switches()
-        #expect(before.count == 2)
+        // Until both threads have come to their waiting.
+        var before: [String: Int] = [:]
+        #expect(
+            try await eventually {
+                let earlier = before
+                before = try await switches()
+                if before == earlier, before.count == 2, before.values.allSatisfy({ $0 > 0 }) { return true }
+                try await Task.sleep(for: .milliseconds(100))
+                return false
+            }
+        )
         // Neighbours in the folder do not matter, and the watcher says so by not calling anybody; but it does look.
         try await Task.sleep(for: .milliseconds(500))
         #expect(try await switches() == before)

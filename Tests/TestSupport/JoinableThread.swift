@@ -1,10 +1,10 @@
 import Foundation
 
-/// A thread of its own, because tasks share too few to get into each other's way.
-final class WaitableThread: Sendable {
+/// A thread of its own that can be waited for, because tasks share too few to get into each other's way.
+package final class JoinableThread: Sendable {
     private let done: AsyncStream<Void>
 
-    init(_ body: @escaping @Sendable () -> Void) {
+    package init(_ body: @escaping @Sendable () -> Void) {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         done = stream
         Thread.detachNewThread {
@@ -13,7 +13,8 @@ final class WaitableThread: Sendable {
         }
     }
 
-    func wait() async {
+    /// Returns when its body has.
+    package func join() async {
         for await _ in done {}
     }
 }

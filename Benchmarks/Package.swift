@@ -1,0 +1,65 @@
+// swift-tools-version: 6.1
+
+import PackageDescription
+
+// A package of its own, so that nobody who uses swift-indicator resolves what only the measurement needs.
+let package = Package(
+    name: "Benchmarks",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "swift-indicator", path: "..", traits: ["DBus"]),
+        .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+    ],
+    targets: [
+        // What is measured, beside its peers and limits.
+        .target(
+            name: "Workloads",
+            dependencies: [.product(name: "IndicatorCore", package: "swift-indicator")]
+        ),
+        // Measures one beside the other and counts what can be counted.
+        .executableTarget(
+            name: "indicator-benchmark",
+            dependencies: [
+                "CBusCalls",
+                "Workloads",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]
+        ),
+        // The same bodies under ordo-one's tool, for its statistics: `swift package benchmark`.
+        .executableTarget(
+            name: "IndicatorBenchmarks",
+            dependencies: [
+                "Workloads",
+                .product(name: "Benchmark", package: "benchmark"),
+            ],
+            path: "Benchmarks/IndicatorBenchmarks",
+            plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]
+        ),
+
+        // The processes that indicator-benchmark looks at from outside.
+        .executableTarget(
+            name: "activity-probe",
+            dependencies: [
+                "CProbe",
+                "Workloads",
+                .product(name: "IndicatorCore", package: "swift-indicator"),
+            ]
+        ),
+        .executableTarget(
+            name: "indicator-app",
+            dependencies: [
+                .product(name: "IndicatorBackends", package: "swift-indicator"),
+                .product(name: "IndicatorCore", package: "swift-indicator"),
+            ]
+        ),
+        .executableTarget(name: "bare-app"),
+
+        // Counts allocations and the bytes of the heap.
+        .target(name: "CProbe"),
+        // Calls a process over D-Bus, with as little of its own as can be.
+        .target(name: "CBusCalls", dependencies: ["CLibDBus"]),
+        .systemLibrary(name: "CLibDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,73 @@
+#include "CBusCalls.h"
+
+#include <dbus/dbus.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+struct BusCaller {
+    DBusConnection *connection;
+};
+
+enum { timeLimitInMilliseconds = 10000 };
+
+BusCaller *bus_caller_open(const char *address) {
+    DBusConnection *connection = dbus_connection_open_private(address, NULL);
+    if (connection == NULL) return NULL;
+    dbus_connection_set_exit_on_disconnect(connection, FALSE);
+    BusCaller *caller = malloc(sizeof *caller);
+    if (caller == NULL || !dbus_bus_register(connection, NULL)) {
+        dbus_connection_close(connection);
+        dbus_connection_unref(connection);
+        free(caller);
+        return NULL;
+    }
+    caller->connection = connection;
+    return caller;
+}
+
+void bus_caller_close(BusCaller *caller) {
+    dbus_connection_close(caller->connection);
+    dbus_connection_unref(caller->connection);
+    free(caller);
+}
+
+/* Sends copies of a call, and wants a return each time. */
+static bool repeat(BusCaller *caller, DBusMessage *call, long count) {
+    for (long index = 0; index < count; index++) {
+        DBusMessage *copy = dbus_message_copy(call);
+        if (copy == NULL) return false;
+        DBusMessage *reply =
+            dbus_connection_send_with_reply_and_block(caller->connection, copy, timeLimitInMilliseconds, NULL);
+        dbus_message_unref(copy);
+        if (reply == NULL) return false;
+        dbus_message_unref(reply);
+    }
+    return true;
+}
+
+bool bus_caller_ping(BusCaller *caller, const char *name, const char *path, long count) {
+    DBusMessage *call = dbus_message_new_method_call(name, path, DBUS_INTERFACE_PEER, "Ping");
+    if (call == NULL) return false;
+    bool isAnswered = repeat(caller, call, count);
+    dbus_message_unref(call);
+    return isAnswered;
+}
+
+bool bus_caller_get(
+    BusCaller *caller,
+    const char *name,
+    const char *path,
+    const char *interface,
+    const char *property,
+    long count
+) {
+    DBusMessage *call = dbus_message_new_method_call(name, path, DBUS_INTERFACE_PROPERTIES, "Get");
+    if (call == NULL) return false;
+    bool isAnswered =
+        dbus_message_append_args(
+            call, DBUS_TYPE_STRING, &interface, DBUS_TYPE_STRING, &property, DBUS_TYPE_INVALID
+        )
+        && repeat(caller, call, count);
+    dbus_message_unref(call);
+    return isAnswered;
+}

@@ -1,0 +1,25 @@
+#pragma once
+#include <stdbool.h>
+
+/// A private connection to a message bus. One thread at a time uses it.
+typedef struct BusCaller BusCaller;
+
+/// Connects to the bus at an address; `NULL` when that fails.
+BusCaller *bus_caller_open(const char *address);
+
+/// Disconnects.
+void bus_caller_close(BusCaller *caller);
+
+/// Calls `org.freedesktop.DBus.Peer.Ping` of the process with a bus name, so many times, each after the answer to the one before.
+/// Returns whether all were answered.
+bool bus_caller_ping(BusCaller *caller, const char *name, const char *path, long count);
+
+/// Calls `org.freedesktop.DBus.Properties.Get` in the same way.
+bool bus_caller_get(
+    BusCaller *caller,
+    const char *name,
+    const char *path,
+    const char *interface,
+    const char *property,
+    long count
+);

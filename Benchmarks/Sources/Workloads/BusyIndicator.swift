@@ -1,0 +1,59 @@
+import IndicatorCore
+
+/// An indicator that others keep busy.
+public final class BusyIndicator: Sendable {
+    private let manager: IndicatorManager
+    private let other: ManagedActivity
+
+    /// Makes one.
+    ///
+    /// - Parameters:
+    ///   - situation: the state that it is in.
+    ///   - label: the label of an activity that goes on all the while.
+    public init(_ situation: Situation, label: String? = nil) {
+        manager = .measured(situation)
+        for id in Names.others { manager.start(id) }
+        other = ManagedActivity(label, in: manager)
+    }
+
+    /// Begins and ends an activity, so many times.
+    public func beginAndEnd(_ times: Int) {
+        for _ in 0..<times {
+            let activity = manager.begin()
+            activity.end()
+        }
+    }
+
+    func beginAndEndWithLabel(_ times: Int) {
+        let labels = Names.labels
+        for index in 0..<times {
+            let activity = manager.begin(labels[index & 63])
+            activity.end()
+        }
+    }
+
+    func startAndStop(_ times: Int) {
+        let ids = Names.requests
+        for index in 0..<times {
+            manager.start(ids[index & 63])
+            manager.stop(ids[index & 63])
+        }
+    }
+
+    func readSnapshot(_ times: Int) {
+        for _ in 0..<times { consume(manager.snapshot) }
+    }
+}
+
+/// The same names in the classic manager's set.
+final class BusySet: Sendable {
+    private let set = LockedSet(inProgress: Names.others)
+
+    func startAndStop(_ times: Int) {
+        let ids = Names.requests
+        for index in 0..<times {
+            set.start(ids[index & 63])
+            set.stop(ids[index & 63])
+        }
+    }
+}

@@ -1,0 +1,133 @@
+extension Comparison {
+    /// All that needs nothing but this process.
+    public static let all: [Comparison] = [
+        .beginEnd, .beginEndOnTwoThreads, .idleEdge, .identified, .labelled, .notifications, .tracker10, .tracker10000,
+        .snapshot,
+    ]
+
+    fileprivate static let atomicPair = "atomic add and subtract"
+    fileprivate static let lockedSet = "a set behind a recursive lock"
+
+    private static let beginEnd = Comparison(
+        "begin-end",
+        "begin and end, others in progress",
+        peer: atomicPair,
+        goal: 3
+    ) {
+        Contestants(
+            Workload(BusyIndicator(.shown).beginAndEnd),
+            reference: Workload(AtomicCount().addAndSubtract)
+        )
+    }
+
+    private static let beginEndOnTwoThreads = Comparison(
+        "begin-end-2-threads",
+        "the same on two threads",
+        peer: "\(atomicPair), on two threads",
+        goal: 3
+    ) {
+        Contestants(
+            .onTwoThreads(BusyIndicator(.shown).beginAndEnd),
+            reference: .onTwoThreads(AtomicCount().addAndSubtract)
+        )
+    }
+
+    private static let idleEdge = Comparison(
+        "idle-edge",
+        "begin and end, nothing else in progress",
+        peer: atomicPair,
+        goal: 10,
+        variants: Situation.allCases.map { situation in
+            Variant(situation.rawValue) {
+                Contestants(
+                    Workload(IdleIndicator(situation).beginAndEnd),
+                    reference: Workload(AtomicCount().addAndSubtract)
+                )
+            }
+        }
+    )
+
+    private static let identified = Comparison(
+        "start-stop-id",
+        "start and stop by identity",
+        peer: lockedSet,
+        goal: 0.5
+    ) {
+        Contestants(
+            Workload(BusyIndicator(.shown).startAndStop),
+            reference: Workload(BusySet().startAndStop)
+        )
+    }
+
+    private static let labelled = Comparison(
+        "labelled-begin-end",
+        "begin with a label, and end",
+        peer: lockedSet,
+        goal: 1.5
+    ) {
+        Contestants(
+            Workload(BusyIndicator(.shown).beginAndEndWithLabel),
+            reference: Workload(BusySet().startAndStop)
+        )
+    }
+
+    private static let notifications = Comparison(
+        "notification-pair",
+        "two notifications, observed",
+        peer: "the posts, with an empty observer each",
+        goal: 1.25,
+        variants: [true, false].map { areOthersInProgress in
+            Variant(areOthersInProgress ? "others in progress" : "nothing else in progress") {
+                Contestants(
+                    Workload(ObservedPosts(areOthersInProgress: areOthersInProgress).post),
+                    reference: Workload(EmptilyObservedPosts().post)
+                )
+            }
+        }
+    )
+
+    private static let tracker10 = Comparison(
+        "tracker-10",
+        "tracker: begin and end, 10 in progress",
+        peer: lockedSet,
+        goal: nil,
+        variants: BusyTracker.End.allCases.map { end in
+            Variant(end.rawValue) {
+                Contestants(
+                    Workload(BusyTracker(count: 10, ending: end).beginAndEnd),
+                    reference: Workload(BusySet().startAndStop)
+                )
+            }
+        }
+    )
+
+    private static let tracker10000 = Comparison(
+        "tracker-10000",
+        "tracker: begin and end, 10 000 in progress",
+        peer: "the same with 10",
+        goal: 2,
+        variants: BusyTracker.End.allCases.map { end in
+            Variant(end.rawValue) {
+                Contestants(
+                    Workload(BusyTracker(count: 10_000, ending: end).beginAndEnd),
+                    reference: Workload(BusyTracker(count: 10, ending: end).beginAndEnd)
+                )
+            }
+        }
+    )
+
+    private static let snapshot = Comparison(
+        "snapshot-read",
+        "reading the snapshot",
+        peer: "two atomic loads",
+        goal: 5,
+        variants: [nil, "GET /items"].map { label in
+            Variant(label == nil ? "without a label" : "with a label") {
+                Contestants(
+                    Workload(BusyIndicator(.shown, label: label).readSnapshot),
+                    reference: Workload(AtomicCount().loadTwice)
+                )
+            }
+        }
+    )
+}

@@ -1,0 +1,33 @@
+import Foundation
+
+/// The peer: what is in progress is a set behind a recursive lock, as in the classic indicator managers.
+final class LockedSet: @unchecked Sendable {
+    // `@unchecked`: `lock` protects the other properties.
+
+    private let lock = NSRecursiveLock()
+    private var active: Set<String>
+    private var isBusy = false
+
+    init(inProgress: some Sequence<String> = []) {
+        active = Set(inProgress)
+    }
+
+    func start(_ id: String) {
+        lock.lock()
+        defer { lock.unlock() }
+        active.insert(id)
+        update()
+    }
+
+    func stop(_ id: String) {
+        lock.lock()
+        defer { lock.unlock() }
+        active.remove(id)
+        update()
+    }
+
+    private func update() {
+        let isBusy = !active.isEmpty
+        if isBusy != self.isBusy { self.isBusy = isBusy }
+    }
+}

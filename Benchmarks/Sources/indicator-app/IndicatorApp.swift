@@ -1,0 +1,41 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+
+/// The least of an app with an indicator: `indicator-app CONFIG-FILE`.
+///
+/// Prints `ready` and how many milliseconds `IndicatorManager.configured` took, once all surfaces work. After that, a line of input
+/// begins an activity; `visible` is printed when it is shown. Ends when the input ends.
+@main
+struct IndicatorApp {
+    static func main() async throws {
+        guard CommandLine.arguments.count == 2 else {
+            FileHandle.standardError.write(Data("usage: indicator-app CONFIG-FILE\n".utf8))
+            exit(64)
+        }
+        let clock = ContinuousClock()
+        let began = clock.now
+        let indicator = try await IndicatorManager.configured(
+            for: "indicator-app",
+            path: CommandLine.arguments[1],
+            environment: [:]
+        )
+        let milliseconds = (clock.now - began) / .milliseconds(1)
+        while !indicator.backendStatuses.allSatisfy({ $0.state == .running }) {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        say("ready \(milliseconds)")
+        var activities: [ManagedActivity] = []
+        while readLine() != nil {
+            activities.append(ManagedActivity("GET /items", in: indicator))
+            while !indicator.isVisible { try await Task.sleep(for: .milliseconds(5)) }
+            say("visible")
+        }
+        await indicator.shutdown()
+    }
+
+    private static func say(_ line: String) {
+        print(line)
+        fflush(nil)
+    }
+}

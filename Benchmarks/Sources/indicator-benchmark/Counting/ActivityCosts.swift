@@ -1,0 +1,61 @@
+import Foundation
+
+/// What activities cost other than time, counted by a process of its own.
+enum ActivityCosts {
+    static let memoryNames = ["bytes-per-activity", "bytes-per-identified-activity"]
+    static let allocationsName = "allocations-begin-end"
+
+    static func countBytes(_ scale: Scale) throws -> [Figure] {
+        let count = scale.liveActivities
+        let numbers = try Self.numbers("bytes", count)
+        let identified = numbers.filter { $0.name.hasPrefix("identified") }
+        guard let plain = numbers.first(where: { $0.name == "activity" }), let most = identified.map(\.value).max()
+        else {
+            throw Child.Failure(description: "activity-probe did not count the bytes")
+        }
+        let unit = "bytes"
+        return [
+            Figure(
+                name: memoryNames[0],
+                title: "a live activity, beyond what its owner holds",
+                goal: 16,
+                outcome: .count(plain.value, unit: unit),
+                detail: "\(Decimals.grouped(count)) at once"
+            ),
+            Figure(
+                name: memoryNames[1],
+                title: "a live activity with an identity, beyond what its owner holds",
+                goal: 64,
+                outcome: .count(most, unit: unit),
+                detail: identified.map { "\($0.name): \(Decimals.count($0.value))" }.joined(separator: ", ")
+                    + ", \(Decimals.grouped(count)) at once"
+            ),
+        ]
+    }
+
+    static func countAllocations(_ scale: Scale) throws -> Figure {
+        let numbers = try Self.numbers("allocations", scale.countedPairs)
+        guard let check = numbers.first(where: { $0.name == "check" }), check.value >= 100, numbers.count > 1 else {
+            throw Child.Failure(description: "the allocations of this process cannot be counted")
+        }
+        let counts = numbers.dropFirst()
+        return Figure(
+            name: allocationsName,
+            title: "heap allocations by beginning and ending, without a label",
+            goal: 0,
+            outcome: .count(counts.map(\.value).max() ?? 0, unit: "in \(Decimals.grouped(scale.countedPairs))"),
+            detail: counts.map { "\($0.name): \(Decimals.count($0.value))" }.joined(separator: ", ")
+        )
+    }
+
+    /// The names and numbers that activity-probe prints.
+    private static func numbers(_ command: String, _ count: Int) throws -> [(name: String, value: Double)] {
+        let lines = try Child(sibling: "activity-probe", [command, "\(count)"]).finish()
+        return lines.compactMap { line in
+            guard let space = line.lastIndex(of: " "), let value = Double(line[line.index(after: space)...]) else {
+                return nil
+            }
+            return (String(line[..<space]), value)
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import Foundation
+
+/// What it costs an app to have an indicator at all: time at its start, and memory.
+enum StartUp {
+    static let names = ["resident-overhead", "startup-ms"]
+
+    static func count(_ scale: Scale) throws -> [Figure] {
+        var startUps: [Double] = []
+        var linked: [Double] = []
+        var bare: [Double] = []
+        for _ in 0..<scale.launches {
+            let app = try IndicatorApp()
+            startUps.append(app.startUp)
+            linked.append(try ProcessStatus.residentKiB(app.processID))
+            try app.finish()
+
+            let other = try Child(sibling: "bare-app")
+            _ = try other.expect("ready")
+            bare.append(try ProcessStatus.residentKiB(other.processID))
+            try other.finish()
+        }
+        guard let startUp = startUps.min(), let with = linked.min(), let without = bare.min() else { return [] }
+        return [
+            Figure(
+                name: names[0],
+                title: "resident memory of an app that links it, over one that does not",
+                outcome: .count((with - without) / 1024, unit: "MiB"),
+                detail: "\(Int(with)) KiB with the log file alone, \(Int(without)) KiB with Foundation and no indicator"
+            ),
+            Figure(
+                name: names[1],
+                title: "IndicatorManager.configured, with the log file alone",
+                outcome: .count(startUp, unit: "ms"),
+                detail: "the first call in a process, the shortest of \(startUps.count) processes"
+            ),
+        ]
+    }
+}

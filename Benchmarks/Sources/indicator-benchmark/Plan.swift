@@ -1,0 +1,48 @@
+import Workloads
+
+/// What there is to measure, in the order of the table.
+struct Plan {
+    /// A part that yields one figure or several.
+    struct Step {
+        /// The names of the figures.
+        var names: [String]
+        /// Measures them.
+        var measure: (Scale) throws -> [Figure]
+    }
+
+    let steps: [Step]
+
+    /// Makes a plan.
+    ///
+    /// - Parameter names: the figures that are wanted; all of them when there are none.
+    init(only names: [String] = []) {
+        steps = Self.all.filter { step in names.isEmpty || step.names.contains(where: names.contains) }
+    }
+
+    /// The names of all figures.
+    static var names: [String] { all.flatMap(\.names) }
+
+    private static var all: [Step] {
+        Comparison.all.map { comparison in Step(names: [comparison.name]) { [comparison.measure($0)] } }
+            + [
+                Step(names: ["property-get"]) { [try PropertyGet.measure($0)] },
+                Step(names: ActivityCosts.memoryNames, measure: ActivityCosts.countBytes),
+                Step(names: [ActivityCosts.allocationsName]) { [try ActivityCosts.countAllocations($0)] },
+                Step(names: [SystemCalls.name]) { [try SystemCalls.count($0)] },
+                Step(names: WakeUps.names, measure: WakeUps.count),
+                Step(names: StartUp.names, measure: StartUp.count),
+            ]
+    }
+
+    /// Measures everything. What cannot be measured is left out, with the reason.
+    func run(_ scale: Scale, willMeasure: ([String]) -> Void) -> [Figure] {
+        steps.flatMap { step in
+            willMeasure(step.names)
+            do {
+                return try step.measure(scale)
+            } catch {
+                return step.names.map { Figure(name: $0, title: $0, outcome: .leftOut("\(error)")) }
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+
+/// The figures for programs: an array of objects.
+///
+/// `ours_ns`, `reference_ns` and `ratio` are those of times; `value` and `unit` those of what was counted; `left_out` is the reason why
+/// there is none of them. What a row does not have is `null`. `goal` is the most that `ratio` or `value` is to be.
+enum FigureJSON {
+    static func text(_ figures: [Figure]) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.withoutEscapingSlashes]
+        let rows = try figures.map { figure in
+            let fields = try Self.fields(figure).map { name, value in
+                let text = try value.map { String(decoding: try encoder.encode($0), as: UTF8.self) } ?? "null"
+                return "\"\(name)\": \(text)"
+            }
+            return "  {\(fields.joined(separator: ", "))}"
+        }
+        return "[\n\(rows.joined(separator: ",\n"))\n]"
+    }
+
+    private static func fields(_ figure: Figure) -> [(String, (any Encodable)?)] {
+        var ours: Double?
+        var reference: Double?
+        var value: Double?
+        var unit: String?
+        var reason: String?
+        switch figure.outcome {
+        case .time(let time, let other): (ours, reference) = (time, other)
+        case .count(let number, let counted): (value, unit) = (number, counted)
+        case .leftOut(let text): reason = text
+        }
+        var fields: [(String, (any Encodable)?)] = [
+            ("name", figure.name), ("ours_ns", ours.map(rounded)), ("reference_ns", reference.map(rounded)),
+            ("ratio", figure.ratio.map(rounded)), ("goal", figure.goal), ("met", figure.isMet),
+        ]
+        if value != nil { fields += [("value", value.map(rounded)), ("unit", unit)] }
+        if reason != nil { fields += [("left_out", reason)] }
+        if let detail = figure.detail { fields += [("detail", detail)] }
+        return fields
+    }
+
+    private static func rounded(_ value: Double) -> Double {
+        (value * 1000).rounded() / 1000
+    }
+}
