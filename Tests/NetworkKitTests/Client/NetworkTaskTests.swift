@@ -156,12 +156,27 @@ import Testing
         task.suspend()
         task.suspend()
         #expect(recorder.names == ["Resume", "Suspend"])
+        task.resume()
+        task.resume()
         mayAnswer.withLock { $0 = true }
-        task.resume()
-        task.resume()
         #expect(try await task.response.string() == "late")
         task.suspend()
         task.cancel()
+        #expect(recorder.names == ["Resume", "Suspend", "Resume", "Complete"])
+    }
+
+    @Test func aRequestCanBeSuspendedAsSoonAsItIsStarted() async throws {
+        let mayAnswer = Locked(false)
+        let server = try RawServer.closing { _, connection in
+            while !mayAnswer.withLock({ $0 }) { usleep(1000) }
+            try connection.respond(text: "late")
+        }
+        let task = client().start(route(server))
+        task.suspend()
+        #expect(recorder.names == ["Resume", "Suspend"])
+        task.resume()
+        mayAnswer.withLock { $0 = true }
+        #expect(try await task.response.string() == "late")
         #expect(recorder.names == ["Resume", "Suspend", "Resume", "Complete"])
     }
 
