@@ -152,6 +152,7 @@ let package = Package(
         .testTarget(
             name: "NetworkKitTests",
             dependencies: [
+                "desktop-probe",
                 "IndicatorCore",
                 "network-upload",
                 "NetworkKit",

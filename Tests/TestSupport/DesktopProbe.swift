@@ -7,7 +7,7 @@ package final class DesktopProbe: Sendable {
     /// Starts one. Returns when it takes commands.
     ///
     /// - Parameters:
-    ///   - arguments: what it has: `notification`, `property`, `delays`, `neighbour`.
+    ///   - arguments: what it has: `notification`, `icon=` and a name or path, `property`, `delays`, `neighbour`.
     ///   - bus: its session bus; `nil` for none.
     package init(_ arguments: String..., bus: PrivateBus?) async throws {
         let probe = try Daemon(

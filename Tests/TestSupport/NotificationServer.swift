@@ -74,29 +74,37 @@ package final class NotificationServer: Sendable {
     /// What it has shown and shows no more, latest first.
     package var history: [Notification] {
         get async throws {
-            let result = try await bus.busctl(
-                "--json=short",
-                "call",
-                Self.name,
-                Self.path,
-                Self.control,
-                "NotificationListHistory"
-            )
-            struct Reply: Decodable {
-                struct Text: Decodable { var data: String }
-                struct Number: Decodable { var data: Int }
-                struct Entry: Decodable {
-                    var summary: Text
-                    var body: Text
-                    var progress: Number
-                }
-                var data: [[Entry]]
-            }
-            let reply = try JSONDecoder().decode(Reply.self, from: Data(result.output.utf8))
-            return reply.data[0].map {
+            try await entries().map {
                 Notification(summary: $0.summary.data, body: $0.body.data, progress: $0.progress.data)
             }
         }
+    }
+
+    /// The files of the icons of those, latest first; empty where it found none.
+    package var historyIcons: [String] {
+        get async throws { try await entries().map(\.icon_path.data) }
+    }
+
+    private struct Entry: Decodable {
+        struct Text: Decodable { var data: String }
+        struct Number: Decodable { var data: Int }
+        var summary: Text
+        var body: Text
+        var progress: Number
+        var icon_path: Text
+    }
+
+    private func entries() async throws -> [Entry] {
+        let result = try await bus.busctl(
+            "--json=short",
+            "call",
+            Self.name,
+            Self.path,
+            Self.control,
+            "NotificationListHistory"
+        )
+        struct Reply: Decodable { var data: [[Entry]] }
+        return try JSONDecoder().decode(Reply.self, from: Data(result.output.utf8)).data[0]
     }
 
     /// What it complains of.

@@ -1,4 +1,5 @@
 #if DesktopNotification
+import Foundation
 import IndicatorCore
 
 extension BackendKind {
@@ -27,7 +28,7 @@ extension BackendKind {
                     "icon",
                     .string,
                     default: .string(defaults.icon),
-                    summary: "the name of an icon of the theme, or the path of one",
+                    summary: "the name of an icon of the theme, or the path of a picture",
                     validate: withoutNUL
                 ),
                 BackendSetting(
@@ -86,11 +87,19 @@ extension BackendKind {
 }
 
 extension DesktopNotificationSettings {
-    fileprivate init(_ settings: BackendSettings) throws {
+    /// Takes the settings of a config file.
+    ///
+    /// - Parameters:
+    ///   - settings: what the file says, checked.
+    ///   - environment: where the home folder is looked up.
+    init(
+        _ settings: BackendSettings,
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws {
         self.init()
         if let text = settings.string("summary") { summary = try SnapshotFormat(text) }
         if let text = settings.string("body") { body = text.isEmpty ? nil : try SnapshotFormat(text) }
-        if let icon = settings.string("icon") { self.icon = icon }
+        if let icon = settings.string("icon") { self.icon = HomeFolder.expanding(icon, in: environment) }
         if let urgency = settings.string("urgency").flatMap(Urgency.init(rawValue:)) { self.urgency = urgency }
         if let isTransient = settings.boolean("transient") { self.isTransient = isTransient }
         if let timeout = settings.duration("timeout") { self.timeout = timeout }

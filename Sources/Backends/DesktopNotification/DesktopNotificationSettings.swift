@@ -1,4 +1,6 @@
 #if DesktopNotification
+import Foundation
+
 /// What a ``DesktopNotificationBackend`` shows, and how.
 public struct DesktopNotificationSettings: Sendable, Hashable {
     /// How much a notification asks for attention (Desktop Notifications Specification, "Urgency Levels").
@@ -24,7 +26,8 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
     public var summary: SnapshotFormat
     /// The text below. Default: ``defaultBody``; `nil` for none.
     public var body: SnapshotFormat?
-    /// The name of an icon of the user's theme (Icon Naming Specification), or the path of one. Default:
+    /// The name of an icon of the user's theme (Icon Naming Specification), or the absolute path of a picture, in a format that the
+    /// server reads; all read PNG. The file must be there for as long as the notification is shown. Default:
     /// `network-transmit-receive`.
     public var icon: String
     /// Default: `low`.
@@ -53,6 +56,11 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
         self.isTransient = isTransient
         self.timeout = timeout
         self.category = category
+    }
+
+    /// The icon as the protocol has it: a name, or the URL of a file (Desktop Notifications Specification, "Icons and Images").
+    var protocolIcon: String {
+        icon.hasPrefix("/") ? URL(filePath: icon).absoluteString : icon
     }
 
     /// `{app}`

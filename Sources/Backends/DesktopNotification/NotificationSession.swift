@@ -114,7 +114,7 @@ final class NotificationSession: @unchecked Sendable {
     private func present(_ content: NotificationContent, on hub: NotificationHub) throws(DesktopNotificationError) {
         let body = hub.readsMarkup ? NotificationText.escaped(content.body) : content.body
         let notification = notification ?? makeNotification(content, on: hub)
-        notification.setTexts(summary: content.summary, body: body, icon: settings.icon)
+        notification.setTexts(summary: content.summary, body: body, icon: settings.protocolIcon)
         notification.setHint("value", content.progress.map { .int32(Int32($0)) })
         try hub.show(notification)
         self.notification = notification
@@ -127,7 +127,7 @@ final class NotificationSession: @unchecked Sendable {
             applicationName: applicationName,
             summary: content.summary,
             body: content.body,
-            icon: settings.icon
+            icon: settings.protocolIcon
         )
         notification.setUrgency(settings.urgency.level)
         notification.setCategory(settings.category)

@@ -57,10 +57,11 @@ public final class NetworkTask: Sendable {
     }
 
     func run(_ send: @escaping @Sendable (TransferControl) async throws -> NetworkResponse) {
+        // Before anyone has the task, or a pause or an end could come before the beginning.
+        announcer.resumed(self)
         let work = Task {
             defer { announcer.completed(self) }
             try Task.checkCancellation()
-            announcer.resumed(self)
             return try await send(control)
         }
         self.work.withLock { $0 = work }

@@ -10,15 +10,19 @@ struct RunCommand: AsyncParsableCommand {
         commandName: "run",
         abstract: "Make real HTTP requests and show the indicator on every surface that can. (default)",
         discussion: """
-            The requests go through URLSession to a server that runs inside the demo: some are too short to show, one is long, \
+            The requests go through NetworkKit to a server that runs inside the demo: some are too short to show, one is long, \
             some overlap, two have a short gap between them, one is not found, one is refused, one is cancelled, one is \
-            suspended and resumed, one is an upload. Watch the terminal's title; the timeline at the end shows when each \
-            request ran and when the indicator was shown.
+            suspended and resumed, one is an upload. Then an app store's feeds are fetched side by side, its icons from the \
+            server and again from the cache, and JSON and a picture are posted. Watch the terminal's title; the timeline at \
+            the end shows when each request ran and when the indicator was shown.
+
+            With --base-url another server answers, as far as it can: one that 'serve' runs, or httpbin, which has no store.
 
             The surfaces are those of the config file, see 'indicator-demo check-config'. Without a config file they are all \
             that can run here, and the log goes to $XDG_STATE_HOME/indicator-demo/indicator.log.
 
-            The status is 1 when the indicator was not shown and hidden when the rules say that it should have been.
+            The status is 1 when the indicator was not shown and hidden when the rules say that it should have been, and \
+            when what a server sent back is not what it was sent.
 
             EXAMPLES
               indicator-demo
@@ -47,7 +51,10 @@ struct RunCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("base-url"),
-        help: ArgumentHelp("Use this server instead, such as one that 'serve' runs elsewhere.", valueName: "url")
+        help: ArgumentHelp(
+            "Use this server instead, such as one that 'serve' runs elsewhere, or httpbin.",
+            valueName: "url"
+        )
     )
     var baseURL: String?
 
@@ -88,36 +95,34 @@ struct RunCommand: AsyncParsableCommand {
     }
 
     private func run(_ setup: DemoSetup, indicator: IndicatorManager, recorder: RunRecorder) async throws {
-        var server: DemoServer?
-        var url = try serverURL()
-        if url == nil {
-            bypassProxy()
-            do {
-                server = try await DemoServer()
-            } catch {
-                try? Output.error.write("indicator-demo: error: \(error)\n")
-                throw ExitCode.failure
-            }
-            url = server?.url
-        }
-        guard let url else { return }
+        let site = try await Site(baseURL: try serverURL())
+        let plan = DemoPlan(server: site.url, features: site.features)
         let style = TerminalStyle.standardOutput()
         let printer = RunPrinter(style: style, output: .standard)
-        if !json { try printer.printHeading(setup, serverURL: url.absoluteString, delays: indicator.delays) }
-        let plan = PlannedRequest.demo
-        let demo = DemoRun(plan: plan, baseURL: url, indicator: indicator, recorder: recorder)
+        let omissions = site.features.omissions
+        if !json {
+            try printer.printHeading(
+                setup,
+                serverURL: site.url.absoluteString,
+                omissions: omissions,
+                delays: indicator.delays
+            )
+        }
+        let demo = DemoRun(plan: plan, indicator: indicator, recorder: recorder)
         let result = try await result(of: demo, plan: plan, style: style)
-        await server?.stop()
+        await site.stop()
         if json {
-            try Output.standard.write(RunReport(result, setup: setup).json() + "\n")
-            for difference in result.verdict.differences { try? Output.error.write("indicator-demo: \(difference)\n") }
+            try Output.standard.write(RunReport(result, setup: setup, omissions: omissions).json() + "\n")
+            for problem in result.verdict.differences + result.problems {
+                try? Output.error.write("indicator-demo: \(problem)\n")
+            }
         } else {
             try printer.printResult(result, plan: plan)
         }
-        guard result.verdict.isAsExpected else { throw ExitCode.failure }
+        guard result.isSuccess else { throw ExitCode.failure }
     }
 
-    private func result(of demo: DemoRun, plan: [PlannedRequest], style: TerminalStyle) async throws -> DemoRun.Result {
+    private func result(of demo: DemoRun, plan: DemoPlan, style: TerminalStyle) async throws -> DemoRun.Result {
         guard !json else { return await demo.run() }
         let display = ProgressDisplay(plan: plan, recorder: demo.recorder, style: style, output: .standard)
         async let result = demo.run()
@@ -137,17 +142,13 @@ struct RunCommand: AsyncParsableCommand {
         }
         return url
     }
-
-    /// libcurl, below `URLSession`, sends even requests to this machine to the proxy of `http_proxy`, which cannot reach it.
-    private func bypassProxy() {
-        setenv("no_proxy", "127.0.0.1", 1)
-        setenv("NO_PROXY", "127.0.0.1", 1)
-    }
 }
 
 extension RunReport {
     /// The report of a run.
-    init(_ result: DemoRun.Result, setup: DemoSetup) {
+    init(_ result: DemoRun.Result, setup: DemoSetup, omissions: [String]) {
+        self.omissions = omissions
+        problems = result.problems
         requests = Requests(result.moments)
         visibility = result.observed.map(Change.init)
         expectedVisibility = result.expected.map(Change.init)

@@ -10,10 +10,15 @@ final class DemoRun: Sendable {
         var expected: [VisibilityChange]
         var verdict: RunVerdict
         var statuses: [BackendStatus]
+        /// What came back that should not have: the titles of steps, and what was wrong.
+        var problems: [String]
+
+        /// Whether all was as it should be.
+        var isSuccess: Bool { verdict.isAsExpected && problems.isEmpty }
     }
 
     let recorder: RunRecorder
-    private let plan: [PlannedRequest]
+    private let plan: DemoPlan
     private let indicator: IndicatorManager
     private let client: RequestClient
     private let delays: IndicatorDelays
@@ -23,16 +28,15 @@ final class DemoRun: Sendable {
     ///
     /// - Parameters:
     ///   - plan: the requests.
-    ///   - baseURL: the server.
     ///   - indicator: the indicator that is to show them, with its surfaces.
     ///   - recorder: what notes all that happens.
-    init(plan: [PlannedRequest], baseURL: URL, indicator: IndicatorManager, recorder: RunRecorder) {
+    init(plan: DemoPlan, indicator: IndicatorManager, recorder: RunRecorder) {
         self.recorder = recorder
         self.plan = plan
         self.indicator = indicator
         delays = indicator.delays
         isEnabled = indicator.isEnabled
-        client = RequestClient(baseURL: baseURL, indicator: indicator, recorder: recorder)
+        client = RequestClient(indicator: indicator, recorder: recorder)
         indicator.addBackend(VisibilityRecorder(recorder: recorder))
     }
 
@@ -41,12 +45,8 @@ final class DemoRun: Sendable {
         let probe = LatenessProbe(recorder: recorder)
         let measuring = Task(priority: .high) { await probe.run() }
         defer { measuring.cancel() }
-        await withTaskCancellationHandler {
-            await makeRequests()
-            await settle()
-        } onCancel: {
-            client.invalidate()
-        }
+        await makeRequests()
+        await settle()
         recorder.close()
         let statuses = await shutDown()
         let observed = recorder.observedVisibility()
@@ -56,37 +56,49 @@ final class DemoRun: Sendable {
             observed: observed,
             expected: expected,
             verdict: RunVerdict(observed: observed, expected: expected, lateness: probe.lateness(from:to:)),
-            statuses: statuses
+            statuses: statuses,
+            problems: problems()
         )
     }
 
     private func makeRequests() async {
-        let origin = ContinuousClock.now - recorder.now
-        await withTaskGroup { group in
-            for chain in chains() {
-                group.addTask { [client] in
-                    for (number, request) in chain {
-                        let start = request.followsPrevious ? ContinuousClock.now : origin
-                        try? await ContinuousClock().sleep(until: start + request.delay)
-                        guard !Task.isCancelled else { return }
-                        _ = await client.perform(request, number: number)
-                    }
+        var rows = 0
+        for act in plan.acts {
+            let begin = ContinuousClock.now
+            await withTaskGroup { group in
+                for chain in act.chains {
+                    let steps = zip(rows..., chain).map { ($0, $1) }
+                    rows += chain.count
+                    group.addTask { await self.perform(steps, from: begin) }
                 }
             }
         }
     }
 
-    /// The requests with their numbers, each with those that wait for it.
-    private func chains() -> [[(Int, PlannedRequest)]] {
-        var chains: [[(Int, PlannedRequest)]] = []
-        for (number, request) in plan.enumerated() {
-            if request.followsPrevious, !chains.isEmpty {
-                chains[chains.count - 1].append((number, request))
-            } else {
-                chains.append([(number, request)])
+    private func perform(_ chain: [(row: Int, step: PlannedStep)], from begin: ContinuousClock.Instant) async {
+        var start = begin
+        for (row, step) in chain {
+            try? await ContinuousClock().sleep(until: start + step.delay)
+            guard !Task.isCancelled else { return }
+            let context = StepContext(client: client, row: row, title: step.title)
+            var problem: String?
+            do {
+                try await step.perform(context)
+            } catch {
+                problem = "\(error)"
             }
+            let result = StepResult(outcomes: context.outcomes, problem: problem)
+            recorder.note(.result(row: row, result), at: recorder.now)
+            start = ContinuousClock.now
         }
-        return chains
+    }
+
+    private func problems() -> [String] {
+        let titles = plan.titles
+        return recorder.moments.compactMap { moment in
+            guard case .result(let row, let result) = moment.event, let problem = result.problem else { return nil }
+            return "\(titles[row]): \(problem)"
+        }
     }
 
     /// Waits until the surfaces have seen the last change that there is to see, or should have.
@@ -104,7 +116,6 @@ final class DemoRun: Sendable {
     private func shutDown() async -> [BackendStatus] {
         let states = indicator.backendStatuses.map(\.state)
         await indicator.shutdown()
-        client.invalidate()
         return zip(indicator.backendStatuses, states).map { status, state in
             var status = status
             status.state = state

@@ -24,13 +24,13 @@ extension RunRecorder {
         }
         for moment in moments {
             switch moment.event {
-            case .request(let number, .began), .request(let number, .resumed):
-                add(replay.apply(.start(id: "\(number)"), at: moment.time))
-            case .request(let number, .suspended), .request(let number, .ended):
-                add(replay.apply(.stop(id: "\(number)"), at: moment.time))
+            case .request(let id, .began), .request(let id, .resumed):
+                add(replay.apply(.start(id: "\(id)"), at: moment.time))
+            case .request(let id, .suspended), .request(let id, .ended):
+                add(replay.apply(.stop(id: "\(id)"), at: moment.time))
             case .enabled(let isEnabled):
                 add(replay.apply(isEnabled ? .enable : .disable, at: moment.time))
-            case .visibility:
+            case .visibility, .result:
                 break
             }
         }

@@ -1,21 +1,21 @@
 import Foundation
 
-/// Tells what happens in a run as it happens: a line for each request that ends and each time the indicator is shown or hidden,
+/// Tells what happens in a run as it happens: a line for each step that ends and each time the indicator is shown or hidden,
 /// and on a terminal a last line that says what is in progress.
 actor ProgressDisplay {
     private static let interval = Duration.milliseconds(200)
 
-    private let plan: [PlannedRequest]
+    private let titles: [String]
     private let style: TerminalStyle
     private let output: Output
     private let recorder: RunRecorder
-    private var inProgress: [Int] = []
+    private var inProgress: [RequestID] = []
     private var isVisible = false
     private var isStatusLineShown = false
     private var isOver = false
 
-    init(plan: [PlannedRequest], recorder: RunRecorder, style: TerminalStyle, output: Output) {
-        self.plan = plan
+    init(plan: DemoPlan, recorder: RunRecorder, style: TerminalStyle, output: Output) {
+        titles = plan.titles
         self.recorder = recorder
         self.style = style
         self.output = output
@@ -47,18 +47,19 @@ actor ProgressDisplay {
 
     private func show(_ moment: RunRecorder.Moment) throws {
         switch moment.event {
-        case .request(let number, .began):
-            inProgress.append(number)
-        case .request(let number, .suspended):
-            inProgress.removeAll { $0 == number }
-            try line(at: moment.time, " ", "\(plan[number].title) is suspended")
-        case .request(let number, .resumed):
-            inProgress.append(number)
-            try line(at: moment.time, " ", "\(plan[number].title) goes on")
-        case .request(let number, .ended(let outcome)):
-            inProgress.removeAll { $0 == number }
-            let mark = outcome == .cancelled ? "-" : outcome.isSuccess ? tick : cross
-            try line(at: moment.time, mark, "\(plan[number].title): \(outcome.text)")
+        case .request(let id, .began):
+            inProgress.append(id)
+        case .request(let id, .suspended):
+            inProgress.removeAll { $0 == id }
+            try line(at: moment.time, " ", "\(titles[id.row]) is suspended")
+        case .request(let id, .resumed):
+            inProgress.append(id)
+            try line(at: moment.time, " ", "\(titles[id.row]) goes on")
+        case .request(let id, .ended):
+            inProgress.removeAll { $0 == id }
+        case .result(let row, let result):
+            let mark = result.outcomes == [.cancelled] ? "-" : result.isSuccess ? tick : cross
+            try line(at: moment.time, mark, "\(titles[row]): \(result.text)")
         case .visibility(let isVisible):
             self.isVisible = isVisible
             let text = isVisible ? "indicator shown" : "indicator hidden"
@@ -76,9 +77,10 @@ actor ProgressDisplay {
 
     private func showStatusLine() throws {
         guard !isOver else { return }
-        let titles = inProgress.map { plan[$0].title }.joined(separator: ", ")
-        let text =
-            "\(Self.column(recorder.now))  \(light(isVisible)) \(titles.isEmpty ? "nothing in progress" : titles)"
+        var rows: [Int] = []
+        for id in inProgress where !rows.contains(id.row) { rows.append(id.row) }
+        let names = rows.map { titles[$0] }.joined(separator: ", ")
+        let text = "\(Self.column(recorder.now))  \(light(isVisible)) \(names.isEmpty ? "nothing in progress" : names)"
         let fitted = TextWidth.fitted(text, to: max(style.width - 1, 1), usesUnicode: style.usesUnicode)
         // `EL` (ECMA-48): erases what the line before left.
         try output.write("\r\(style.styled(fitted, .faint))\u{1B}[K")

@@ -7,7 +7,12 @@ struct RunPrinter: Sendable {
     let output: Output
 
     /// Prints what the run uses: configuration, delays, surfaces, server.
-    func printHeading(_ setup: DemoSetup, serverURL: String, delays: IndicatorDelays) throws {
+    func printHeading(
+        _ setup: DemoSetup,
+        serverURL: String,
+        omissions: [String],
+        delays: IndicatorDelays
+    ) throws {
         var lines = ["indicator-demo \(IndicatorDemo.version)", ""]
         let noFile = setup.usesEverySurface ? "none found; every built-in surface that can run here" : "none found"
         lines.append(row("config", setup.configuration.file ?? noFile))
@@ -21,11 +26,12 @@ struct RunPrinter: Sendable {
         }
         if setup.backends.isEmpty { lines.append(row("surfaces", "none")) }
         lines.append(row("server", serverURL))
+        lines += omissions.enumerated().map { row($0 == 0 ? "left out" : "", $1) }
         try output.write(lines.joined(separator: "\n") + "\n\n")
     }
 
     /// Prints the timeline, how the surfaces fared, and whether all was as the rules say.
-    func printResult(_ result: DemoRun.Result, plan: [PlannedRequest]) throws {
+    func printResult(_ result: DemoRun.Result, plan: DemoPlan) throws {
         var lines = [""]
         lines += TimelineRenderer(style: style).render(Timeline(plan: plan, moments: result.moments))
         lines.append("")
@@ -61,6 +67,16 @@ struct RunPrinter: Sendable {
     }
 
     private func verdictLines(_ result: DemoRun.Result) -> [String] {
+        indicatorLines(result) + problemLines(result)
+    }
+
+    private func problemLines(_ result: DemoRun.Result) -> [String] {
+        guard !result.problems.isEmpty else { return ["Every answer was what it should have been."] }
+        return [style.styled("Not every answer was what it should have been:", .red)]
+            + result.problems.map { "  \($0)" }
+    }
+
+    private func indicatorLines(_ result: DemoRun.Result) -> [String] {
         guard result.verdict.isAsExpected else {
             return [style.styled("The indicator was not as the rules say:", .red)]
                 + result.verdict.differences.map { "  it was \($0)" }

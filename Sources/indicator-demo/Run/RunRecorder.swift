@@ -7,13 +7,15 @@ final class RunRecorder: Sendable {
         case began
         case suspended
         case resumed
-        case ended(RequestOutcome)
+        case ended
     }
 
     /// Something that happened.
     enum Event: Sendable, Hashable {
-        /// To a request, by its number in the plan.
-        case request(Int, Step)
+        /// To a request.
+        case request(RequestID, Step)
+        /// All requests of a row of the plan have ended.
+        case result(row: Int, StepResult)
         /// To the indicator, as a surface sees it.
         case visibility(Bool)
         /// The indicator was switched on or off, from a panel for example.

@@ -8,6 +8,8 @@ struct RunReport: Encodable, Sendable, Hashable {
         var succeeded = 0
         var failed = 0
         var cancelled = 0
+        /// Of those that succeeded.
+        var fromCache = 0
     }
 
     struct Change: Encodable, Sendable, Hashable {
@@ -48,6 +50,10 @@ struct RunReport: Encodable, Sendable, Hashable {
     var visibility: [Change]
     var expectedVisibility: [Change]
     var backends: [Backend]
+    /// What came back that should not have; empty when all is well.
+    var problems: [String]
+    /// What was left out because the server does not have it.
+    var omissions: [String]
 
     /// The report as JSON.
     func json() throws -> String {
@@ -60,15 +66,20 @@ struct RunReport: Encodable, Sendable, Hashable {
 extension RunReport.Requests {
     /// Counts the requests of a record.
     init(_ moments: [RunRecorder.Moment]) {
-        for case .request(_, .ended(let outcome)) in moments.map(\.event) {
-            total += 1
-            if outcome.isSuccess {
-                succeeded += 1
-            } else if outcome == .cancelled {
-                cancelled += 1
-            } else {
-                failed += 1
-            }
+        for case .result(_, let result) in moments.map(\.event) {
+            for outcome in result.outcomes { count(outcome) }
         }
+    }
+
+    private mutating func count(_ outcome: RequestOutcome) {
+        total += 1
+        if outcome.isSuccess {
+            succeeded += 1
+        } else if outcome == .cancelled {
+            cancelled += 1
+        } else {
+            failed += 1
+        }
+        if outcome.isFromCache { fromCache += 1 }
     }
 }

@@ -1,28 +1,28 @@
 import IndicatorCore
 
 extension Timeline {
-    /// The timeline of a run: a row a request, in the order of the plan.
-    init(plan: [PlannedRequest], moments: [RunRecorder.Moment]) {
-        var rows = plan.map { Row(label: $0.title, spans: []) }
-        var open: [Int: (start: Double, kind: Kind)] = [:]
+    /// The timeline of a run: a row a step, in the order of the plan.
+    init(plan: DemoPlan, moments: [RunRecorder.Moment]) {
+        var rows = plan.titles.map { Row(label: $0, spans: []) }
+        var open: [RequestID: (start: Double, kind: Kind)] = [:]
         var indicator = BoundedSpans(kind: .shown)
         var end = 0.0
-        func change(_ number: Int, to kind: Kind?, at time: Double) {
-            if let (start, kind) = open.removeValue(forKey: number) {
-                rows[number].spans.append(Span(start: start, end: time, kind: kind))
+        func change(_ id: RequestID, to kind: Kind?, at time: Double) {
+            if let (start, kind) = open.removeValue(forKey: id) {
+                rows[id.row].spans.append(Span(start: start, end: time, kind: kind))
             }
-            open[number] = kind.map { (time, $0) }
+            open[id] = kind.map { (time, $0) }
         }
         for moment in moments {
             let time = moment.time / .seconds(1)
             end = max(end, time)
             switch moment.event {
-            case .request(let number, .began), .request(let number, .resumed): change(number, to: .busy, at: time)
-            case .request(let number, .suspended): change(number, to: .suspended, at: time)
-            case .request(let number, .ended(let outcome)):
-                change(number, to: nil, at: time)
-                rows[number].note = outcome.note
-                rows[number].outcome = outcome.isSuccess ? .good : .bad
+            case .request(let id, .began), .request(let id, .resumed): change(id, to: .busy, at: time)
+            case .request(let id, .suspended): change(id, to: .suspended, at: time)
+            case .request(let id, .ended): change(id, to: nil, at: time)
+            case .result(let row, let result):
+                rows[row].note = result.note
+                rows[row].outcome = result.isSuccess ? .good : .bad
             case .visibility(true): indicator.begin(at: time)
             case .visibility(false): indicator.end(at: time)
             case .enabled: break

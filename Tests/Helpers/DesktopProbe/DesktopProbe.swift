@@ -18,6 +18,9 @@ struct DesktopProbe {
         if arguments.contains("notification") {
             var settings = DesktopNotificationSettings()
             settings.isTransient = !arguments.contains("lasting")
+            if let icon = arguments.first(where: { $0.hasPrefix("icon=") }) {
+                settings.icon = String(icon.dropFirst(5))
+            }
             backends.append(DesktopNotificationBackend(applicationName: "probe", settings: settings))
         }
         #endif

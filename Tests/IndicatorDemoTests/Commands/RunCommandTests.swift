@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct RunCommandTests {
     private struct Report: Decodable {
-        struct Requests: Decodable { var total, succeeded, failed, cancelled: Int }
+        struct Requests: Decodable { var total, succeeded, failed, cancelled, fromCache: Int }
         struct Change: Decodable {
             var atSeconds: Double
             var visible: Bool
@@ -20,6 +20,7 @@ import Testing
         var visibility: [Change]
         var expectedVisibility: [Change]
         var backends: [Backend]
+        var problems, omissions: [String]
     }
 
     @Test func showsTheIndicatorForRealRequestsAndReportsIt() async throws {
@@ -28,10 +29,20 @@ import Testing
         #expect(result.status == 0, "\(result.error)")
         #expect(result.error == "")
         let report = try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
-        #expect(report.requests.total == 10)
-        #expect(report.requests.succeeded == 7)
-        #expect(report.requests.failed == 2)
+        #expect(report.problems == [])
+        #expect(report.omissions == [])
+        #if Images
+        let icons = 20
+        #else
+        let icons = 0
+        #endif
+        // Ten that are timed, two feeds, the icons twice, two posts, and seven whose answers httpbin has too.
+        #expect(report.requests.total == 21 + 2 * icons)
+        // One is not found, one is refused, one is a teapot.
+        #expect(report.requests.failed == 3)
         #expect(report.requests.cancelled == 1)
+        #expect(report.requests.succeeded == 17 + 2 * icons)
+        #expect(report.requests.fromCache == 2 + icons)
         #expect(report.visibility.map(\.visible) == report.expectedVisibility.map(\.visible))
         #expect(report.visibility.first?.visible == true)
         #expect(report.visibility.last?.visible == false)
@@ -61,6 +72,14 @@ import Testing
         #expect(result.output.contains("GET closed port: connection refused"))
         #expect(result.output.contains("indicator shown"))
         #expect(result.output.contains("as the rules say"))
+        #if Images
+        #expect(result.output.contains("GET icons: 20 times 200 OK"))
+        #expect(result.output.contains("GET icons again: 20 times from cache"))
+        #expect(result.output.contains(/GET icons again .* from cache \(20\)/))
+        #endif
+        #expect(result.output.contains("POST /post (JSON): 200 OK"))
+        #expect(result.output.contains("POST /post (picture): 200 OK"))
+        #expect(result.output.contains("Every answer was what it should have been."))
         let rows = result.output.split(separator: "\n").filter { $0.contains("━") || $0.contains("█") }
         #expect(rows.count >= 7)
         #expect(rows.allSatisfy { TextWidth.columns(of: String($0)) <= 70 })
@@ -77,9 +96,80 @@ import Testing
             server.url.absoluteString
         )
         await server.stop()
+        #expect(result.status == 0, "\(result.error)")
         let report = try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
-        #expect(report.requests.succeeded == 7)
+        #expect(report.omissions == [])
         #expect(report.backends.map(\.name) == ["logFile"])
+    }
+
+    @Test func usesTheRealHttpbin() async throws {
+        let httpbin = try await Httpbin()
+        let result = try await DemoProgram().run(
+            "--backend",
+            "logFile",
+            "--base-url",
+            httpbin.url.absoluteString
+        )
+        #expect(result.status == 0, "\(result.output)\(result.error)")
+        #expect(result.output.contains("no feeds and no icons: the server has no store"))
+        for line in [
+            "GET /delay/0.9: 200 OK", "GET /status/418: 418", "GET /redirect/3: 200 OK", "GET /bytes/1024: 200 OK",
+            "GET /etag/demo, twice: 200 OK, from cache, unchanged on the server",
+            "GET /cache/60, twice: 200 OK, from cache", "POST /post (JSON): 200 OK", "POST /post (picture): 200 OK",
+        ] {
+            #expect(result.output.contains(line), "\(line)\n\(result.output)")
+        }
+        #expect(!result.output.contains("icons again"))
+    }
+
+    @Test func failsWhenWhatComesBackIsNotWhatWasSent() async throws {
+        // Answers like httpbin, but has read something else of what is posted.
+        let server = try Daemon("python3", ["-u", "-c", Self.lyingServer], package: "python3")
+        #expect(await eventually { server.output.contains("\n") })
+        let url = server.output.trimmingCharacters(in: .newlines)
+        let result = try await DemoProgram().run("run", "--json", "--backend", "logFile", "--base-url", url)
+        #expect(result.status == 1)
+        let report = try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
+        let problem = try #require(report.problems.first { $0.hasPrefix("POST /post (JSON): ") })
+        #expect(problem.hasSuffix("as JSON and read {\"title\":\"something else\"}"))
+        #expect(result.error.contains("indicator-demo: \(problem)\n"))
+        #expect(report.problems.contains { $0.hasPrefix("POST /post (picture): ") })
+        #expect(report.problems.contains { $0.hasPrefix("GET /cache/60, twice: ") })
+    }
+
+    private static let lyingServer = """
+        import http.server, json
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            def do_GET(self):
+                self.answer({"args": {"probe": "indicator"}})
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.answer({"json": {"title": "something else"}, "form": {}, "files": {}})
+            def answer(self, value):
+                body = json.dumps(value).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+            def log_message(self, *arguments):
+                pass
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        print(f"http://127.0.0.1:{server.server_port}")
+        server.serve_forever()
+        """
+
+    @Test func saysThatAServerCannotBeUsed() async throws {
+        let port = try #require(ClosedPort())
+        let refused = try await DemoProgram().run("run", "--base-url", "http://127.0.0.1:\(port.number)")
+        #expect(refused.status == 1)
+        #expect(refused.output == "")
+        #expect(refused.error.hasPrefix("indicator-demo: error: the server cannot be used: http://127.0.0.1:"))
+        let server = try await DemoServer()
+        let elsewhere = try await DemoProgram().run("run", "--base-url", "\(server.url)/nothing/here")
+        await server.stop()
+        #expect(elsewhere.status == 1)
+        #expect(elsewhere.error.contains("/nothing/here answers nothing that the demo asks for"))
     }
 
     @Test func aTerminalHasItsTitleBackAfterTheRun() async throws {

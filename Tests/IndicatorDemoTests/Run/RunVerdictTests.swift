@@ -36,10 +36,10 @@ import Testing
 
     @Test func theRulesAreAppliedToWhatTheRequestsDid() throws {
         let recorder = RunRecorder()
-        recorder.note(.request(0, .ended(.answered(200))), at: .milliseconds(3000))
-        recorder.note(.request(0, .began), at: .milliseconds(100))
-        recorder.note(.request(0, .suspended), at: .milliseconds(1500))
-        recorder.note(.request(0, .resumed), at: .milliseconds(1600))
+        recorder.note(.request(RequestID(row: 0), .ended), at: .milliseconds(3000))
+        recorder.note(.request(RequestID(row: 0), .began), at: .milliseconds(100))
+        recorder.note(.request(RequestID(row: 0), .suspended), at: .milliseconds(1500))
+        recorder.note(.request(RequestID(row: 0), .resumed), at: .milliseconds(1600))
         let expected = recorder.expectedVisibility(delays: .standard, isEnabled: true)
         #expect(
             expected == [

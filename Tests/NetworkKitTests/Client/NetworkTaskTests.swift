@@ -156,12 +156,27 @@ import Testing
         task.suspend()
         task.suspend()
         #expect(recorder.names == ["Resume", "Suspend"])
+        task.resume()
+        task.resume()
         mayAnswer.withLock { $0 = true }
-        task.resume()
-        task.resume()
         #expect(try await task.response.string() == "late")
         task.suspend()
         task.cancel()
+        #expect(recorder.names == ["Resume", "Suspend", "Resume", "Complete"])
+    }
+
+    @Test func aRequestCanBeSuspendedAsSoonAsItIsStarted() async throws {
+        let mayAnswer = Locked(false)
+        let server = try RawServer.closing { _, connection in
+            while !mayAnswer.withLock({ $0 }) { usleep(1000) }
+            try connection.respond(text: "late")
+        }
+        let task = client().start(route(server))
+        task.suspend()
+        #expect(recorder.names == ["Resume", "Suspend"])
+        task.resume()
+        mayAnswer.withLock { $0 = true }
+        #expect(try await task.response.string() == "late")
         #expect(recorder.names == ["Resume", "Suspend", "Resume", "Complete"])
     }
 
@@ -216,6 +231,40 @@ import Testing
         #expect(values.withLock { $0.contains { (0.01..<0.99).contains($0.fractionCompleted ?? 0) } })
         #expect(seen.withLock { $0 }.allSatisfy { $0 == 1 })
         #expect(indicator.activityCount == 0)
+    }
+
+    @Test func theIndicatorShowsTheFractionOfADownload() async throws {
+        let indicator = IndicatorManager()
+        indicator.observe(.indicator, in: recorder.center)
+        let seen = Locked<Double?>(nil)
+        let server = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n")
+            try connection.send(Data(count: 100_000))
+            // The rest when a quarter is shown, in steps of a hundredth.
+            for _ in 0..<50_000 where (indicator.snapshot.progress ?? 0) < 0.24 { usleep(1000) }
+            seen.withLock { $0 = indicator.snapshot.progress }
+            try connection.send(Data(count: 300_000))
+        }
+        let values = Locked<[Double?]>([])
+        let response = try await client().send(route(server)) { progress in
+            values.withLock { $0.append(progress.fractionCompleted) }
+        }
+        #expect(response.data.count == 400_000)
+        #expect((0.24...0.25).contains(seen.withLock { $0 } ?? 0))
+        #expect(values.withLock { $0.contains(0.25) && $0.last == 1 })
+        #expect(indicator.activityCount == 0)
+    }
+
+    @Test func anAnswerOutOfTheCacheIsAnnouncedOnce() async throws {
+        let server = try RawServer { _, connection in
+            try connection.respond(headers: ["Cache-Control: max-age=60"], text: "hello")
+            return true
+        }
+        let client = NetworkClient(cache: ResponseCache(directory: nil), notificationCenter: recorder.center)
+        #expect(try await client.send(route(server)).source == .network)
+        #expect(try await client.send(route(server)).source == .cache)
+        #expect(server.requests.count == 1)
+        #expect(recorder.names == ["Resume", "Complete", "Resume", "Complete"])
     }
 
     @Test func aThousandRequestsAtOnce() async throws {

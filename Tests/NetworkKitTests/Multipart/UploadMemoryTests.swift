@@ -29,6 +29,12 @@ import Testing
         let peak = try #require(words.last.flatMap { Int($0) })
         #expect(received > 1 << 30)
         #expect(received < (1 << 30) + 1000)
-        #expect(peak < 64 * 1024, "\(peak) kB")
+        #if THREAD_SANITIZER
+        // The sanitizer keeps several bytes of its own for each of the program's.
+        let limit = 4 * 64 * 1024
+        #else
+        let limit = 64 * 1024
+        #endif
+        #expect(peak < limit, "\(peak) kB")
     }
 }

@@ -1,0 +1,112 @@
+// Talking to a web service: routes, requests, answers.
+
+// snippet.hide
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import NetworkKit
+
+let server = URL(string: "http://127.0.0.1:8080")!
+let token = "secret"
+
+struct Post: Codable, Sendable {
+    var title: String
+    var body: String
+}
+
+struct Feed: Decodable, Sendable {
+    struct Entry: Decodable, Sendable {
+        struct Name: Decodable, Sendable { var label: String }
+        enum CodingKeys: String, CodingKey { case name = "im:name" }
+        var name: Name
+    }
+    struct Entries: Decodable, Sendable { var entry: [Entry] }
+    var feed: Entries
+}
+// snippet.show
+// snippet.routes
+enum Store: RequestRoute {
+    case topFree(limit: Int)
+    case search(term: String)
+    case createPost(Post)
+    case upload(MultipartForm)
+
+    var baseURL: URL { server }
+
+    var request: RouteRequest {
+        switch self {
+        case .topFree(let limit): .get("us/rss/topfreeapplications/limit=\(limit)/json")
+        case .search(let term): .get("search", query: ["term": .string(term), "media": ["app", "game"]])
+        case .createPost(let post): .post("post", body: .json(.encoding(post)))
+        case .upload(let form): .post("post", body: .multipart(form))
+        }
+    }
+}
+// snippet.end
+
+func send() async throws {
+    // snippet.show
+    // snippet.indicator
+    let indicator = try await IndicatorManager.configured(for: "my-app")
+    let client = NetworkClient()
+    _ = try await client.send(Store.search(term: "clocks & kites"))
+    // snippet.end
+
+    // snippet.hide
+    try await use(indicator)
+}
+
+func use(_ indicator: IndicatorManager) async throws {
+    // snippet.show
+    // snippet.client
+    let client = NetworkClient(interceptors: [.bearerToken(token)], cache: ResponseCache(app: "my-app"))
+    let feed = try await client.send(Store.topFree(limit: 10)).decode(Feed.self)
+    let json = try await client.send(Store.topFree(limit: 10)).json()
+    let name = json.feed.entry[0]["im:name"].label.string
+    // snippet.end
+
+    // snippet.errors
+    do {
+        _ = try await client.send(Store.createPost(Post(title: "Hello", body: "World")))
+    } catch NetworkError.unacceptableStatus(let failure) where failure.status == 422 {
+        print("refused: \(String(decoding: failure.bodyStart, as: UTF8.self))")
+    } catch NetworkError.transport(let failure) {
+        print("not reached: \(failure.reason)")
+    }
+    // snippet.end
+
+    // snippet.careful
+    let careful = NetworkClient(
+        interceptors: [.bearerToken(token, hosts: ["store.example.com"]), .header("Accept-Language", "en")],
+        retry: RetryPolicy(maximumAttempts: 4, initialDelay: .milliseconds(250))
+    )
+    let route = URLRoute(server, .get("status").with(\.timeout, 5).with(\.label, "Asking whether all is well"))
+    let status = try await careful.send(route).status
+    // snippet.end
+
+    // snippet.pausing
+    let task = client.start(Store.search(term: "clocks & kites"))
+    task.suspend()
+    task.resume()
+    let answer = try await task.response.string()
+    // snippet.end
+    // snippet.hide
+    print(feed.feed.entry.count, name ?? "", status, answer)
+    await indicator.shutdown()
+}
+
+#if Images && DesktopNotification
+func showIcon(_ url: URL, client: NetworkClient, indicator: IndicatorManager, folder: URL) async throws {
+    // snippet.show
+    // snippet.icon
+    let icon = try await client.send(URLRoute(url)).image()
+    let file = folder.appending(path: "icon.png")
+    try icon.writePNG(to: file)
+    let settings = DesktopNotificationSettings(icon: file.path)
+    indicator.addBackend(DesktopNotificationBackend(applicationName: "my-app", settings: settings))
+    // snippet.end
+    // snippet.hide
+}
+#endif
+
+try await send()

@@ -1,0 +1,68 @@
+import Foundation
+import FoundationNetworking
+import NetworkKit
+
+/// How a request came out.
+enum RequestOutcome: Sendable, Hashable {
+    /// The server answered, or the cache did, with this status code.
+    case answered(Int, NetworkResponse.Source = .network)
+    case refused
+    case cancelled
+    /// It failed for another reason.
+    case failed(String)
+
+    /// Reads what a request came to.
+    init(_ result: Result<NetworkResponse, any Error>) {
+        switch result {
+        case .success(let response):
+            self = .answered(response.status, response.source)
+        case .failure(is CancellationError):
+            self = .cancelled
+        case .failure(NetworkError.unacceptableStatus(let failure)):
+            self = .answered(failure.status)
+        case .failure(NetworkError.transport(let failure)) where failure.code == .cannotConnectToHost:
+            self = .refused
+        case .failure(NetworkError.transport(let failure)):
+            self = .failed(failure.reason)
+        case .failure(let error):
+            self = .failed("\(error)")
+        }
+    }
+
+    /// In a word, for the timeline.
+    var note: String {
+        switch self {
+        case .answered(let status, .network): "\(status)"
+        case .answered(_, .cache): "from cache"
+        case .answered(_, .revalidatedCache): "unchanged"
+        case .refused: "refused"
+        case .cancelled: "cancelled"
+        case .failed: "failed"
+        }
+    }
+
+    /// In full, for the progress.
+    var text: String {
+        switch self {
+        case .answered(let status, .network): "\(status) \(HTTPURLResponse.localizedString(forStatusCode: status))"
+        case .answered(_, .cache): "from cache"
+        case .answered(_, .revalidatedCache): "from cache, unchanged on the server"
+        case .refused: "connection refused"
+        case .cancelled: "cancelled"
+        case .failed(let reason): "failed: \(reason)"
+        }
+    }
+
+    /// Whether the server answered with what was asked for.
+    var isSuccess: Bool {
+        if case .answered(200..<400, _) = self { true } else { false }
+    }
+
+    /// Whether nobody had to send the body, because it was kept.
+    var isFromCache: Bool {
+        switch self {
+        case .answered(_, .cache), .answered(_, .revalidatedCache): true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import IndicatorCore
+import NetworkKit
+
+/// Stands between the requests and the indicator: notes what the requests announce, and passes each announcement on, once.
+///
+/// The client posts in a notification center of the relay's own. From there a request reaches the indicator in one of two ways, never
+/// in both: by the same notification in the center that the indicator observes, or as an activity of the tracker that is attached to
+/// the indicator.
+final class RequestRelay: Sendable {
+    /// How the indicator is told of a request.
+    enum Announcement: Sendable, Hashable {
+        /// By the notifications of `TaskNotifications.indicator`.
+        case notifications
+        /// By the tracker, whose values are the request's steps.
+        case steps
+    }
+
+    /// What is known of a request before it begins.
+    struct Request: Sendable {
+        var id: RequestID
+        var title: String
+        var announcement = Announcement.notifications
+    }
+
+    private struct Running: Sendable {
+        var request: Request
+        /// Of a request whose steps are tracked.
+        var activity: ManagedTrackedActivity<RequestStep>?
+    }
+
+    /// The request that the current Swift task makes: the client announces its beginning in that task.
+    @TaskLocal static var current: Request?
+
+    /// Where the client is to post.
+    let center = NotificationCenter()
+    private let observed: NotificationCenter
+    private let recorder: RunRecorder
+    /// Drives the indicator for the requests whose steps are tracked.
+    private let tracker = ActivityTracker<RequestStep>()
+    private let running = Locked<[ObjectIdentifier: Running]>([:])
+
+    /// Makes a relay.
+    ///
+    /// - Parameters:
+    ///   - indicator: the indicator.
+    ///   - observed: where the indicator observes `TaskNotifications.indicator`.
+    ///   - recorder: what notes what the requests announce.
+    init(indicator: IndicatorManager, observing observed: NotificationCenter = .default, recorder: RunRecorder) {
+        self.observed = observed
+        self.recorder = recorder
+        tracker.attach(to: indicator, label: { $0.label }, progress: { $0.progress })
+        let names: [Notification.Name] = [
+            .indicatorTaskDidResume, .indicatorTaskDidProgress, .indicatorTaskDidSuspend, .indicatorTaskDidComplete,
+        ]
+        for name in names {
+            _ = center.addObserver(forName: name, object: nil, queue: nil) { [weak self] in self?.pass($0) }
+        }
+    }
+
+    /// Tells how far a request has come whose steps are tracked.
+    func progressed(_ id: RequestID, to progress: TransferProgress) {
+        let entry = running.withLock { $0.values.first { $0.request.id == id } }
+        guard let entry, let activity = entry.activity else { return }
+        activity.update(RequestStep(title: entry.request.title, phase: .init(progress)))
+    }
+
+    /// Passes a notification on.
+    ///
+    /// All under one lock, so that the record has the announcements in the order in which the indicator hears of them. Those who
+    /// observe that center and the tracker never come back here.
+    private func pass(_ notification: Notification) {
+        guard let task = notification.object as? NetworkTask else { return }
+        let key = ObjectIdentifier(task)
+        running.withLock { running in
+            switch notification.name {
+            case .indicatorTaskDidResume:
+                if let entry = running[key] {
+                    note(.resumed, of: entry) { observed.post(notification) }
+                } else if let request = Self.current {
+                    running[key] = begin(request, notification)
+                }
+            case .indicatorTaskDidSuspend:
+                guard let entry = running[key] else { return }
+                note(.suspended, of: entry) { observed.post(notification) }
+            case .indicatorTaskDidComplete:
+                guard let entry = running.removeValue(forKey: key) else { return }
+                note(.ended, of: entry) { end(entry, notification) }
+            default:
+                guard running[key]?.request.announcement == .notifications else { return }
+                observed.post(notification)
+            }
+        }
+    }
+
+    private func note(_ step: RunRecorder.Step, of entry: Running, announce: () -> Void) {
+        recorder.note(.request(entry.request.id, step), announce: announce)
+    }
+
+    private func begin(_ request: Request, _ notification: Notification) -> Running {
+        var entry = Running(request: request)
+        note(.began, of: entry) {
+            switch request.announcement {
+            case .notifications:
+                observed.post(notification)
+            case .steps:
+                let step = RequestStep(title: request.title, phase: .awaitingAnswer)
+                entry.activity = ManagedTrackedActivity(step, in: tracker)
+            }
+        }
+        return entry
+    }
+
+    private func end(_ entry: Running, _ notification: Notification) {
+        switch entry.request.announcement {
+        case .notifications: observed.post(notification)
+        case .steps: entry.activity?.end()
+        }
+    }
+}
+
+extension RequestStep.Phase {
+    /// The phase of a request that has come so far.
+    init(_ progress: TransferProgress) {
+        if progress.bytesSent < progress.bytesToSend {
+            self = .sending(fraction: Double(progress.bytesSent) / Double(progress.bytesToSend))
+        } else if progress.bytesReceived > 0, let total = progress.bytesToReceive, total > 0 {
+            self = .receiving(fraction: Double(progress.bytesReceived) / Double(total))
+        } else {
+            self = .awaitingAnswer
+        }
+    }
+}

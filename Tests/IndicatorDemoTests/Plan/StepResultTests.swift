@@ -1,0 +1,32 @@
+import NetworkKit
+import Testing
+
+@testable import indicator_demo
+
+@Suite struct StepResultTests {
+    private func result(_ outcomes: RequestOutcome..., problem: String? = nil) -> StepResult {
+        StepResult(outcomes: outcomes, problem: problem)
+    }
+
+    @Test func equalOutcomesAreToldOnce() {
+        let icons = result(.answered(200, .cache), .answered(200, .cache), .answered(200))
+        #expect(icons.note == "from cache (2), 200")
+        #expect(icons.text == "2 times from cache, 200 OK")
+        #expect(icons.isSuccess)
+        #expect(result(.answered(200, .revalidatedCache)).note == "unchanged")
+    }
+
+    @Test func aProblemIsToldBehindTheOutcome() {
+        let wrong = result(.answered(200), problem: "the picture is another")
+        #expect(wrong.note == "200, wrong")
+        #expect(wrong.text == "200 OK: the picture is another")
+        #expect(!wrong.isSuccess)
+        #expect(result(problem: "there are no icons").text == "there are no icons")
+    }
+
+    @Test func failuresAreNoSuccess() {
+        #expect(!result(.answered(404)).isSuccess)
+        #expect(!result(.refused).isSuccess)
+        #expect(!result(.answered(200), .cancelled).isSuccess)
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import IndicatorCore
+import NetworkKit
+import TestSupport
+import Testing
+
+@testable import indicator_demo
+
+@Suite struct RequestClientTests {
+    private let observed = NotificationCenter()
+    private let recorder = RunRecorder()
+    private let indicator: IndicatorManager
+    private let client: RequestClient
+
+    init() throws {
+        indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        indicator.observe(.indicator, in: observed)
+        client = RequestClient(indicator: indicator, observing: observed, recorder: recorder)
+    }
+
+    private var steps: [RunRecorder.Step] {
+        recorder.moments.compactMap { if case .request(_, let step) = $0.event { step } else { nil } }
+    }
+
+    private func slow(_ server: DemoServer) -> URLRoute {
+        URLRoute(server.url, .get("slow", query: ["ms": 60_000]))
+    }
+
+    @Test(arguments: [RequestRelay.Announcement.notifications, .steps])
+    func theIndicatorCountsARequestOnce(announcement: RequestRelay.Announcement) async throws {
+        let server = try await DemoServer()
+        let request = RequestRelay.Request(id: RequestID(row: 3), title: "GET /slow", announcement: announcement)
+        let work = Task { try await client.send(slow(server), as: request) }
+        #expect(await eventually { steps == [.began] })
+        #expect(indicator.activityCount == 1)
+        work.cancel()
+        await #expect(throws: CancellationError.self) { try await work.value }
+        #expect(steps == [.began, .ended])
+        #expect(indicator.activityCount == 0)
+        await server.stop()
+    }
+
+    @Test func aRequestIsPausedAndCancelled() async throws {
+        let server = try await DemoServer()
+        let work = Task {
+            try await client.send(
+                slow(server),
+                as: RequestRelay.Request(id: RequestID(row: 0), title: "GET /slow"),
+                interference: .suspended(after: .zero, for: .milliseconds(1))
+            )
+        }
+        #expect(await eventually { steps.last == .resumed })
+        work.cancel()
+        await #expect(throws: CancellationError.self) { try await work.value }
+        #expect(steps == [.began, .suspended, .resumed, .ended])
+        #expect(indicator.activityCount == 0)
+        await server.stop()
+    }
+
+    @Test func theIndicatorShowsTheStepsOfARequest() async throws {
+        let server = try await DemoServer()
+        let request = RequestRelay.Request(id: RequestID(row: 0), title: "POST /upload", announcement: .steps)
+        // More than the sockets take at once, so that the sender waits for the reader.
+        let body = RouteBody.data(Data(count: 32 << 20))
+        let route = URLRoute(server.url, .post("upload", body: body, query: ["ms": 60_000]))
+        let work = Task { try await client.send(route, as: request) }
+        #expect(await eventually { indicator.snapshot.label == "POST /upload: sending" })
+        #expect(await eventually { (indicator.snapshot.progress ?? 0) > 0 })
+        work.cancel()
+        await #expect(throws: CancellationError.self) { try await work.value }
+        #expect(indicator.activityCount == 0)
+        await server.stop()
+    }
+}

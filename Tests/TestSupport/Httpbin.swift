@@ -1,0 +1,31 @@
+package import Foundation
+
+/// The real httpbin, the Python package, under gunicorn on a port of loopback that the system picks.
+package final class Httpbin: Sendable {
+    private struct NotStarted: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    /// Where it answers.
+    package let url: URL
+    private let server: Daemon
+
+    /// Starts one; returns when it answers.
+    package init() async throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardizedFileURL
+        let environment =
+            ProcessInfo.processInfo.environment["HTTPBIN_ENVIRONMENT"] ?? root.appending(path: ".build/httpbin").path
+        let program = "\(environment)/bin/gunicorn"
+        guard FileManager.default.isExecutableFile(atPath: program) else {
+            throw NotStarted(description: "httpbin is not installed in \(environment): run Scripts/lib/httpbin")
+        }
+        let server = try Daemon(program, ["--bind", "127.0.0.1:0", "--threads", "8", "httpbin:app"])
+        guard
+            await eventually({ server.errors.contains("Booting worker") }),
+            let address = server.errors.firstMatch(of: #/Listening at: (http://[0-9.:]+)/#)?.1,
+            let url = URL(string: String(address))
+        else { throw NotStarted(description: "gunicorn did not start: \(server.errors)") }
+        self.server = server
+        self.url = url
+    }
+}
