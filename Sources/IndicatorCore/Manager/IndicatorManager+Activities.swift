@@ -169,7 +169,9 @@ extension IndicatorManager {
             let entry = Entry(order: nextOrder(&core))
             guard core.values.start(value, at: time.now, entry: entry) else { return }
             guard label != nil || progress != nil else { return addEntry(to: &core) }
-            core.values.update(value) { $0.slot = core.details.insert(label: label, progress: progress, order: $0.order) }
+            core.values.update(value) {
+                $0.slot = core.details.insert(label: label, progress: progress, order: $0.order)
+            }
             addEntry(to: &core, hasDetails: true)
         }
     }
