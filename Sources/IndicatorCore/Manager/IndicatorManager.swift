@@ -151,7 +151,9 @@ public final class IndicatorManager: Sendable {
             state: phase.state(isBusy: count > 0),
             isEnabled: phase.isEnabled,
             activityCount: count,
-            since: since
+            label: nil,
+            progress: nil,
+            secondsOfSince: since.timeIntervalSinceReferenceDate
         )
     }
 

@@ -14,12 +14,21 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     public var label: String?
     /// The mean progress, 0…1, of the activities that report one; `nil` when none does.
     public var progress: Double?
+    /// ``since`` in seconds since the reference date. With it, the compiler's own initialiser is apart from the public one, and makes
+    /// the value without copying it.
+    var secondsOfSince: TimeInterval
+
     /// When the indicator was last shown or hidden, by the wall clock; for one that never was, when it was made.
-    public var since: Date
+    public var since: Date {
+        get { Date(timeIntervalSinceReferenceDate: secondsOfSince) }
+        set { secondsOfSince = newValue.timeIntervalSinceReferenceDate }
+    }
 
     /// Whether the indicator is shown.
     public var isVisible: Bool { state.isVisible }
+}
 
+extension IndicatorSnapshot {
     /// Makes a snapshot, by default that of an indicator with nothing to do.
     public init(
         state: IndicatorState = .inactive,
@@ -29,11 +38,13 @@ public struct IndicatorSnapshot: Sendable, Hashable {
         progress: Double? = nil,
         since: Date = Date()
     ) {
-        self.state = state
-        self.isEnabled = isEnabled
-        self.activityCount = activityCount
-        self.label = label
-        self.progress = progress
-        self.since = since
+        self.init(
+            state: state,
+            isEnabled: isEnabled,
+            activityCount: activityCount,
+            label: label,
+            progress: progress,
+            secondsOfSince: since.timeIntervalSinceReferenceDate
+        )
     }
 }
