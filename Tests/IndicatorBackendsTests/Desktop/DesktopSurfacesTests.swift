@@ -86,18 +86,23 @@ import Testing
         let server = try await NotificationServer(on: bus)
         let probe = try await DesktopProbe("notification", "property", delays ? "delays" : "none", bus: bus)
         #expect(try await areRunning(probe))
-        // The first time, what is kept for the next is allocated: a leak goes on, that does not.
-        try await probe.tell("flip", "100000", "10")
-        let before = try #require(Int(try await probe.tell("memory")))
+        // At first, what is kept for the next time is allocated, the more the later the other threads get on: a leak goes on,
+        // that does not. One round without growth, of 80 bytes a flip, shows that there is none.
+        var growth = [Int.max]
+        while growth.count < 5, growth.last ?? 0 >= 8192 {
+            let before = try #require(Int(try await probe.tell("memory")))
+            try await probe.tell("flip", "100000", "10")
+            #expect(try await eventually { try await property("State", on: bus) == "s \"inactive\"" })
+            #expect(try await eventually { try await server.displayedCount == 0 })
+            growth.append(try #require(Int(try await probe.tell("memory"))) - before)
+        }
+        #expect(growth.last ?? .max < 8192, "kB in each round: \(growth.dropFirst())")
         let signals = try await SignalMonitor(bus, name: Self.name)
         let monitor = try await NotifyMonitor(bus)
         try await probe.tell("flip", "100000", "10")
         #expect(try await eventually { try await property("ActivityCount", on: bus) == "u 0" })
         #expect(try await eventually { try await property("State", on: bus) == "s \"inactive\"" })
         #expect(try await eventually { try await server.displayedCount == 0 })
-        let after = try #require(Int(try await probe.tell("memory")))
-        // 80 bytes a flip.
-        #expect(after - before < 8192, "from \(before) kB to \(after) kB")
         if delays {
             // Coalesced to 10 a second, and each showing and hiding.
             #expect(signals.count <= 140, "\(signals.count)")
