@@ -113,6 +113,31 @@ struct ActivityWord: ~Copyable, Sendable {
         }
     }
 
+    /// Counts one more leaving thread, which has a token yet. Not to be called with the manager's lock held: the others may have to
+    /// wait for it.
+    func stay() {
+        var bits = word.load(ordering: .relaxed)
+        while true {
+            guard Value(bits: bits).mayLeave else {
+                bits = word.load(ordering: .relaxed)
+                continue
+            }
+            let (exchanged, original) = word.weakCompareExchange(
+                expected: bits,
+                desired: bits + Self.leavingUnit,
+                successOrdering: .sequentiallyConsistent,
+                failureOrdering: .relaxed
+            )
+            if exchanged { return }
+            bits = original
+        }
+    }
+
+    /// Counts one token less, of a thread that stays. Returns the word as it is then.
+    func subtractToken() -> Value {
+        Value(bits: word.wrappingSubtract(1, ordering: .sequentiallyConsistent).newValue)
+    }
+
     /// Counts one leaving thread less. Returns whether the caller must release the reference that the manager holds to itself.
     func leave() -> Bool {
         change { $0 - Self.leavingUnit }

@@ -80,7 +80,8 @@ struct QuietPeriod: ~Copyable, Sendable {
     func idleSince(_ word: ActivityWord.Value, now: Int64) -> Int64? {
         let note = note.load(ordering: .acquiring)
         guard note >> Self.timeBits == word.order & (1 << (64 - Self.timeBits) - 1) else { return nil }
-        let age = (UInt64(bitPattern: now) &- note) & Self.timeMask
-        return now - Int64(age)
+        let age = Int64((UInt64(bitPattern: now) &- note) & Self.timeMask)
+        // Noted after `now` was read: just now.
+        return age > Self.longest ? now : now - age
     }
 }

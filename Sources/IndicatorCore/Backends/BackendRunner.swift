@@ -25,7 +25,10 @@ final class BackendRunner: Sendable {
 
     init(backend: any IndicatorBackend, time: TimeSource, logger: Logger) {
         name = backend.name
-        delivery = backend.delivery
+        var delivery = backend.delivery
+        delivery.updateTimeLimit = min(delivery.updateTimeLimit, TimeSource.longest)
+        delivery.animationInterval = delivery.animationInterval.map { min($0, TimeSource.longest) }
+        self.delivery = delivery
         self.backend = backend
         self.time = time
         self.logger = logger
@@ -92,7 +95,7 @@ final class BackendRunner: Sendable {
     /// Lets the backend deliver what waits, stops it, and waits for that or until it is given up.
     func finish(timeLimit: Duration) async {
         let now = time.now
-        change(at: now) { $0.finish(timeLimit: timeLimit, at: now) }
+        change(at: now) { $0.finish(timeLimit: min(timeLimit, TimeSource.longest), at: now) }
         await withCheckedContinuation { continuation in
             let isFinished = storage.withLock { storage in
                 if !storage.machine.isFinished { storage.waiters.append(continuation) }

@@ -6,7 +6,8 @@ extension IndicatorManager {
 
     /// Begins an activity of which nothing is told, which ends when the returned value goes out of scope.
     ///
-    /// While others are in progress, this and the end of it are one atomic operation each.
+    /// While others are in progress, this and the end of it are one atomic operation each. The indicator lives at least until its
+    /// activities have ended and the delay that is running then is over.
     @inlinable
     public func begin() -> Activity {
         Activity(beginPlainHandle())
@@ -96,7 +97,8 @@ extension IndicatorManager {
     /// is not started: its stop has overtaken its start.
     ///
     /// - Parameters:
-    ///   - id: what identifies it, here and in ``stop(_:)``.
+    ///   - id: what identifies it, here and in ``stop(_:)``. It is compared and hashed with the indicator's lock held, so its `==` and
+    ///     `hash(into:)` must not use the indicator. Integers that are equal are the same identity whatever their types.
     ///   - label: a short text of what is going on.
     ///   - progress: how much is done, 0…1.
     public func start(_ id: some Hashable & Sendable, label: String? = nil, progress: Double? = nil) {
@@ -251,9 +253,10 @@ extension IndicatorManager {
 
     @usableFromInline
     func end(slot: Int32) {
+        word.stay()
         core.withLock { core in
             core.details.remove(slot)
-            follow(end: word.subtractTokenAndStay(), in: &core, hasDetails: true)
+            follow(end: word.subtractToken(), in: &core, hasDetails: true)
         }
         if word.leave() { Unmanaged.passUnretained(self).release() }
     }

@@ -54,6 +54,8 @@ extension IndicatorManager {
         var timerDue: Duration?
         /// The order of the next activity when the quiet period began: has it changed, then work has begun since.
         var quietOrder: UInt64 = 0
+        /// When the quiet period began.
+        var quietBeginning = Duration.zero
 
         init(machine: VisibilityStateMachine) {
             self.machine = machine
@@ -126,15 +128,19 @@ extension IndicatorManager {
         guard !value.isBusy else { return core.machine.catchUp(isBusy: true, idleSince: nil) }
         guard value.order != core.quietOrder else { return core.machine.catchUp(isBusy: false, idleSince: nil) }
         // Who ended the work and has not noted it yet is just about to.
-        let idleSince = quiet.idleSince(value, now: now.wholeNanoseconds).map { Duration.nanoseconds($0) } ?? now
-        core.machine.catchUp(isBusy: false, idleSince: idleSince)
+        let noted = quiet.idleSince(value, now: now.wholeNanoseconds).map { Duration.nanoseconds($0) }
+        let isOfThisPeriod = noted.map { $0 >= core.quietBeginning } ?? false
+        core.machine.catchUp(isBusy: false, idleSince: isOfThisPeriod ? noted : now)
     }
 
     private func beginQuietPeriod(_ core: inout Core, at now: Duration) {
         guard let (kind, end) = core.machine.quietPeriod else { return }
         let nanoseconds = end?.wholeNanoseconds ?? TimeSource.distantFuture
         if kind == .levelAndTime, nanoseconds - now.wholeNanoseconds > QuietPeriod.longest { return }
-        core.quietOrder = word.value.order
+        let value = word.value
+        // Work that began since it was seen that there was none counts as having begun afterwards.
+        core.quietOrder = kind == .levelAndTime && value.isBusy ? value.order &- 1 : value.order
+        core.quietBeginning = now
         if end != nil { word.beginQuietPeriod() }
         quiet.begin(until: nanoseconds, kind)
     }
@@ -220,20 +226,23 @@ extension IndicatorManager {
 
     /// Does what is due. Called by the timer, which goes off again when the returned time has come.
     package func deadlineIsDue() -> Duration? {
-        core.withLock { core in
+        // Objects that were looked at may have no other reference by now: they go when the lock has been let go of.
+        let (next, objects): (Duration?, [AnyObject]) = core.withLock { core in
             let now = time.now
             core.timerDue = nil
-            if let due = core.lifetimeCheckDue, due <= now { endActivitiesOfGoneObjects(&core, at: now) }
+            var objects: [AnyObject] = []
+            if let due = core.lifetimeCheckDue, due <= now { objects = endActivitiesOfGoneObjects(&core, at: now) }
             if let due = core.machine.deadline, due <= now {
                 changeVisibility(&core) { core, now in
                     apply(core.machine.advance(to: now), to: &core, at: now)
-                    return true
                 }
             }
             if let due = core.publisher.refreshDue, due <= now { refresh(&core, at: now) }
             core.timerDue = core.nextDeadline
-            return core.timerDue
+            return (core.timerDue, objects)
         }
+        withExtendedLifetime(objects) {}
+        return next
     }
 }
 

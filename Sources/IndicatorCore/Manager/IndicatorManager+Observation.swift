@@ -138,9 +138,17 @@ extension IndicatorManager {
         }
     }
 
-    /// Called with the lock held.
-    func endActivitiesOfGoneObjects(_ core: inout Core, at now: Duration) {
-        for kept in core.objects.removeAll(where: \.object.isGone) { end(kept.entry, in: &core) }
+    /// Called with the lock held. Returns the objects that are not gone, to be let go of without it: one of them may have lost its last
+    /// other reference meanwhile, and what it does in its `deinit` may need the lock.
+    func endActivitiesOfGoneObjects(_ core: inout Core, at now: Duration) -> [AnyObject] {
+        var objects: [AnyObject] = []
+        let gone = core.objects.removeAll { kept in
+            guard let object = kept.object.object else { return true }
+            objects.append(object)
+            return false
+        }
+        for kept in gone { end(kept.entry, in: &core) }
         core.lifetimeCheckDue = core.objects.count == 0 ? nil : now + core.lifetimeCheckInterval
+        return objects
     }
 }

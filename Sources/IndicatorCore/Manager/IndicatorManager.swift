@@ -124,7 +124,7 @@ public final class IndicatorManager: Sendable {
         get { core.withLock { $0.lifetimeCheckInterval } }
         set {
             core.withLock { core in
-                core.lifetimeCheckInterval = max(newValue, .milliseconds(1))
+                core.lifetimeCheckInterval = min(max(newValue, .milliseconds(1)), TimeSource.longest)
                 guard core.lifetimeCheckDue != nil else { return }
                 core.lifetimeCheckDue = time.now + core.lifetimeCheckInterval
                 arm(&core)

@@ -15,7 +15,7 @@ final class TaskIdentity: Sendable {
 
     /// What a notification names.
     func kind(of identity: Any) -> Kind {
-        let type = UInt(bitPattern: ObjectIdentifier(type(of: identity)).hashValue)
+        let type = UInt(bitPattern: ObjectIdentifier(type(of: identity)))
         if lastClass.load(ordering: .relaxed) == type { return .object(Self.object(identity)) }
         guard Swift.type(of: identity) is AnyClass else { return .value(identity) }
         lastClass.store(type, ordering: .relaxed)

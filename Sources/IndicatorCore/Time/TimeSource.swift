@@ -28,6 +28,9 @@ package class TimeSource: @unchecked Sendable {
     /// A time that does not come, in nanoseconds: 146 years.
     package static var distantFuture: Int64 { Int64.max / 2 - 1 }
 
+    /// The longest time that anything waits, a hundred years: what is longer is not computed with.
+    package static var longest: Duration { .seconds(3_155_760_000) }
+
     /// A source that reads `clock`.
     package static func reading(_ clock: any Clock<Duration>) -> TimeSource {
         if clock is ContinuousClock { return ContinuousTimeSource() }
@@ -48,7 +51,7 @@ private final class ClockTimeSource<C: Clock<Duration>>: TimeSource, @unchecked 
     override var now: Duration { origin.duration(to: clock.now) }
 
     override func sleep(until deadline: Duration) async throws {
-        try await clock.sleep(until: origin.advanced(by: deadline), tolerance: nil)
+        try await clock.sleep(until: origin.advanced(by: min(deadline, Self.longest * 2)), tolerance: nil)
     }
 }
 
@@ -79,7 +82,7 @@ private final class ContinuousTimeSource: TimeSource, @unchecked Sendable {
     }
 
     override func sleep(until deadline: Duration) async throws {
-        try await ContinuousClock().sleep(until: origin.advanced(by: deadline), tolerance: nil)
+        try await ContinuousClock().sleep(until: origin.advanced(by: min(deadline, Self.longest * 2)), tolerance: nil)
     }
 
     private static func read(_ clock: clockid_t) -> Int64 {

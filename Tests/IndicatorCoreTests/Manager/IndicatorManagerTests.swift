@@ -33,6 +33,59 @@ import Testing
         #expect(indicator.surface.snapshots.isEmpty)
     }
 
+    @Test func surfacesHearThatAStartDelayIsOverWithoutWork() async {
+        let clock = VirtualClock()
+        let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
+        let manager = IndicatorManager(backends: [surface], clock: clock)
+        manager.begin().end()
+        clock.advance(by: .milliseconds(500))
+        #expect(await eventually { surface.snapshots.last?.state == .delayingStart })
+        clock.advance(by: .milliseconds(500))
+        #expect(await eventually { manager.state == .inactive })
+        clock.advance(by: .milliseconds(100))
+        #expect(await eventually { surface.snapshots.last?.state == .inactive })
+    }
+
+    @Test func timesWithoutEndAreNoReasonToCrash() async throws {
+        let endless = [Duration.seconds(Int64.max), Duration(attoseconds: .max)]
+        for time in endless {
+            let surface = InMemoryBackend(
+                delivery: BackendDelivery(includesHidden: true, animationInterval: time, updateTimeLimit: time)
+            )
+            let manager = IndicatorManager(
+                delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+                backends: [surface]
+            )
+            manager.lifetimeCheckInterval = time
+            manager.track(manager)
+            #expect(manager.isVisible)
+            #expect(await eventually { surface.snapshots.last?.isVisible == true })
+            await manager.shutdown(timeLimit: time)
+        }
+    }
+
+    /// More threads than can be counted while they let go of the last activity.
+    @Test func manyThreadsEndTheirActivitiesAtOnce() async throws {
+        let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
+        let manager = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [surface]
+        )
+        let threads = (0..<150).map { number in
+            JoinableThread {
+                for round in 0..<20 {
+                    let activity = manager.begin()
+                    let labelled = manager.begin(round % 2 == number % 2 ? "label" : nil)
+                    activity.end()
+                    labelled.end()
+                }
+            }
+        }
+        for thread in threads { await thread.join() }
+        #expect(manager.activityCount == 0)
+        #expect(await eventually { surface.snapshots.last?.state == .inactive })
+    }
+
     @Test func anActivityEndsWithItsScope() {
         let manager = TestIndicator().manager
         do {
