@@ -95,6 +95,16 @@ struct ActivityWord: ~Copyable, Sendable {
 
     /// Counts one token less, and one more thread that is leaving. Returns the word as it is then.
     func subtractTokenAndStay() -> Value {
+        stay(without: 1)
+    }
+
+    /// Counts one more leaving thread, which has a token yet. Not to be called with the manager's lock held: the others may have to
+    /// wait for it.
+    func stay() {
+        _ = stay(without: 0)
+    }
+
+    private func stay(without tokens: UInt64) -> Value {
         var bits = word.load(ordering: .relaxed)
         while true {
             // More threads than can be counted at this one place: until one of them is through.
@@ -102,33 +112,14 @@ struct ActivityWord: ~Copyable, Sendable {
                 bits = word.load(ordering: .relaxed)
                 continue
             }
+            let next = bits - tokens + Self.leavingUnit
             let (exchanged, original) = word.weakCompareExchange(
                 expected: bits,
-                desired: bits - 1 + Self.leavingUnit,
+                desired: next,
                 successOrdering: .sequentiallyConsistent,
                 failureOrdering: .relaxed
             )
-            if exchanged { return Value(bits: bits - 1 + Self.leavingUnit) }
-            bits = original
-        }
-    }
-
-    /// Counts one more leaving thread, which has a token yet. Not to be called with the manager's lock held: the others may have to
-    /// wait for it.
-    func stay() {
-        var bits = word.load(ordering: .relaxed)
-        while true {
-            guard Value(bits: bits).mayLeave else {
-                bits = word.load(ordering: .relaxed)
-                continue
-            }
-            let (exchanged, original) = word.weakCompareExchange(
-                expected: bits,
-                desired: bits + Self.leavingUnit,
-                successOrdering: .sequentiallyConsistent,
-                failureOrdering: .relaxed
-            )
-            if exchanged { return }
+            if exchanged { return Value(bits: next) }
             bits = original
         }
     }

@@ -109,10 +109,8 @@ extension IndicatorManager {
     public func start(_ id: String, label: String? = nil, progress: Double? = nil) {
         core.withLock { core in
             let entry = Entry(order: nextOrder(&core))
-            guard core.texts.start(id, at: time.now, entry: entry) else { return }
-            guard label != nil || progress != nil else { return addEntry(to: &core) }
-            core.texts.update(id) { $0.slot = core.details.insert(label: label, progress: progress, order: $0.order) }
-            addEntry(to: &core, hasDetails: true)
+            let isNew = core.texts.start(id, entry, label: label, progress: progress, in: &core.details, at: time.now)
+            if isNew { addEntry(to: &core, hasDetails: label != nil || progress != nil) }
         }
     }
 
@@ -120,10 +118,8 @@ extension IndicatorManager {
     public func start(_ id: Int, label: String? = nil, progress: Double? = nil) {
         core.withLock { core in
             let entry = Entry(order: nextOrder(&core))
-            guard core.numbers.start(id, at: time.now, entry: entry) else { return }
-            guard label != nil || progress != nil else { return addEntry(to: &core) }
-            core.numbers.update(id) { $0.slot = core.details.insert(label: label, progress: progress, order: $0.order) }
-            addEntry(to: &core, hasDetails: true)
+            let isNew = core.numbers.start(id, entry, label: label, progress: progress, in: &core.details, at: time.now)
+            if isNew { addEntry(to: &core, hasDetails: label != nil || progress != nil) }
         }
     }
 
@@ -169,12 +165,15 @@ extension IndicatorManager {
     private func start(_ value: ActivityKey.Other, label: String?, progress: Double?) {
         core.withLock { core in
             let entry = Entry(order: nextOrder(&core))
-            guard core.values.start(value, at: time.now, entry: entry) else { return }
-            guard label != nil || progress != nil else { return addEntry(to: &core) }
-            core.values.update(value) {
-                $0.slot = core.details.insert(label: label, progress: progress, order: $0.order)
-            }
-            addEntry(to: &core, hasDetails: true)
+            let isNew = core.values.start(
+                value,
+                entry,
+                label: label,
+                progress: progress,
+                in: &core.details,
+                at: time.now
+            )
+            if isNew { addEntry(to: &core, hasDetails: label != nil || progress != nil) }
         }
     }
 

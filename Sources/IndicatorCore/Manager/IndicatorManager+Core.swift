@@ -258,6 +258,25 @@ extension ActivityDetails {
     }
 }
 
+extension ActivityRegistry where Entry == IndicatorManager.Entry {
+    /// Starts an activity of which something may be told. Returns whether it is in progress from now on and was not before.
+    @inline(__always)
+    mutating func start(
+        _ key: Key,
+        _ entry: Entry,
+        label: String?,
+        progress: Double?,
+        in details: inout ActivityDetails,
+        at now: @autoclosure () -> Duration
+    ) -> Bool {
+        guard start(key, at: now(), entry: entry) else { return false }
+        if label != nil || progress != nil {
+            update(key) { _ = details.update(&$0, label: label, progress: progress) }
+        }
+        return true
+    }
+}
+
 /// The earlier of two times, of which either may be missing.
 private func earlier(_ first: Duration?, _ second: Duration?) -> Duration? {
     guard let first else { return second }

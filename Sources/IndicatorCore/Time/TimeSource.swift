@@ -40,6 +40,8 @@ package class TimeSource: @unchecked Sendable {
 }
 
 private final class ClockTimeSource<C: Clock<Duration>>: TimeSource, @unchecked Sendable {
+    // `@unchecked`: like its superclass it has constants only, and a `Clock` is `Sendable`.
+
     private let clock: C
     private let origin: C.Instant
 
@@ -57,6 +59,8 @@ private final class ClockTimeSource<C: Clock<Duration>>: TimeSource, @unchecked 
 
 /// Reads what `ContinuousClock` reads, `CLOCK_BOOTTIME`, without its arithmetic in 128 bits.
 private final class ContinuousTimeSource: TimeSource, @unchecked Sendable {
+    // `@unchecked`: like its superclass it has constants only.
+
     private let originNanoseconds: Int64
     private let origin: ContinuousClock.Instant
     /// What the coarse clock, which stands still while the machine sleeps, is behind the time of this source at most.

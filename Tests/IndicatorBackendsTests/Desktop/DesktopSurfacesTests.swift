@@ -168,7 +168,7 @@ import Testing
             }
         )
         #expect(before.keys.contains { $0.contains("ind-dbus") } && before.keys.contains { $0.contains("ind-notify") })
-        // The one test that lets time pass: nothing is to happen in it.
+        // A test that lets time pass: nothing is to happen in it, so there is no condition to wait for.
         try await Task.sleep(for: .seconds(10))
         #expect(wakeUps(of: probe) == before)
     }

@@ -136,7 +136,7 @@ struct HangupSignalTests {
                 return false
             }
         )
-        // Neighbours in the folder do not matter, and the watcher says so by not calling anybody; but it does look.
+        // Nothing is to happen in this time, so there is no condition to wait for.
         try await Task.sleep(for: .milliseconds(500))
         #expect(try await switches() == before)
     }
