@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import IndicatorBackends
 import IndicatorCore
-import UnixSignals
 
 /// `indicator-demo run`: real requests, and the indicator that follows them.
 struct RunCommand: AsyncParsableCommand {
@@ -69,7 +68,7 @@ struct RunCommand: AsyncParsableCommand {
     func run() async throws {
         // A reader of the output that goes away must not leave the terminal with the demo's title.
         signal(SIGPIPE, SIG_IGN)
-        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+        let signals = Signals.caught()
         let setup = try await DemoSetup.forCommand(
             DemoSetup.Options(config: config, backends: backends, delays: try overrides())
         )
