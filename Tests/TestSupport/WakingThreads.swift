@@ -38,11 +38,13 @@ private func hasTimeLimit(_ line: String) -> Bool {
     guard words.count > 6, let number = Int(words[0]) else { return true }
     #if arch(x86_64)
     let milliseconds = [7: 2, 232: 3, 281: 3]  // poll, epoll_wait, epoll_pwait: the number of the argument
-    let pointers = [23: 4, 202: 3, 270: 4, 271: 2, 128: 2, 441: 3]  // select, futex, pselect6, ppoll, rt_sigtimedwait, epoll_pwait2
+    // select, futex, pselect6, ppoll, rt_sigtimedwait, epoll_pwait2
+    let pointers = [23: 4, 202: 3, 270: 4, 271: 2, 128: 2, 441: 3]
     let sleeps: Set = [35, 230]  // nanosleep, clock_nanosleep
     #else
     let milliseconds = [22: 3]  // epoll_pwait
-    let pointers = [98: 3, 72: 4, 73: 2, 137: 2, 441: 3]  // futex, pselect6, ppoll, rt_sigtimedwait, epoll_pwait2
+    // futex, pselect6, ppoll, rt_sigtimedwait, epoll_pwait2
+    let pointers = [98: 3, 72: 4, 73: 2, 137: 2, 441: 3]
     let sleeps: Set = [101, 115]  // nanosleep, clock_nanosleep
     #endif
     func argument(_ index: Int) -> UInt64 { UInt64(words[index + 1].dropFirst(2), radix: 16) ?? 0 }
