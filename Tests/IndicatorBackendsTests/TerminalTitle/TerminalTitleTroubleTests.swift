@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func aFileIsNotWrittenTo() async throws {
-        let path = "/tmp/title-test-\(UUID().uuidString)"
+        let path = FileManager.default.temporaryDirectory.path + "/title-test-\(UUID().uuidString)"
         try Data().write(to: URL(fileURLWithPath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }
         let backend = try makeBackend(path: path)
