@@ -33,9 +33,16 @@ import Testing
         in folder: TemporaryDirectory,
         _ command: [String]
     ) async throws -> Command.Result {
-        try await Command.run(
+        // In a chroot, unshare cannot make the mounts private; where they are, it need not.
+        let mount = try await Command.run(
+            "findmnt",
+            ["--noheadings", "--output", "PROPAGATION", "--target", folder.path],
+            package: "util-linux"
+        )
+        let isPrivate = mount.output.hasPrefix("private")
+        return try await Command.run(
             "unshare",
-            (geteuid() == 0 ? ["-m"] : ["-Urm"])
+            (geteuid() == 0 ? ["-m"] : ["-Urm"]) + (isPrivate ? ["--propagation", "unchanged"] : [])
                 + ["sh", "-c", "mount -t tmpfs -o size=\(size) tmpfs \"$0\" && exec \"$@\"", folder.path] + command,
             package: "util-linux"
         )
