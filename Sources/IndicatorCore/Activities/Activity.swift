@@ -15,6 +15,7 @@ public import Synchronization
 ///
 /// Any thread may use it. Beginning and ending one without a label is one atomic operation each while others are in
 /// progress, and a retain and a release. The indicator works at least until its activities have ended.
+@dynamicMemberLookup
 public struct Activity: ~Copyable, Sendable {
     @usableFromInline let handle: ActivityHandle
 
@@ -23,47 +24,16 @@ public struct Activity: ~Copyable, Sendable {
         self.handle = handle
     }
 
-    /// A short text of what is in progress; `nil`, the default, for none. An empty one counts as none.
+    /// What the activity says of itself: ``ActivityDetails/label``, ``ActivityDetails/progress``,
+    /// ``ActivityDetails/total``, ``ActivityDetails/attention`` and so on.
     ///
-    /// The snapshot's label is that of the first activity in progress that has one. An activity that begins without a
-    /// label takes its place in that order when it first says something.
-    public var label: String? {
-        get { handle.details.label }
-        nonmutating set { handle.update { $0.label = newValue } }
+    /// An activity that begins without a label takes its place in the order of labels when it first says something.
+    public subscript<Value>(dynamicMember member: WritableKeyPath<ActivityDetails, Value>) -> Value {
+        get { handle.details[keyPath: member] }
+        nonmutating set { handle.update { $0[keyPath: member] = newValue } }
     }
 
-    /// How much is done, 0…1; `nil` if that is unknown. Without a value of its own it follows from ``total``.
-    public var progress: Double? {
-        get { handle.details.progress }
-        nonmutating set { handle.update { $0.progress = newValue } }
-    }
-
-    /// How much there is to do, in ``unit``s; `nil`, the default, if that is unknown.
-    public var total: Int? {
-        get { handle.details.total }
-        nonmutating set { handle.update { $0.total = newValue } }
-    }
-
-    /// How much of ``total`` is done. Default 0.
-    public var completed: Int {
-        get { handle.details.completed }
-        nonmutating set { handle.update { $0.completed = newValue } }
-    }
-
-    /// What ``total`` and ``completed`` count. Default ``ActivityUnit/count``.
-    public var unit: ActivityUnit {
-        get { handle.details.unit }
-        nonmutating set { handle.update { $0.unit = newValue } }
-    }
-
-    /// What the user is asked for while the activity waits for them, such as "Passphrase?"; `nil`, the default, if it does
-    /// not.
-    public var attention: String? {
-        get { handle.details.attention }
-        nonmutating set { handle.update { $0.attention = newValue } }
-    }
-
-    /// Adds to ``completed``.
+    /// Adds to ``ActivityDetails/completed``.
     public func advance(by amount: Int) {
         handle.update { $0.advance(by: amount) }
     }
@@ -94,6 +64,7 @@ public struct Activity: ~Copyable, Sendable {
 ///
 /// The same as ``Activity``, for the places where a noncopyable value cannot go. Any thread may use it. Changes after the
 /// end have no effect.
+@dynamicMemberLookup
 public final class ManagedActivity: Sendable {
     private let handle: ActivityHandle
 
@@ -110,43 +81,13 @@ public final class ManagedActivity: Sendable {
     /// Whether the activity has ended.
     public var hasEnded: Bool { handle.hasEnded }
 
-    /// A short text of what is in progress; `nil`, the default, for none. See ``Activity/label``.
-    public var label: String? {
-        get { handle.details.label }
-        set { handle.update { $0.label = newValue } }
+    /// What the activity says of itself. See ``Activity``'s subscript.
+    public subscript<Value>(dynamicMember member: WritableKeyPath<ActivityDetails, Value>) -> Value {
+        get { handle.details[keyPath: member] }
+        set { handle.update { $0[keyPath: member] = newValue } }
     }
 
-    /// How much is done, 0…1; `nil` if that is unknown. See ``Activity/progress``.
-    public var progress: Double? {
-        get { handle.details.progress }
-        set { handle.update { $0.progress = newValue } }
-    }
-
-    /// How much there is to do, in ``unit``s; `nil`, the default, if that is unknown.
-    public var total: Int? {
-        get { handle.details.total }
-        set { handle.update { $0.total = newValue } }
-    }
-
-    /// How much of ``total`` is done. Default 0.
-    public var completed: Int {
-        get { handle.details.completed }
-        set { handle.update { $0.completed = newValue } }
-    }
-
-    /// What ``total`` and ``completed`` count. Default ``ActivityUnit/count``.
-    public var unit: ActivityUnit {
-        get { handle.details.unit }
-        set { handle.update { $0.unit = newValue } }
-    }
-
-    /// What the user is asked for while the activity waits for them. See ``Activity/attention``.
-    public var attention: String? {
-        get { handle.details.attention }
-        set { handle.update { $0.attention = newValue } }
-    }
-
-    /// Adds to ``completed``.
+    /// Adds to ``ActivityDetails/completed``.
     public func advance(by amount: Int) {
         handle.update { $0.advance(by: amount) }
     }
@@ -224,20 +165,24 @@ struct ActivityHandle: ~Copyable, Sendable {
         guard !hasEnded else { return }
         counter.engine?.change { machine, now in
             let bits = recordBits.load(ordering: .acquiring)
-            if let record = Self.record(bits) { return machine.update(record.takeUnretainedValue(), now: now, change) }
+            if let record = Self.record(bits)?.takeUnretainedValue() {
+                return machine.change(now) { list in .init(changesDetails: list.update(record, change)) }
+            }
             guard bits == Self.noRecord else { return [] }
             var details = ActivityDetails(since: .distantPast)
             change(&details)
-            let (record, actions) = machine.insert(details, now: now)
-            let stored = recordBits.compareExchange(
-                expected: Self.noRecord,
-                desired: UInt(bitPattern: Unmanaged.passRetained(record).toOpaque()),
-                ordering: .acquiringAndReleasing
-            )
-            if stored.exchanged { return actions }
-            // It has ended meanwhile, without a record.
-            Unmanaged.passUnretained(record).release()
-            return actions + machine.remove(record, now: now)
+            return machine.change(now) { list in
+                let record = list.makeRecord(details, at: now)
+                let stored = recordBits.compareExchange(
+                    expected: Self.noRecord,
+                    desired: UInt(bitPattern: Unmanaged.passRetained(record).toOpaque()),
+                    ordering: .acquiringAndReleasing
+                )
+                if stored.exchanged { return .init(changesDetails: details.label != nil) }
+                // It has ended meanwhile, without a record.
+                Unmanaged.passUnretained(record).release()
+                return .init(changesDetails: list.remove(record))
+            }
         }
     }
 
@@ -270,6 +215,10 @@ struct ActivityHandle: ~Copyable, Sendable {
     @usableFromInline
     func endWithRecord(_ bits: UInt) {
         guard let record = Self.record(bits)?.takeRetainedValue() else { return }
-        counter.engine?.change { machine, now in machine.end(record, now: now) }
+        counter.engine?.change { machine, now in
+            machine.change(now) { list in
+                .init(countChange: -1, changesDetails: list.end(record, record.outcome, at: now))
+            }
+        }
     }
 }

@@ -37,19 +37,26 @@ struct ActivityList: Sendable {
             return true
         }
 
-        /// Removes an activity; a stop of one that is not in progress is remembered.
+        /// Removes an activity; a stop of one that is not in progress is remembered. Returns what was kept of it.
         ///
-        /// - Parameter released: gets the keys that are to be released without a lock, if it is not `nil`.
-        /// - Returns: what was kept of it.
-        mutating func remove(_ key: Key, at now: () -> Duration, released: inout [Any]?) -> Entry? {
+        /// - Parameter released: gets the keys that are to be released without a lock.
+        mutating func remove(_ key: Key, at now: () -> Duration, released: inout [Any]) -> Entry? {
             guard let index = entries.index(forKey: key) else {
-                let forgotten = earlyStops.remember(key, at: now())
-                released?.append(contentsOf: forgotten)
+                released += earlyStops.remember(key, at: now())
                 return nil
             }
             let (key, entry) = entries.remove(at: index)
-            released?.append(key)
+            released.append(key)
             return entry
+        }
+
+        /// The same for texts and numbers: releasing them runs no code of the caller's.
+        mutating func remove(_ key: Key, at now: () -> Duration) -> Entry? {
+            guard let index = entries.index(forKey: key) else {
+                _ = earlyStops.remember(key, at: now())
+                return nil
+            }
+            return entries.remove(at: index).value
         }
 
         /// The record of an activity, and whether it is new; `nil` if the activity is not in progress.
@@ -64,8 +71,8 @@ struct ActivityList: Sendable {
 
     /// What one call is to do beyond the list.
     struct Change {
-        /// Whether an activity began or ended.
-        var changesCount = false
+        /// How many activities began; less than zero when some ended.
+        var countChange = 0
         /// Whether a snapshot would show the change.
         var changesDetails = false
         /// What is to be released without a lock, since that may run the caller's code.
@@ -76,7 +83,8 @@ struct ActivityList: Sendable {
     private var numbers = Identities<Int>()
     private var values = Identities<ActivityKey.Value>()
     private var objects = ObservedObjects()
-    private var records = OrderedSlots<ActivityRecord>()
+    /// The records of the activities that have a label.
+    private var labelled = OrderedList<ActivityRecord>()
     private var earlyObjectStops = EarlyStops<ObservedObjects.Key>()
     private var anonymousCount = 0
     private var nextOrder: UInt64 = 0
@@ -119,7 +127,7 @@ struct ActivityList: Sendable {
     /// The activities in progress with a label in the order of their beginning, at most ``longestList``.
     mutating func activities() -> [ActivityDetails] {
         if let cachedActivities { return cachedActivities }
-        let activities = records.firstRanked(Self.longestList).map { record in
+        let activities = labelled.first(Self.longestList).map { record in
             var details = record.details
             details.since = date(at: record.began)
             return details
@@ -145,48 +153,49 @@ struct ActivityList: Sendable {
         return nextOrder
     }
 
-    /// Makes the record of an activity that says something for the first time.
-    mutating func makeRecord(_ details: ActivityDetails, at now: Duration) -> ActivityRecord {
-        let record = ActivityRecord(order: order(), began: now, details: details)
+    /// An activity that somebody holds begins and says something of itself, or does so later for the first time.
+    mutating func makeRecord(_ details: ActivityDetails, at now: () -> Duration) -> ActivityRecord {
+        let record = ActivityRecord(order: order(), began: now(), details: details)
         insert(record)
         return record
     }
 
     /// Begins to keep what an activity says of itself.
     private mutating func insert(_ record: ActivityRecord) {
-        let isListed = record.details.label != nil
-        record.slot = records.insert(record, order: record.order, isRanked: isListed)
-        if isListed { cachedActivities = nil }
+        guard record.details.label != nil else { return }
+        labelled.set(record.order, to: record)
+        cachedActivities = nil
     }
 
-    /// Removes the record of an activity. Returns whether a snapshot showed it.
+    /// Removes a record. Returns whether a snapshot showed it.
     mutating func remove(_ record: ActivityRecord) -> Bool {
-        guard let slot = record.slot else { return false }
-        records.remove(slot)
-        record.slot = nil
-        if record.details.label != nil { cachedActivities = nil }
-        return record.details.label != nil
+        guard !record.hasEnded else { return false }
+        record.hasEnded = true
+        guard record.details.label != nil else { return false }
+        labelled.set(record.order, to: nil)
+        cachedActivities = nil
+        return true
     }
 
     /// Changes what an activity says of itself. Returns whether a snapshot shows the change. Without effect after its end.
     mutating func update(_ record: ActivityRecord, _ change: (inout ActivityDetails) -> Void) -> Bool {
-        guard let slot = record.slot else { return false }
+        guard !record.hasEnded else { return false }
         let wasListed = record.details.label != nil
         change(&record.details)
         let isListed = record.details.label != nil
-        records.setRanked(isListed, slot: slot)
+        if wasListed != isListed { labelled.set(record.order, to: isListed ? record : nil) }
         if wasListed || isListed { cachedActivities = nil }
         return wasListed || isListed
     }
 
     /// Removes the record of an activity that ends. Returns whether a snapshot showed it.
-    mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome? = nil, at now: () -> Duration) -> Bool {
+    mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome, at now: () -> Duration) -> Bool {
         guard remove(record), let label = record.details.label else { return false }
         let now = now()
         finished.append(
             FinishedActivity(
                 label: label,
-                outcome: outcome ?? record.outcome,
+                outcome: outcome,
                 duration: now - record.began,
                 date: date(at: now)
             )
@@ -201,33 +210,20 @@ struct ActivityList: Sendable {
     // MARK: - Identities
 
     /// Starts an activity. Nothing changes if it is in progress already, or if its stop has overtaken it.
-    mutating func start(_ key: String, label: String?, progress: Double?, at now: () -> Duration) -> Change {
-        let entry = entry(label, progress, at: now)
-        return texts.insert(key, entry, at: now) ? began(entry) : Change()
-    }
-
-    /// Starts an activity. Nothing changes if it is in progress already, or if its stop has overtaken it.
-    mutating func start(_ key: Int, label: String?, progress: Double?, at now: () -> Duration) -> Change {
-        let entry = entry(label, progress, at: now)
-        return numbers.insert(key, entry, at: now) ? began(entry) : Change()
-    }
-
-    /// Starts an activity. Nothing changes if it is in progress already, or if its stop has overtaken it.
-    mutating func start(_ key: ActivityKey.Value, label: String?, progress: Double?, at now: () -> Duration) -> Change {
-        let entry = entry(label, progress, at: now)
-        return values.insert(key, entry, at: now) ? began(entry) : Change()
-    }
-
-    private mutating func entry(_ label: String?, _ progress: Double?, at now: () -> Duration) -> Entry {
+    mutating func start(_ key: ActivityKey, label: String?, progress: Double?, at now: () -> Duration) -> Change {
         let order = order()
-        guard label != nil || progress != nil else { return Entry(order: order) }
-        return Entry(order: order, record: ActivityRecord(order, label, progress, at: now()))
-    }
-
-    private mutating func began(_ entry: Entry) -> Change {
-        guard let record = entry.record else { return Change(changesCount: true) }
+        let record = label == nil && progress == nil ? nil : ActivityRecord(order, label, progress, at: now())
+        let entry = Entry(order: order, record: record)
+        let isNew =
+            switch key {
+            case .text(let key): texts.insert(key, entry, at: now)
+            case .number(let key): numbers.insert(key, entry, at: now)
+            case .value(let key): values.insert(key, entry, at: now)
+            }
+        guard isNew else { return Change() }
+        guard let record else { return Change(countChange: 1) }
         insert(record)
-        return Change(changesCount: true, changesDetails: record.details.label != nil)
+        return Change(countChange: 1, changesDetails: record.details.label != nil)
     }
 
     /// Changes what an activity says of itself; without effect when it is not in progress.
@@ -248,44 +244,31 @@ struct ActivityList: Sendable {
     }
 
     /// Stops an activity; a stop of one that is not in progress is remembered.
-    mutating func stop(_ key: String, _ outcome: ActivityOutcome, at now: () -> Duration) -> Change {
-        // Releasing texts and numbers runs no code of the caller's.
-        var released: [Any]?
-        return ended(texts.remove(key, at: now, released: &released), outcome, at: now)
-    }
-
-    /// Stops an activity; a stop of one that is not in progress is remembered.
-    mutating func stop(_ key: Int, _ outcome: ActivityOutcome, at now: () -> Duration) -> Change {
-        // Releasing texts and numbers runs no code of the caller's.
-        var released: [Any]?
-        return ended(numbers.remove(key, at: now, released: &released), outcome, at: now)
-    }
-
-    /// Stops an activity; a stop of one that is not in progress is remembered.
-    mutating func stop(_ key: ActivityKey.Value, _ outcome: ActivityOutcome, at now: () -> Duration) -> Change {
-        var released: [Any]? = []
-        var change = ended(values.remove(key, at: now, released: &released), outcome, at: now)
-        change.released = released ?? []
+    mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome, at now: () -> Duration) -> Change {
+        var change = Change()
+        let entry =
+            switch key {
+            case .text(let key): texts.remove(key, at: now)
+            case .number(let key): numbers.remove(key, at: now)
+            case .value(let key): values.remove(key, at: now, released: &change.released)
+            }
+        guard let entry else { return change }
+        change.countChange = -1
+        if let record = entry.record { change.changesDetails = end(record, outcome, at: now) }
         return change
-    }
-
-    private mutating func ended(_ entry: Entry?, _ outcome: ActivityOutcome, at now: () -> Duration) -> Change {
-        guard let entry else { return Change() }
-        guard let record = entry.record else { return Change(changesCount: true) }
-        return Change(changesCount: true, changesDetails: end(record, outcome, at: now))
     }
 
     /// Counts one more of the activities that have no identity.
     mutating func increment() -> Change {
         anonymousCount += 1
-        return Change(changesCount: true)
+        return Change(countChange: 1)
     }
 
     /// Counts one less; without effect when there is none.
     mutating func decrement() -> Change {
         guard anonymousCount > 0 else { return Change() }
         anonymousCount -= 1
-        return Change(changesCount: true)
+        return Change(countChange: -1)
     }
 
     // MARK: - Objects
@@ -296,27 +279,24 @@ struct ActivityList: Sendable {
         as role: ObservedObjects.Role,
         label: String?,
         at now: () -> Duration
-    ) -> (change: Change, endsPredecessor: Bool) {
+    ) -> Change {
         let key = ObservedObjects.key(object, role: role)
         var change = Change()
-        var endsPredecessor = false
         if role == .tracked, let predecessor = objects.removePredecessor(of: key) {
-            endsPredecessor = true
-            if let record = predecessor.record { change.changesDetails = end(record, at: now) }
+            change.countChange = -1
+            if let record = predecessor.record { change.changesDetails = end(record, .unspecified, at: now) }
         }
-        if role == .notified, !earlyObjectStops.isEmpty, earlyObjectStops.consume(key, at: now()) {
-            return (change, endsPredecessor)
-        }
+        if role == .notified, !earlyObjectStops.isEmpty, earlyObjectStops.consume(key, at: now()) { return change }
         let order = order()
-        guard objects.insert(object, role: role, order: order) else { return (change, endsPredecessor) }
-        change.changesCount = true
+        guard objects.insert(object, role: role, order: order) else { return change }
+        change.countChange += 1
         if let label {
             let record = ActivityRecord(order, label, at: now())
             insert(record)
             objects[key]?.record = record
             change.changesDetails = true
         }
-        return (change, endsPredecessor)
+        return change
     }
 
     /// Changes what the activity of an object says of itself; without effect when it is not in progress.
@@ -348,22 +328,19 @@ struct ActivityList: Sendable {
             if role == .notified { _ = earlyObjectStops.remember(key, object: object, at: now()) }
             return Change()
         }
-        guard let record = entry.record else { return Change(changesCount: true) }
-        return Change(changesCount: true, changesDetails: end(record, outcome, at: now))
+        guard let record = entry.record else { return Change(countChange: -1) }
+        return Change(countChange: -1, changesDetails: end(record, outcome, at: now))
     }
 
-    /// Ends the activities of the objects of one shard that have ended. Returns how many those are.
-    mutating func endActivitiesOfEndedObjects(
-        inShard shard: Int,
-        at now: () -> Duration
-    ) -> (change: Change, endedCount: Int) {
+    /// Ends the activities of the objects of one shard that have ended.
+    mutating func endActivitiesOfEndedObjects(inShard shard: Int, at now: () -> Duration) -> Change {
         let (ended, inUse) = objects.removeEnded(inShard: shard)
-        var change = Change(changesCount: !ended.isEmpty, released: inUse)
+        var change = Change(countChange: -ended.count, released: inUse)
         for entry in ended {
-            if let record = entry.record, end(record, at: now) { change.changesDetails = true }
+            if let record = entry.record, end(record, .unspecified, at: now) { change.changesDetails = true }
             change.released.append(entry)
         }
-        return (change, ended.count)
+        return change
     }
 }
 

@@ -15,8 +15,8 @@ final class ActivityRecord: @unchecked Sendable {
     var details: ActivityDetails
     /// How it ended, as far as that was said before its end.
     var outcome = ActivityOutcome.unspecified
-    /// The place among the records; `nil` after the end.
-    var slot: OrderedSlots<ActivityRecord>.Slot?
+    /// Whether the activity has ended.
+    var hasEnded = false
 
     init(order: UInt64, began: Duration, details: ActivityDetails) {
         self.order = order

@@ -114,7 +114,7 @@ package final class IndicatorEngine: Sendable {
 
     /// The counter asked for a report.
     func report() {
-        change { machine, now in machine.countChanged(now: now) }
+        change { machine, now in machine.countChanged(now) }
     }
 
     private func append(_ actions: [IndicatorStateMachine.Action], to storage: inout Storage) {

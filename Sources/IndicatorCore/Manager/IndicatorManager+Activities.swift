@@ -35,7 +35,7 @@ extension IndicatorManager {
         )
     }
 
-    /// Counts an activity for as long as a function runs. Its outcome is ``ActivityOutcome/succeeded`` when the function
+    /// Counts an activity while a function runs. Its outcome is ``ActivityOutcome/succeeded`` when the function
     /// returns; an error is its outcome too, and a `CancellationError` is ``ActivityOutcome/cancelled``.
     ///
     /// - Parameters:
@@ -58,15 +58,7 @@ extension IndicatorManager {
         }
     }
 
-    /// Counts an activity for as long as an asynchronous function runs, however it ends. Its outcome is
-    /// ``ActivityOutcome/succeeded`` when the function returns; an error is its outcome too, and a `CancellationError` is
-    /// ``ActivityOutcome/cancelled``.
-    ///
-    /// - Parameters:
-    ///   - label: a short text of what is in progress.
-    ///   - progress: how much is done, 0…1.
-    ///   - isolation: the actor that the function runs on: that of the caller.
-    ///   - body: the work.
+    /// The same for an asynchronous function, on the actor of its caller.
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
         progress: Double? = nil,
@@ -84,13 +76,7 @@ extension IndicatorManager {
         }
     }
 
-    /// Counts an activity for as long as an asynchronous function runs, and hands it the activity.
-    ///
-    /// - Parameters:
-    ///   - label: a short text of what is in progress.
-    ///   - progress: how much is done, 0…1.
-    ///   - isolation: the actor that the function runs on: that of the caller.
-    ///   - body: the work; it gets the activity, to change its label and progress.
+    /// The same for an asynchronous function that gets the activity, to change its label and progress.
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
         progress: Double? = nil,
@@ -110,12 +96,12 @@ extension IndicatorManager {
 
     /// Counts one more activity, as in AFNetworking's manager.
     public func incrementActivityCount() {
-        engine.change { machine, now in machine.increment(now: now) }
+        engine.change { machine, now in machine.change(now) { $0.increment() } }
     }
 
     /// Counts one activity less of those that ``incrementActivityCount()`` counted; without effect when there is none.
     public func decrementActivityCount() {
-        engine.change { machine, now in machine.decrement(now: now) }
+        engine.change { machine, now in machine.change(now) { $0.decrement() } }
     }
 
     // MARK: - Activities with an identity
@@ -137,12 +123,12 @@ extension IndicatorManager {
 
     /// Starts an activity with a text as its identity. See the general form for the rules.
     public func start(_ id: String, label: String? = nil, progress: Double? = nil) {
-        engine.change { machine, now in machine.start(id, label: label, progress: progress, now: now) }
+        engine.start(.text(id), label: label, progress: progress)
     }
 
     /// Starts an activity with a number as its identity. See the general form for the rules.
     public func start(_ id: Int, label: String? = nil, progress: Double? = nil) {
-        engine.change { machine, now in machine.start(id, label: label, progress: progress, now: now) }
+        engine.start(.number(id), label: label, progress: progress)
     }
 
     /// Changes the label, the progress, or both of an activity with an identity. What is `nil` stays as it is; without
@@ -154,12 +140,9 @@ extension IndicatorManager {
     ///   - progress: how much is done; limited to 0…1.
     public func update(_ id: some Hashable & Sendable, label: String? = nil, progress: Double? = nil) {
         guard label != nil || progress != nil else { return }
-        let key = ActivityKey(id)
-        engine.change { machine, now in
-            machine.update(key, now: now) { details in
-                if let label { details.label = label }
-                if let progress { details.progress = progress }
-            }
+        engine.update(ActivityKey(id)) { details in
+            if let label { details.label = label }
+            if let progress { details.progress = progress }
         }
     }
 
@@ -174,12 +157,12 @@ extension IndicatorManager {
 
     /// Stops an activity with a text as its identity. See the general form.
     public func stop(_ id: String, _ outcome: ActivityOutcome = .unspecified) {
-        engine.change { machine, now in machine.stop(id, outcome, now: now) }
+        engine.stop(.text(id), outcome)
     }
 
     /// Stops an activity with a number as its identity. See the general form.
     public func stop(_ id: Int, _ outcome: ActivityOutcome = .unspecified) {
-        engine.change { machine, now in machine.stop(id, outcome, now: now) }
+        engine.stop(.number(id), outcome)
     }
 }
 
@@ -188,30 +171,39 @@ extension IndicatorEngine {
     func begin(_ details: ActivityDetails) -> ActivityRecord {
         var begun: ActivityRecord?
         change { machine, now in
-            let (record, actions) = machine.begin(details, now: now)
-            begun = record
-            return actions
+            machine.change(now) { list in
+                begun = list.makeRecord(details, at: now)
+                return .init(countChange: 1, changesDetails: details.label != nil)
+            }
         }
         guard let begun else { preconditionFailure("the input was not called") }
         return begun
     }
 
     func start(_ key: ActivityKey, label: String?, progress: Double?) {
-        change { machine, now in machine.start(key, label: label, progress: progress, now: now) }
-    }
-
-    /// Replaces what an activity says of itself; without effect when it is not in progress.
-    func set(_ key: ActivityKey, label: String?, progress: Double?) {
         change { machine, now in
-            machine.update(key, now: now) { details in
-                details.label = label
-                details.progress = progress
-            }
+            machine.change(now) { $0.start(key, label: label, progress: progress, at: now) }
         }
     }
 
+    /// Changes what an activity says of itself; without effect when it is not in progress.
+    func update(_ key: ActivityKey, _ body: (inout ActivityDetails) -> Void) {
+        change { machine, now in machine.change(now) { $0.update(key, at: now, body) } }
+    }
+
     func stop(_ key: ActivityKey, _ outcome: ActivityOutcome) {
-        change { machine, now in machine.stop(key, outcome, now: now) }
+        change { machine, now in machine.change(now) { $0.stop(key, outcome, at: now) } }
+    }
+
+    func start(_ object: AnyObject, as role: ObservedObjects.Role, label: String?) {
+        change { machine, now in
+            machine.beginLifetimeChecks(now)
+            return machine.change(now) { $0.start(object, as: role, label: label, at: now) }
+        }
+    }
+
+    func stop(_ object: AnyObject, as role: ObservedObjects.Role) {
+        change { machine, now in machine.change(now) { $0.stop(object, as: role, .unspecified, at: now) } }
     }
 
     /// Changes one of the delays. A value that is out of range is limited.

@@ -36,12 +36,12 @@ extension IndicatorManager {
     ///   - object: the object.
     ///   - label: a short text of what is in progress.
     public func track(_ object: AnyObject, label: String? = nil) {
-        engine.change { machine, now in machine.start(object, as: .tracked, label: label, now: now) }
+        engine.start(object, as: .tracked, label: label)
     }
 
     /// Ends the activity of a tracked object before the object is deallocated; without effect when it is not tracked.
     public func stopTracking(_ object: AnyObject) {
-        engine.change { machine, now in machine.stop(object, as: .tracked, .unspecified, now: now) }
+        engine.stop(object, as: .tracked)
     }
 }
 
@@ -76,8 +76,7 @@ extension IndicatorEngine {
 
     private func taskStarted(_ task: TaskKinds.Kind, label: String?) {
         switch task {
-        case .object(let object):
-            change { machine, now in machine.start(object, as: .notified, label: label, now: now) }
+        case .object(let object): start(object, as: .notified, label: label)
         case .value(let value as any Hashable): start(ActivityKey(unchecked: value), label: label, progress: nil)
         case .value(let value):
             logger.debug("A notification's identity is neither an object nor hashable: \(type(of: value))")
@@ -86,8 +85,7 @@ extension IndicatorEngine {
 
     private func taskStopped(_ task: TaskKinds.Kind) {
         switch task {
-        case .object(let object):
-            change { machine, now in machine.stop(object, as: .notified, .unspecified, now: now) }
+        case .object(let object): stop(object, as: .notified)
         case .value(let value as any Hashable): stop(ActivityKey(unchecked: value), .unspecified)
         case .value: break
         }
@@ -96,10 +94,11 @@ extension IndicatorEngine {
     private func taskProgressed(_ task: TaskKinds.Kind, to progress: Double) {
         switch task {
         case .object(let object):
-            change { machine, now in machine.update(object, as: .notified, now: now) { $0.progress = progress } }
+            change { machine, now in
+                machine.change(now) { $0.update(object, as: .notified, at: now) { $0.progress = progress } }
+            }
         case .value(let value as any Hashable):
-            let key = ActivityKey(unchecked: value)
-            change { machine, now in machine.update(key, now: now) { $0.progress = progress } }
+            update(ActivityKey(unchecked: value)) { $0.progress = progress }
         case .value: break
         }
     }

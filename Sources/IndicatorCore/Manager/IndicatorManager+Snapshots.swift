@@ -41,16 +41,24 @@ public struct IndicatorSnapshots: AsyncSequence, Sendable {
     /// Delivers the snapshots of one subscription.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let lifetime: Lifetime
+        fileprivate var signal: AsyncStream<Void>.Iterator
 
         /// The next snapshot; `nil` when there will be no more.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> IndicatorSnapshot? {
-            await lifetime.subscription.next()
+            while !Task.isCancelled {
+                switch lifetime.subscription.take() {
+                case .some(.some(let snapshot)): return snapshot
+                case .some(.none): return nil
+                case .none: if await signal.next(isolation: actor) == nil { return nil }
+                }
+            }
+            return nil
         }
     }
 
     /// Begins to deliver. Iterate each sequence once; `snapshots` makes a new one each time.
     public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(lifetime: lifetime)
+        AsyncIterator(lifetime: lifetime, signal: lifetime.subscription.signal.makeAsyncIterator())
     }
 }
 
@@ -60,74 +68,45 @@ final class SnapshotSubscription: SnapshotReceiver {
         var inbox = SnapshotInbox(delivery: BackendDelivery(includesHidden: true))
         var delivered: IndicatorSnapshot?
         var isFinished = false
-        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
-        var nextWaiter = 0
-
-        var hasNews: Bool { inbox.hasNews(delivered: delivered) || isFinished }
     }
 
-    /// The lock is not held while a continuation is resumed.
+    /// Delivers an element after each change.
+    let signal: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
     private let state = Locked(State())
+
+    init() {
+        (signal, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
 
     var audience: IndicatorStateMachine.Audience { .always }
 
     func receive(_ snapshot: IndicatorSnapshot) {
-        wake { _ = $0.inbox.post(snapshot) }
+        state.withLock { _ = $0.inbox.post(snapshot) }
+        wake()
     }
 
     func finish(timeLimit: Duration) {
-        wake { $0.isFinished = true }
+        state.withLock { $0.isFinished = true }
+        wake()
     }
 
-    private func wake(_ change: (inout State) -> Void) {
-        let waiters: [Int: CheckedContinuation<Void, Never>] = state.withLock { state in
-            change(&state)
-            guard state.hasNews else { return [:] }
-            defer { state.waiters = [:] }
-            return state.waiters
-        }
-        for waiter in waiters.values { Self.resume(waiter) }
-    }
-
-    /// Resumes a task from a task of its own.
+    /// Wakes the subscriber, from a task of its own.
     ///
-    /// Resuming takes the status lock of the task that waits. The calling thread may hold that of another task, if it runs
-    /// a cancellation handler: two such threads could wait for each other.
-    private static func resume(_ waiter: CheckedContinuation<Void, Never>) {
-        Task.detached { waiter.resume() }
+    /// To resume a task takes its status lock. The calling thread may hold that of another task, if it runs a cancellation
+    /// handler, and two such threads could wait for each other.
+    private func wake() {
+        Task.detached { [continuation] in continuation.yield() }
     }
 
-    func next() async -> IndicatorSnapshot? {
-        while !Task.isCancelled {
-            let (snapshot, isFinished) = state.withLock { state in
-                let snapshot = state.inbox.take(delivered: state.delivered)
-                if let snapshot { state.delivered = snapshot }
-                return (snapshot, state.isFinished)
+    /// The next snapshot; `nil` in an optional after the last one; `nil` when there is none yet.
+    func take() -> IndicatorSnapshot?? {
+        state.withLock { state in
+            guard let snapshot = state.inbox.take(delivered: state.delivered) else {
+                return state.isFinished ? .some(nil) : nil
             }
-            if let snapshot { return snapshot }
-            if isFinished { return nil }
-            await wait()
-        }
-        return nil
-    }
-
-    /// Waits for news, or until the task is cancelled.
-    private func wait() async {
-        let number = state.withLock { state in
-            defer { state.nextWaiter += 1 }
-            return state.nextWaiter
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { waiter in
-                let mustWait = state.withLock { state in
-                    guard !state.hasNews, !Task.isCancelled else { return false }
-                    state.waiters[number] = waiter
-                    return true
-                }
-                if !mustWait { waiter.resume() }
-            }
-        } onCancel: {
-            if let waiter = state.withLock({ $0.waiters.removeValue(forKey: number) }) { Self.resume(waiter) }
+            state.delivered = snapshot
+            return snapshot
         }
     }
 }

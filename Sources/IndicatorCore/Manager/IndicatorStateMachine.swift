@@ -12,7 +12,7 @@ struct IndicatorStateMachine: Sendable {
     /// What is to be done after an input.
     enum Action: Sendable {
         /// Deliver a snapshot to all receivers. With a change if the indicator was shown or hidden.
-        case publish(IndicatorSnapshot, VisibilityChanges.Element?)
+        case publish(IndicatorSnapshot, VisibilityChange?)
         /// Call ``advance(to:)`` at this time. Supersedes those with a lower version.
         case wake(at: Duration, version: UInt64)
         /// Release what may run the caller's code when it is released.
@@ -104,118 +104,25 @@ struct IndicatorStateMachine: Sendable {
 
     // MARK: - Inputs: activities
 
-    /// An activity begins that says something of itself.
-    mutating func begin(_ details: ActivityDetails, now: Now) -> (record: ActivityRecord, actions: [Action]) {
-        let record = list.makeRecord(details, at: now())
-        return (record, finish(.init(changesCount: true, changesDetails: details.label != nil), now) { $0.begin() })
-    }
-
-    /// An activity that has begun says something of itself for the first time.
-    mutating func insert(_ details: ActivityDetails, now: Now) -> (record: ActivityRecord, actions: [Action]) {
-        let record = list.makeRecord(details, at: now())
-        return (record, finish(.init(changesDetails: details.label != nil), now))
-    }
-
-    /// An activity says nothing of itself any more.
-    mutating func remove(_ record: ActivityRecord, now: Now) -> [Action] {
-        finish(.init(changesDetails: list.remove(record)), now)
-    }
-
-    /// An activity changes what it says of itself.
-    mutating func update(
-        _ record: ActivityRecord,
-        now: Now,
-        _ change: (inout ActivityDetails) -> Void
-    ) -> [Action] {
-        finish(.init(changesDetails: list.update(record, change)), now)
-    }
-
-    /// An activity with a record ends.
-    mutating func end(_ record: ActivityRecord, now: Now) -> [Action] {
-        finish(.init(changesCount: true, changesDetails: list.end(record, at: now)), now) { $0.end() }
+    /// Something begins, ends, or changes what it says of itself.
+    ///
+    /// - Parameter change: makes the change to the list, and returns what follows from it.
+    mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> [Action] {
+        let change = change(&list)
+        for _ in 0..<max(change.countChange, 0) { _ = counter.begin() }
+        for _ in 0..<max(-change.countChange, 0) { _ = counter.end() }
+        if !change.released.isEmpty { actions.append(.release(Garbage(values: change.released))) }
+        return finish(hasChanged: change.countChange != 0 || change.changesDetails, now)
     }
 
     /// The counter asked for a report.
-    mutating func countChanged(now: Now) -> [Action] {
-        finish(.init(changesCount: true), now)
+    mutating func countChanged(_ now: Now) -> [Action] {
+        finish(hasChanged: true, now)
     }
 
-    /// An activity without an identity begins that ``decrement(now:)`` ends.
-    mutating func increment(now: Now) -> [Action] {
-        finish(list.increment(), now) { $0.begin() }
-    }
-
-    /// One of those activities ends.
-    mutating func decrement(now: Now) -> [Action] {
-        finish(list.decrement(), now) { $0.end() }
-    }
-
-    /// An activity with an identity starts.
-    mutating func start(_ key: ActivityKey, label: String?, progress: Double?, now: Now) -> [Action] {
-        switch key {
-        case .text(let key): start(key, label: label, progress: progress, now: now)
-        case .number(let key): start(key, label: label, progress: progress, now: now)
-        case .value(let key):
-            finish(list.start(key, label: label, progress: progress, at: now), now) { $0.begin() }
-        }
-    }
-
-    mutating func start(_ key: String, label: String?, progress: Double?, now: Now) -> [Action] {
-        finish(list.start(key, label: label, progress: progress, at: now), now) { $0.begin() }
-    }
-
-    mutating func start(_ key: Int, label: String?, progress: Double?, now: Now) -> [Action] {
-        finish(list.start(key, label: label, progress: progress, at: now), now) { $0.begin() }
-    }
-
-    /// An activity with an identity changes what it says of itself.
-    mutating func update(_ key: ActivityKey, now: Now, _ change: (inout ActivityDetails) -> Void) -> [Action] {
-        finish(list.update(key, at: now, change), now)
-    }
-
-    /// An activity with an identity stops.
-    mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome, now: Now) -> [Action] {
-        switch key {
-        case .text(let key): stop(key, outcome, now: now)
-        case .number(let key): stop(key, outcome, now: now)
-        case .value(let key): finish(list.stop(key, outcome, at: now), now) { $0.end() }
-        }
-    }
-
-    mutating func stop(_ key: String, _ outcome: ActivityOutcome, now: Now) -> [Action] {
-        finish(list.stop(key, outcome, at: now), now) { $0.end() }
-    }
-
-    mutating func stop(_ key: Int, _ outcome: ActivityOutcome, now: Now) -> [Action] {
-        finish(list.stop(key, outcome, at: now), now) { $0.end() }
-    }
-
-    /// The activity of an object starts.
-    mutating func start(_ object: AnyObject, as role: ObservedObjects.Role, label: String?, now: Now) -> [Action] {
-        let (change, endsPredecessor) = list.start(object, as: role, label: label, at: now)
+    /// An object is observed from now on, so that its lifetime is looked at.
+    mutating func beginLifetimeChecks(_ now: Now) {
         if lifetimeCheckDue == nil { lifetimeCheckDue = now() + lifetimeCheckInterval }
-        let actions = finish(change, now) { $0.begin() }
-        return endsPredecessor ? actions + finish(.init(changesCount: true), now) { $0.end() } : actions
-    }
-
-    /// The activity of an object changes what it says of itself.
-    mutating func update(
-        _ object: AnyObject,
-        as role: ObservedObjects.Role,
-        now: Now,
-        _ change: (inout ActivityDetails) -> Void
-    ) -> [Action] {
-        finish(list.update(object, as: role, at: now, change), now)
-    }
-
-    /// The activity of an object stops.
-    mutating func stop(
-        _ object: AnyObject,
-        as role: ObservedObjects.Role,
-        _ outcome: ActivityOutcome,
-        now: Now
-    ) -> [Action] {
-        finish(list.stop(object, as: role, outcome, at: now), now) { $0.end() }
     }
 
     // MARK: - Inputs: settings
@@ -225,7 +132,7 @@ struct IndicatorStateMachine: Sendable {
         guard isEnabled != visibility.isEnabled else { return [] }
         apply(catchUp(), at: now)
         apply(visibility.setEnabled(isEnabled, at: now), at: now)
-        return finish(.init(changesDetails: true)) { now }
+        return finish(hasChanged: true) { now }
     }
 
     /// Changes the delays. What is due by now follows the old ones, though its timer may be late.
@@ -233,14 +140,14 @@ struct IndicatorStateMachine: Sendable {
         apply(catchUp(), at: now)
         apply(visibility.advance(to: now), at: now)
         visibility.delays = delays
-        return finish(.init()) { now }
+        return finish(hasChanged: false) { now }
     }
 
     /// Changes how often objects are looked at.
     mutating func setLifetimeCheckInterval(_ interval: Duration, at now: Duration) -> [Action] {
         lifetimeCheckInterval = min(max(interval, .milliseconds(1)), TimeSource.longest)
         if lifetimeCheckDue != nil { lifetimeCheckDue = now + lifetimeCheckInterval }
-        return finish(.init()) { now }
+        return finish(hasChanged: false) { now }
     }
 
     /// Says who wants to hear of changes. Call it before the snapshot for a newcomer is made: then no change is missed.
@@ -271,11 +178,7 @@ struct IndicatorStateMachine: Sendable {
 
     /// Ends the activities of the objects of one part that have ended.
     mutating func checkLifetimes(part: Int, at now: Duration) -> [Action] {
-        let (change, endedCount) = list.endActivitiesOfEndedObjects(inShard: part, at: { now })
-        return finish(change, { now }) { counter in
-            for _ in 0..<endedCount { _ = counter.end() }
-            return true
-        }
+        change({ now }) { $0.endActivitiesOfEndedObjects(inShard: part, at: { now }) }
     }
 
     /// Does what is due.
@@ -289,7 +192,7 @@ struct IndicatorStateMachine: Sendable {
         apply(visibility.advance(to: now), at: now)
         settle { now }
         if let due = refreshDue, due <= now { publish(at: now) }
-        return finish(.init(changesDetails: visibility.state != stateBefore)) { now }
+        return finish(hasChanged: visibility.state != stateBefore) { now }
     }
 
     // MARK: - Visibility
@@ -307,18 +210,18 @@ struct IndicatorStateMachine: Sendable {
 
     /// Brings what was not reported to the visibility machine, as if it had happened before any deadline that is due
     /// (rule 10 of the design).
-    private mutating func catchUp() -> VisibilityChanges {
+    private mutating func catchUp() -> [VisibilityChange] {
         let isBusy = counter.isBusy
         switch phase {
         case .inactive, .active:
-            return .none
+            return []
         case .disabled, .delayingStart:
             return visibility.setBusy(isBusy, at: visibility.latest)
         case .delayingCompletion:
             // Taken in any case: what ended before work began again does not count any more.
             let end = counter.takeTimeOfLastEnd()
             if isBusy { return visibility.setBusy(true, at: visibility.latest) }
-            guard let end, end >= visibility.latest else { return .none }
+            guard let end, end >= visibility.latest else { return [] }
             // Work has begun and ended since.
             return visibility.setBusy(true, at: visibility.latest) + visibility.setBusy(false, at: end)
         }
@@ -345,7 +248,7 @@ struct IndicatorStateMachine: Sendable {
     }
 
     /// Publishes changes of the visibility.
-    private mutating func apply(_ changes: VisibilityChanges, at now: Duration) {
+    private mutating func apply(_ changes: [VisibilityChange], at now: Duration) {
         guard !changes.isEmpty else { return }
         list.setOrigin(Date().addingTimeInterval(-(now / .seconds(1))))
         for (index, change) in changes.enumerated() {
@@ -367,7 +270,7 @@ struct IndicatorStateMachine: Sendable {
 
     private mutating func publish(
         state: IndicatorState? = nil,
-        _ change: VisibilityChanges.Element? = nil,
+        _ change: VisibilityChange? = nil,
         at now: Duration
     ) {
         publishedAt = now
@@ -396,16 +299,10 @@ struct IndicatorStateMachine: Sendable {
         }
     }
 
-    /// Completes an input: counts, follows the count, publishes, sets the timer.
-    private mutating func finish(
-        _ change: ActivityList.Change,
-        _ now: Now,
-        counting count: (ActivityCounter) -> Bool = { _ in false }
-    ) -> [Action] {
-        if !change.released.isEmpty { actions.append(.release(Garbage(values: change.released))) }
-        if change.changesCount { _ = count(counter) }
+    /// Completes an input: follows the count, publishes, sets the timer.
+    private mutating func finish(hasChanged: Bool, _ now: Now) -> [Action] {
         settle(now)
-        if change.changesCount || change.changesDetails, !hasPublished { publishSoon(now) }
+        if hasChanged, !hasPublished { publishSoon(now) }
         hasPublished = false
         if let next = earliest(earliest(visibility.deadline, refreshDue), lifetimeCheckDue),
             wakesAt.map({ next < $0 }) ?? true

@@ -8,7 +8,7 @@ extension ActivityTracker {
     ///
     /// - Parameter value: the value that is associated with it, or `nil` for none.
     public func begin(_ value: Value?) -> TrackedActivity<Value> {
-        TrackedActivity(TrackedActivityHandle(value, in: self))
+        TrackedActivity(ManagedTrackedActivity(value, in: self))
     }
 
     /// Tracks a function for as long as it runs, with the tracker's default value.

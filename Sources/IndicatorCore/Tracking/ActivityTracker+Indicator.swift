@@ -100,7 +100,11 @@ public final class ActivityTrackerAttachment: Sendable {
             for message in batch {
                 switch message {
                 case .start(let label, let progress): engine.start(identity, label: label, progress: progress)
-                case .set(let label, let progress): engine.set(identity, label: label, progress: progress)
+                case .set(let label, let progress):
+                    engine.update(identity) { details in
+                        details.label = label
+                        details.progress = progress
+                    }
                 case .stop: engine.stop(identity, .unspecified)
                 }
             }

@@ -64,7 +64,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     ) -> Result {
         let (result, mustDeliver) = state.withLock { state in
             let result = body(&state)
-            return (result, delivery != .uponRequest && state.takesUpDelivery())
+            return (result, delivery != .uponRequest && state.outbox.attend())
         }
         if mustDeliver {
             if delivery == .later { Task.detached { self.deliver() } } else { deliver() }
@@ -85,16 +85,18 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
 
     /// Lets a receiver go. One that is being told a status just then is still told that, and what was to be told with it.
     package func unsubscribe(_ receiver: any ActivityStatusReceiver<Value>) {
-        change { $0.unsubscribe(receiver) }
+        _ = change { $0.unsubscribe(receiver) }
     }
 
     private func deliver() {
-        while let batch = state.withLock({ $0.nextBatch() }) {
-            for notice in batch.notices {
-                if let newcomer = notice.newcomer {
-                    newcomer.begin(with: notice.status)
-                } else {
-                    for subscriber in batch.subscribers { subscriber.offer(notice.status, areEqual: areEqual) }
+        while let batch = state.withLock({ $0.outbox.nextBatch() }) {
+            for notice in batch {
+                for subscriber in notice.receivers {
+                    if notice.isFirst {
+                        subscriber.begin(with: notice.status)
+                    } else {
+                        subscriber.offer(notice.status, areEqual: areEqual)
+                    }
                 }
             }
         }

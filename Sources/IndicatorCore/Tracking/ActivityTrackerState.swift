@@ -1,124 +1,80 @@
 /// The activities of an ``ActivityTracker``, and the statuses that are still to be delivered.
 ///
-/// A plain value that the tracker keeps behind its lock. It calls nothing that is not the tracker's own: comparing values and
-/// telling receivers is done with what ``nextBatch()`` returns, outside the lock, by one thread at a time.
+/// A plain value that the tracker keeps behind its lock. It calls nothing that is not the tracker's own, and hands the
+/// values that it removes to its caller: comparing and releasing values, and calling receivers, happens outside the lock.
 struct ActivityTrackerState<Value: Sendable>: Sendable {
-    typealias Slot = OrderedSlots<UInt64>.Slot
     typealias Subscriber = ActivityStatusSubscriber<Value>
 
-    /// A status to deliver: to one who has just subscribed, or to all.
+    /// A status to deliver: to one that has just subscribed, or to all that had subscribed by then.
     struct Notice: Sendable {
         let status: ActivityStatus<Value>
-        let newcomer: Subscriber?
+        let receivers: [Subscriber]
+        let isFirst: Bool
     }
 
-    /// Statuses, and those who had subscribed by the time of the last of them.
-    struct Batch: Sendable {
-        let notices: [Notice]
-        let subscribers: [Subscriber]
-    }
-
-    /// What must differ for the status to be another one: whether there is an activity, and which is the first with a value.
-    private struct Mark: Equatable {
-        var isLoading: Bool
-        var first: Slot?
-    }
-
-    /// The orders of the activities; those that have a value are ranked.
-    ///
-    /// The values are not in there but in ``values``, so that the heap is one of plain numbers and the compiler makes fast code of
-    /// it whatever the values are.
-    private var activities = OrderedSlots<UInt64>()
-    /// The values of the activities, by slot.
-    private var values: [Value?] = []
+    private var activityCount = 0
+    /// The values of the activities that have one.
+    private var values = OrderedList<Value>()
     private var nextOrder: UInt64 = 0
     private var subscribers: [Subscriber] = []
-    private var outbox: [Notice] = []
-    private var isDelivering = false
+    /// The statuses to deliver.
+    var outbox = Outbox<Notice>()
 
     /// The status now.
     var status: ActivityStatus<Value> {
-        ActivityStatus(
-            isLoading: !activities.isEmpty,
-            associatedValue: activities.firstRankedSlot.flatMap { values[Int($0)] }
-        )
+        ActivityStatus(isLoading: activityCount > 0, associatedValue: values.first?.value)
     }
 
-    /// Begins an activity, the last in order.
-    mutating func begin(_ value: Value?) -> Slot {
-        let before = mark
-        let slot = activities.insert(nextOrder, order: nextOrder, isRanked: value != nil)
+    /// Begins an activity, the last in order. Returns its order.
+    mutating func begin(_ value: Value?) -> UInt64 {
+        let order = nextOrder
         nextOrder += 1
-        if Int(slot) == values.count { values.append(value) } else { values[Int(slot)] = value }
-        if mark != before { postStatus() }
-        return slot
+        activityCount += 1
+        values.set(order, to: value)
+        if activityCount == 1 || values.first?.order == order { postStatus() }
+        return order
     }
 
-    /// Changes the value of an activity. Returns the old one, for the caller to let go of outside the lock: its `deinit` may be
-    /// anybody's code.
-    mutating func update(_ slot: Slot, to value: Value?) -> Value? {
-        let before = mark
-        let old = exchange(slot, value)
-        activities.setRanked(value != nil, slot: slot)
-        if mark != before || before.first == slot { postStatus() }
+    /// Changes the value of an activity. Returns the old one.
+    mutating func update(_ order: UInt64, to value: Value?) -> Value? {
+        let wasFirst = values.first?.order == order
+        let old = values.set(order, to: value)
+        if wasFirst || values.first?.order == order { postStatus() }
         return old
     }
 
-    /// Ends an activity. Returns its value, for the caller to let go of outside the lock.
-    mutating func end(_ slot: Slot) -> Value? {
-        let before = mark
-        activities.remove(slot)
-        let old = exchange(slot, nil)
-        if mark != before { postStatus() }
+    /// Ends an activity. Returns its value.
+    mutating func end(_ order: UInt64) -> Value? {
+        let wasFirst = values.first?.order == order
+        activityCount -= 1
+        let old = values.set(order, to: nil)
+        if wasFirst || activityCount == 0 { postStatus() }
         return old
     }
 
-    private mutating func exchange(_ slot: Slot, _ value: Value?) -> Value? {
-        var value = value
-        swap(&values[Int(slot)], &value)
-        return value
-    }
+    // MARK: - Subscribers
 
-    // MARK: - Delivery
-
-    /// Adds a subscriber, who is to be told the present status first.
+    /// Adds a subscriber, which gets the present status first.
     mutating func subscribe(_ subscriber: Subscriber) {
         subscribers.append(subscriber)
-        outbox.append(Notice(status: status, newcomer: subscriber))
+        outbox.append(Notice(status: status, receivers: [subscriber], isFirst: true))
     }
 
-    mutating func unsubscribe(_ receiver: any ActivityStatusReceiver<Value>) {
+    /// Removes a subscriber, and returns it.
+    mutating func unsubscribe(_ receiver: any ActivityStatusReceiver<Value>) -> [Subscriber] {
+        let removed = subscribers.filter { $0.receiver === receiver }
         subscribers.removeAll { $0.receiver === receiver }
+        return removed
     }
 
+    /// Removes all subscribers, and returns them.
     mutating func removeSubscribers() -> [Subscriber] {
         defer { subscribers = [] }
         return subscribers
     }
 
-    /// Whether there is something to deliver and nobody does. Whoever gets `true` must ask for batches until there are no more.
-    mutating func takesUpDelivery() -> Bool {
-        guard !isDelivering, !outbox.isEmpty else { return false }
-        isDelivering = true
-        return true
-    }
-
-    /// What is to be delivered next; `nil` ends the delivery.
-    mutating func nextBatch() -> Batch? {
-        guard !outbox.isEmpty else {
-            isDelivering = false
-            return nil
-        }
-        defer { outbox = [] }
-        return Batch(notices: outbox, subscribers: subscribers)
-    }
-
-    private var mark: Mark {
-        Mark(isLoading: !activities.isEmpty, first: activities.firstRankedSlot)
-    }
-
     private mutating func postStatus() {
         guard !subscribers.isEmpty else { return }
-        outbox.append(Notice(status: status, newcomer: nil))
+        outbox.append(Notice(status: status, receivers: subscribers, isFirst: false))
     }
 }

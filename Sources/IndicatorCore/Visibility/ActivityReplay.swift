@@ -17,11 +17,11 @@ package struct ActivityReplay {
 
     private var machine: IndicatorStateMachine
     private let counter: ActivityCounter
-    private let time = ReplayTimeSource()
+    private let clock = ReplayClock()
 
     /// Makes an indicator with nothing to do.
     package init(delays: IndicatorDelays = .standard, isEnabled: Bool = true) {
-        counter = ActivityCounter(phase: .inactive, time: time)
+        counter = ActivityCounter(phase: .inactive, time: .showing(clock))
         machine = IndicatorStateMachine(delays: delays, isEnabled: isEnabled, counter: counter)
     }
 
@@ -38,44 +38,49 @@ package struct ActivityReplay {
     package var deadline: Duration? { machine.deadline }
 
     /// Applies an event. Deadlines up to and including `now` pass first.
-    package mutating func apply(_ event: Event, at now: Duration) -> [VisibilityChanges.Element] {
+    package mutating func apply(_ event: Event, at now: Duration) -> [VisibilityChange] {
         let changes = advance(to: now)
         let actions =
             switch event {
-            case .start(let id?): machine.start(id, label: nil, progress: nil, now: { now })
-            case .start(nil): machine.increment(now: { now })
-            case .stop(let id?): machine.stop(id, .unspecified, now: { now })
-            case .stop(nil): machine.decrement(now: { now })
             case .enable, .disable: machine.setEnabled(event == .enable, at: now)
+            case .start, .stop:
+                machine.change({ now }) { list in
+                    switch event {
+                    case .start(let id?): list.start(.text(id), label: nil, progress: nil, at: { now })
+                    case .stop(let id?): list.stop(.text(id), .unspecified, at: { now })
+                    case .start(nil): list.increment()
+                    case .stop(nil), .enable, .disable: list.decrement()
+                    }
+                }
             }
         return changes + Self.changes(actions)
     }
 
     /// Changes the delays.
-    package mutating func setDelays(_ delays: IndicatorDelays, at now: Duration) -> [VisibilityChanges.Element] {
+    package mutating func setDelays(_ delays: IndicatorDelays, at now: Duration) -> [VisibilityChange] {
         advance(to: now) + Self.changes(machine.setDelays(delays, at: now))
     }
 
     /// Lets time pass without an event.
-    package mutating func advance(to now: Duration) -> [VisibilityChanges.Element] {
-        var changes: [VisibilityChanges.Element] = []
+    package mutating func advance(to now: Duration) -> [VisibilityChange] {
+        var changes: [VisibilityChange] = []
         // As a timer does: a deadline may be followed by another one.
         while let deadline = machine.deadline, deadline <= now {
-            time.set(to: deadline)
+            clock.time.withLock { $0 = deadline }
             changes += Self.changes(machine.advance(to: deadline))
         }
-        time.set(to: now)
+        clock.time.withLock { $0 = max($0, now) }
         return changes
     }
 
     /// Lets the delay that is running run out, as it does when no event follows.
-    package mutating func finish() -> [VisibilityChanges.Element] {
-        var changes: [VisibilityChanges.Element] = []
+    package mutating func finish() -> [VisibilityChange] {
+        var changes: [VisibilityChange] = []
         while let deadline = machine.deadline { changes += advance(to: deadline) }
         return changes
     }
 
-    private static func changes(_ actions: [IndicatorStateMachine.Action]) -> [VisibilityChanges.Element] {
+    private static func changes(_ actions: [IndicatorStateMachine.Action]) -> [VisibilityChange] {
         actions.compactMap { action in
             if case .publish(_, let change) = action { change } else { nil }
         }

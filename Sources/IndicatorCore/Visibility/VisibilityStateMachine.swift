@@ -1,7 +1,7 @@
 /// Decides when the indicator is shown and hidden.
 ///
 /// A plain value: it owns no timer, no lock and no task. Its owner reports when work begins and ends, calls
-/// ``advance(to:)`` at ``deadline``, and shows or hides the indicator as the returned ``VisibilityChanges`` say. "Now" is
+/// ``advance(to:)`` at ``deadline``, and shows or hides the indicator as the returned changes say: none, or one or two, in order. "Now" is
 /// any time that does not run backwards, as the `Duration` since an origin of the owner's choice.
 ///
 /// The rules are those of the two best-known iOS managers, Alamofire's and AFNetworking's, with their known bugs fixed:
@@ -64,25 +64,25 @@ package struct VisibilityStateMachine: Sendable {
     }
 
     /// Lets the deadlines up to and including `now` pass.
-    package mutating func advance(to now: Duration) -> VisibilityChanges {
+    package mutating func advance(to now: Duration) -> [VisibilityChange] {
         latest = max(latest, now)
         switch internalState {
         case .delayingStart(let deadline) where deadline <= latest:
             guard isBusy else {
                 internalState = .inactive
-                return .none
+                return []
             }
             return show(at: deadline)
         case .delayingCompletion(let deadline, _) where deadline <= latest:
             internalState = .inactive
-            return VisibilityChanges(isVisible: false, at: deadline)
+            return [VisibilityChange(isVisible: false, instant: deadline)]
         case .inactive, .delayingStart, .active, .delayingCompletion:
-            return .none
+            return []
         }
     }
 
     /// Reports whether work is in progress. A report of what is known already only lets time pass.
-    package mutating func setBusy(_ busy: Bool, at now: Duration) -> VisibilityChanges {
+    package mutating func setBusy(_ busy: Bool, at now: Duration) -> [VisibilityChange] {
         let changes = advance(to: now)
         guard busy != isBusy else { return changes }
         isBusy = busy
@@ -91,7 +91,7 @@ package struct VisibilityStateMachine: Sendable {
     }
 
     /// Switches the indicator on or off. Disabling hides at once; enabling while busy starts the start delay afresh.
-    package mutating func setEnabled(_ enabled: Bool, at now: Duration) -> VisibilityChanges {
+    package mutating func setEnabled(_ enabled: Bool, at now: Duration) -> [VisibilityChange] {
         let changes = advance(to: now)
         guard enabled != isEnabled else { return changes }
         isEnabled = enabled
@@ -100,10 +100,10 @@ package struct VisibilityStateMachine: Sendable {
         }
         let wasVisible = isVisible
         internalState = .inactive
-        return wasVisible ? changes + VisibilityChanges(isVisible: false, at: latest) : changes
+        return wasVisible ? changes + [VisibilityChange(isVisible: false, instant: latest)] : changes
     }
 
-    private mutating func workBegan() -> VisibilityChanges {
+    private mutating func workBegan() -> [VisibilityChange] {
         switch internalState {
         case .inactive:
             guard delays.startDelay > .zero else { return show(at: latest) }
@@ -115,77 +115,41 @@ package struct VisibilityStateMachine: Sendable {
         case .active:
             preconditionFailure("work began in state \(internalState), which is busy")
         }
-        return .none
+        return []
     }
 
-    private mutating func workEnded() -> VisibilityChanges {
+    private mutating func workEnded() -> [VisibilityChange] {
         switch internalState {
         case .delayingStart:
-            return .none
+            return []
         case .active(let hiddenAtEarliest):
             let deadline = max(latest + delays.completionDelay, hiddenAtEarliest)
             guard deadline > latest else {
                 internalState = .inactive
-                return VisibilityChanges(isVisible: false, at: latest)
+                return [VisibilityChange(isVisible: false, instant: latest)]
             }
             internalState = .delayingCompletion(deadline: deadline, hiddenAtEarliest: hiddenAtEarliest)
-            return .none
+            return []
         case .inactive, .delayingCompletion:
             preconditionFailure("work ended in state \(internalState), which is not busy")
         }
     }
 
-    private mutating func show(at instant: Duration) -> VisibilityChanges {
+    private mutating func show(at instant: Duration) -> [VisibilityChange] {
         internalState = .active(hiddenAtEarliest: instant + delays.minimumVisibleTime)
-        return VisibilityChanges(isVisible: true, at: instant)
+        return [VisibilityChange(isVisible: true, instant: instant)]
     }
 }
 
-/// What to do with the indicator: nothing, or one or two changes of its visibility, in order.
-///
-/// There are two when a deadline that was already due is followed by the event that was reported.
-package struct VisibilityChanges: Sendable, Hashable, RandomAccessCollection {
-    /// The indicator was shown or hidden.
-    package struct Element: Sendable, Hashable {
-        /// Whether it is shown from now on.
-        package var isVisible: Bool
-        /// The time of the change by the rules: for a delay that ran out its deadline, however late it was noticed.
-        package var instant: Duration
-    }
+/// The indicator was shown or hidden.
+package struct VisibilityChange: Sendable, Hashable {
+    /// Whether it is shown from now on.
+    package var isVisible: Bool
+    /// The time of the change by the rules: for a delay that ran out its deadline, however late it was noticed.
+    package var instant: Duration
 
-    private var first: Element?
-    private var second: Element?
-
-    /// Nothing to do.
-    static var none: Self { Self() }
-
-    private init() {}
-
-    init(isVisible: Bool, at instant: Duration) {
-        first = Element(isVisible: isVisible, instant: instant)
-    }
-
-    /// The index of the first change.
-    package var startIndex: Int { 0 }
-
-    /// One more than the index of the last change.
-    package var endIndex: Int { first == nil ? 0 : second == nil ? 1 : 2 }
-
-    /// The change at a position.
-    package subscript(position: Int) -> Element {
-        guard let element = position == 0 ? first : position == 1 ? second : nil else {
-            preconditionFailure("index \(position) is out of the range \(startIndex)..<\(endIndex)")
-        }
-        return element
-    }
-
-    static func + (earlier: Self, later: Self) -> Self {
-        guard let head = earlier.first else { return later }
-        guard let tail = later.first else { return earlier }
-        precondition(earlier.second == nil && later.second == nil, "an event changes the visibility twice at most")
-        var both = Self()
-        both.first = head
-        both.second = tail
-        return both
+    package init(isVisible: Bool, instant: Duration) {
+        self.isVisible = isVisible
+        self.instant = instant
     }
 }

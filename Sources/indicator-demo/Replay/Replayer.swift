@@ -69,11 +69,11 @@ struct Replayer: TraceConsumer {
     /// The timeline of the whole trace.
     func makeTimeline() -> Timeline { timeline.timeline() }
 
-    private mutating func note(_ change: VisibilityChanges.Element) {
+    private mutating func note(_ change: VisibilityChange) {
         timeline.note(isVisible: change.isVisible, at: change.instant / .seconds(1))
     }
 
-    private mutating func write(_ change: VisibilityChanges.Element) {
+    private mutating func write(_ change: VisibilityChange) {
         lines.append(contentsOf: #"{"t_ms": "#.utf8)
         lines.append(contentsOf: Self.milliseconds(change.instant).utf8)
         lines.append(contentsOf: (change.isVisible ? ", \"visible\": true}\n" : ", \"visible\": false}\n").utf8)

@@ -112,10 +112,10 @@ final class DemoRun: Sendable {
     /// Waits until the surfaces have seen the last change that there is to see, or should have.
     private func settle() async {
         let expected = recorder.expectedVisibility(delays: delays, isEnabled: isEnabled)
-        let last = max(expected.last?.time ?? .zero, recorder.now)
+        let last = max(expected.last?.instant ?? .zero, recorder.now)
         while recorder.now < last + .seconds(2), !Task.isCancelled {
             let isHidden = recorder.observedVisibility().last?.isVisible != true && !indicator.isVisible
-            if isHidden, recorder.now >= expected.last?.time ?? .zero { return }
+            if isHidden, recorder.now >= expected.last?.instant ?? .zero { return }
             try? await Task.sleep(for: .milliseconds(10))
         }
     }

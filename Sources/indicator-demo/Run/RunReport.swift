@@ -17,7 +17,7 @@ struct RunReport: Encodable, Sendable, Hashable {
         var visible: Bool
 
         init(_ change: VisibilityChange) {
-            atSeconds = (change.time / .seconds(1) * 1e6).rounded() / 1e6
+            atSeconds = (change.instant / .seconds(1) * 1e6).rounded() / 1e6
             visible = change.isVisible
         }
     }

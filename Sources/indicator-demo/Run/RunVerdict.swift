@@ -33,9 +33,9 @@ struct RunVerdict: Sendable, Hashable {
             let rule = index < expected.count ? expected[index] : nil
             switch (actual, rule) {
             case (let actual?, let rule?) where actual.isVisible == rule.isVisible:
-                let deviation = abs(actual.time - rule.time)
+                let deviation = abs(actual.instant - rule.instant)
                 largestDeviation = max(largestDeviation, deviation)
-                if deviation > Self.tolerance + slack + lateness(rule.time, actual.time) {
+                if deviation > Self.tolerance + slack + lateness(rule.instant, actual.instant) {
                     differences.append("\(Self.text(actual)), and by the rules it is \(Self.text(rule))")
                 }
             case (let actual?, let rule?):
@@ -51,7 +51,7 @@ struct RunVerdict: Sendable, Hashable {
     /// The changes without those by which it is hidden for no longer than the slack.
     private static func joined(_ changes: [VisibilityChange], slack: Duration) -> [VisibilityChange] {
         changes.reduce(into: []) { joined, change in
-            if slack > .zero, change.isVisible, let last = joined.last, change.time - last.time <= slack {
+            if slack > .zero, change.isVisible, let last = joined.last, change.instant - last.instant <= slack {
                 joined.removeLast()
             } else {
                 joined.append(change)
@@ -60,7 +60,7 @@ struct RunVerdict: Sendable, Hashable {
     }
 
     private static func text(_ change: VisibilityChange) -> String {
-        "\(change.isVisible ? "shown" : "hidden") at \(change.time.secondsText)"
+        "\(change.isVisible ? "shown" : "hidden") at \(change.instant.secondsText)"
     }
 }
 

@@ -12,7 +12,7 @@ import Testing
         let counter: ActivityCounter
         var machine: IndicatorStateMachine
         let time: TimeSource
-        var changes: [VisibilityChanges.Element] = []
+        var changes: [VisibilityChange] = []
 
         init(_ clock: VirtualClock) {
             time = .reading(clock)
@@ -25,11 +25,11 @@ import Testing
         }
 
         mutating func begin() {
-            if counter.begin() { take(machine.countChanged(now: { [time] in time.now })) }
+            if counter.begin() { take(machine.countChanged { [time] in time.now }) }
         }
 
         mutating func end() {
-            if counter.end() { take(machine.countChanged(now: { [time] in time.now })) }
+            if counter.end() { take(machine.countChanged { [time] in time.now }) }
         }
 
         mutating func fire() { take(machine.advance(to: time.now)) }
@@ -107,11 +107,21 @@ import Testing
         func wakes(_ actions: [IndicatorStateMachine.Action]) -> [Duration] {
             actions.compactMap { action in if case .wake(let deadline, _) = action { deadline } else { nil } }
         }
-        #expect(wakes(machine.start("a", label: nil, progress: nil, now: { .zero })) == [.seconds(1)])
-        #expect(wakes(machine.stop("a", .unspecified, now: { .milliseconds(100) })).isEmpty)
-        #expect(wakes(machine.start("b", label: nil, progress: nil, now: { .milliseconds(200) })).isEmpty)
+        func start(_ machine: inout IndicatorStateMachine, _ id: String, at now: Duration) -> [IndicatorStateMachine
+            .Action]
+        {
+            machine.change({ now }) { $0.start(.text(id), label: nil, progress: nil, at: { now }) }
+        }
+        func stop(_ machine: inout IndicatorStateMachine, _ id: String, at now: Duration) -> [IndicatorStateMachine
+            .Action]
+        {
+            machine.change({ now }) { $0.stop(.text(id), .unspecified, at: { now }) }
+        }
+        #expect(wakes(start(&machine, "a", at: .zero)) == [.seconds(1)])
+        #expect(wakes(stop(&machine, "a", at: .milliseconds(100))).isEmpty)
+        #expect(wakes(start(&machine, "b", at: .milliseconds(200))).isEmpty)
         #expect(wakes(machine.advance(to: .seconds(1))).isEmpty)
-        #expect(wakes(machine.stop("b", .unspecified, now: { .seconds(3) })) == [.milliseconds(3200)])
+        #expect(wakes(stop(&machine, "b", at: .seconds(3))) == [.milliseconds(3200)])
         #expect(wakes(machine.advance(to: .milliseconds(3200))).isEmpty)
         #expect(machine.deadline == nil)
     }

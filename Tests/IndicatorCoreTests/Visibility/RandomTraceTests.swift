@@ -146,7 +146,7 @@ struct RandomTrace: CustomStringConvertible {
     /// What the product makes of the trace.
     func replay() throws -> [TickByTickIndicator.Change] {
         var replay = ActivityReplay(delays: try Self.delays(initialDelays))
-        var changes: [VisibilityChanges.Element] = []
+        var changes: [VisibilityChange] = []
         for (time, step) in steps {
             let now = Self.tick * time
             switch step {

@@ -62,7 +62,7 @@ struct Trace: Decodable, CustomTestStringConvertible {
 }
 
 extension Trace.Change {
-    init(_ change: VisibilityChanges.Element) {
+    init(_ change: VisibilityChange) {
         self.init(t_ms: Int(change.instant / .milliseconds(1)), visible: change.isVisible)
     }
 }

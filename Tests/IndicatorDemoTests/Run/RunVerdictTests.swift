@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct RunVerdictTests {
     private func changes(_ milliseconds: Int...) -> [VisibilityChange] {
-        milliseconds.enumerated().map { VisibilityChange(time: .milliseconds($1), isVisible: $0 % 2 == 0) }
+        milliseconds.enumerated().map { VisibilityChange(isVisible: $0 % 2 == 0, instant: .milliseconds($1)) }
     }
 
     @Test func smallDeviationsAreNoMatter() {
@@ -52,8 +52,8 @@ import Testing
         let expected = recorder.expectedVisibility(delays: .standard, isEnabled: true)
         #expect(
             expected == [
-                VisibilityChange(time: .milliseconds(1100), isVisible: true),
-                VisibilityChange(time: .milliseconds(3200), isVisible: false),
+                VisibilityChange(isVisible: true, instant: .milliseconds(1100)),
+                VisibilityChange(isVisible: false, instant: .milliseconds(3200)),
             ]
         )
         #expect(recorder.expectedVisibility(delays: .standard, isEnabled: false) == [])

@@ -1,0 +1,23 @@
+import TestSupport
+import Testing
+
+@testable import IndicatorCore
+
+@Suite struct OrderedListTests {
+    @Test func theFirstValuesAreThoseOfLowestOrder() {
+        var generator = SplitMix(state: 7)
+        var list = OrderedList<UInt64>()
+        var model: [UInt64: UInt64] = [:]
+        for round in 0..<20_000 {
+            let order = UInt64.random(in: 0..<60, using: &generator)
+            let value = Bool.random(using: &generator) ? UInt64(round) : nil
+            let old = list.set(order, to: value)
+            #expect(old == model.updateValue(value ?? 0, forKey: order))
+            if value == nil { model[order] = nil }
+            let sorted = model.sorted { $0.key < $1.key }
+            #expect(list.first?.order == sorted.first?.key)
+            #expect(list.first(16) == sorted.prefix(16).map(\.value))
+            #expect(list.count == model.count)
+        }
+    }
+}
