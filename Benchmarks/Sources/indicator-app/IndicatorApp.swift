@@ -15,7 +15,7 @@ struct IndicatorApp {
         }
         let clock = ContinuousClock()
         let began = clock.now
-        let indicator = try await IndicatorManager.configured(
+        let indicator = IndicatorManager.configured(
             for: "indicator-app",
             path: CommandLine.arguments[1],
             environment: [:]

@@ -51,7 +51,7 @@ public struct ConfigurationValues: Sendable, Hashable {
     }
 
     func list(_ name: String) -> [String]? {
-        name == TopLevelSetting.backends ? backends : observe
+        name == TopLevelSetting.backends.name ? backends : observe
     }
 
     func kindName(of backend: String) -> String? {

@@ -18,9 +18,6 @@ extension BackendRegistry {
         return registry
     }()
 
-    /// The backends of an app without a config file: those that disturb nobody.
-    static let defaultBackends = ["terminalTitle", "dbusProperty"]
-
     private static var builtInKinds: [BackendKind] {
         var kinds: [BackendKind] = [.terminalTitle]
         #if DesktopNotification

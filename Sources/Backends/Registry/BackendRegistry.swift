@@ -7,7 +7,7 @@
 /// registry.register(BackendKind(name: "ledStrip", summary: "the strip on the shelf") { context, settings in
 ///     LEDStripBackend(name: context.name)
 /// })
-/// let indicator = try await IndicatorManager.configured(for: "my-app", registry: registry)
+/// let indicator = IndicatorManager.configured(for: "my-app", registry: registry)
 /// ```
 public struct BackendRegistry: Sendable {
     /// The kinds, in the order in which they were registered.

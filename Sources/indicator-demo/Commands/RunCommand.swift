@@ -73,7 +73,7 @@ struct RunCommand: AsyncParsableCommand {
         let setup = try await DemoSetup.forCommand(
             DemoSetup.Options(config: config, backends: backends, delays: try overrides())
         )
-        let indicator = try await setup.makeIndicator()
+        let indicator = setup.makeIndicator()
         let recorder = RunRecorder()
         let watching = Task {
             for await signal in signals {

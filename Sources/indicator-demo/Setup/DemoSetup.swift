@@ -68,8 +68,8 @@ struct DemoSetup: Sendable {
     }
 
     /// Makes the indicator, which follows its config file from now on.
-    func makeIndicator() async throws(ConfigurationError) -> IndicatorManager {
-        try await IndicatorManager.configured(
+    func makeIndicator() -> IndicatorManager {
+        IndicatorManager.configured(
             for: Self.applicationName,
             path: path,
             overrides: overrides,

@@ -27,7 +27,7 @@ struct ConfigurationHelper {
             }
         )
         let make = {
-            try await IndicatorManager.configured(
+            IndicatorManager.configured(
                 for: "configuration-helper",
                 path: path,
                 environment: [:],
@@ -36,8 +36,8 @@ struct ConfigurationHelper {
                 logger: Logger(label: "helper") { StreamLogHandler.standardError(label: $0) }
             )
         }
-        let indicator = try await make()
-        let second = modes.contains("two") ? try await make() : nil
+        let indicator = make()
+        let second = modes.contains("two") ? make() : nil
         let activity = ManagedActivity(in: indicator)
         say("pid \(getpid())")
         say("ready")

@@ -10,45 +10,31 @@ struct YAMLSyntaxProblem {
     var isUndefinedAlias = false
     var isSecondDocument = false
 
-    init(_ error: YamlError, in text: PositionedText) {
+    init(_ error: YamlError, in text: TextLines) {
         switch error {
         case .scanner(let context, let problem, let mark, _),
             .parser(let context, let problem, let mark, _),
             .composer(let context, let problem, let mark, _):
-            self.init(
-                context: context?.text ?? "",
-                contextPosition: context.map { TextPosition($0.mark) },
-                problem: problem,
-                position: TextPosition(mark),
-                in: text
-            )
+            // libYAML finds what is missing at the end of the file on the line after the last one.
+            position = min(TextPosition(mark), text.lastPosition)
+            let opened = min(context.map { TextPosition($0.mark) } ?? position, text.lastPosition)
+            message = ""
+            describe(problem, context: context?.text ?? "", opened: opened, in: text)
         case .reader(let problem, _, _, _):
-            self.init(position: TextPosition(line: 1, column: 1), message: "not valid YAML: \(problem)")
+            (position, message) = (TextPosition(line: 1, column: 1), "not valid YAML: \(problem)")
         default:
-            self.init(position: TextPosition(line: 1, column: 1), message: "not valid YAML: \(error)")
+            (position, message) = (TextPosition(line: 1, column: 1), "not valid YAML: \(error)")
         }
     }
 
-    private init(position: TextPosition, message: String) {
-        self.position = position
-        self.message = message
-    }
-
-    private init(
-        context: String,
-        contextPosition: TextPosition?,
-        problem: String,
-        position: TextPosition,
-        in text: PositionedText
-    ) {
-        // libYAML finds what is missing at the end of the file on the line after the last one.
-        let place = min(position, text.lastPosition)
-        let opened = min(contextPosition ?? place, text.lastPosition)
-        self.init(position: place, message: "")
-
+    /// Finds the words for a problem of libYAML, which is at `position` and belongs to what began at `opened`.
+    private mutating func describe(_ problem: String, context: String, opened: TextPosition, in text: TextLines) {
+        let place = position
         if context.contains("quoted scalar"), problem.contains("unexpected") {
             self.position = opened
             message = "this text has no closing quote"
+        } else if let comment = Self.comment(on: min(opened.line, place.line - 1)...place.line, in: text) {
+            (self.position, message) = comment
         } else if context.contains("flow sequence") || context.contains("flow mapping") {
             (self.position, message) = Self.unclosed(context: context, opened: opened, place: place, in: text)
         } else if problem.contains("another document") {
@@ -85,21 +71,26 @@ struct YAMLSyntaxProblem {
         }
     }
 
+    /// A comment as other languages write it.
+    private static func comment(on numbers: ClosedRange<Int>, in text: TextLines) -> (TextPosition, String)? {
+        for number in numbers {
+            let line = ContentLine(text[number])
+            guard line.text.hasPrefix("//") || line.text.hasPrefix("/*") else { continue }
+            let start = TextPosition(line: number, column: line.indentation + 1)
+            return (start, "a comment begins with '#', not with '\(line.text.prefix(2))'")
+        }
+        return nil
+    }
+
     /// A list or map in brackets that does not go on as it should.
     private static func unclosed(
         context: String,
         opened: TextPosition,
         place: TextPosition,
-        in text: PositionedText
+        in text: TextLines
     ) -> (TextPosition, String) {
         let isList = context.contains("sequence")
         let expected = isList ? "',' or ']'" : "',' or '}'"
-        for number in opened.line...max(opened.line, place.line) {
-            let line = ContentLine(text.line(number))
-            guard line.text.hasPrefix("//") || line.text.hasPrefix("/*") else { continue }
-            let start = TextPosition(line: number, column: line.indentation + 1)
-            return (start, "a comment begins with '#', not with '\(line.text.prefix(2))'")
-        }
         if place.line == opened.line, let found = text[place], ![" ", "#"].contains(found) {
             let hint = isList ? "" : "; put quotes around a text that begins with '{'"
             return (place, "expected \(expected) before '\(SettingText.shortened(String(found)))'\(hint)")
@@ -110,10 +101,10 @@ struct YAMLSyntaxProblem {
     /// A colon where a value is going on already, which has one of three reasons.
     private static func unexpectedColon(
         at place: TextPosition,
-        in text: PositionedText
+        in text: TextLines
     ) -> (TextPosition, String) {
-        let line = ContentLine(text.line(place.line))
-        let above = (1..<max(place.line, 1)).reversed().lazy.map { (number: $0, line: ContentLine(text.line($0))) }
+        let line = ContentLine(text[place.line])
+        let above = (1..<max(place.line, 1)).reversed().lazy.map { (number: $0, line: ContentLine(text[$0])) }
             .first { !$0.line.isEmpty }
         if line.hasValue(before: place.column) {
             return (place, "a ':' cannot stand here; put quotes around a text with ': ' in it")
@@ -129,8 +120,8 @@ struct YAMLSyntaxProblem {
     }
 
     /// Something in place of a key: a line that is indented wrongly, or more text after a value that is complete.
-    private static func expectedKey(at place: TextPosition, in text: PositionedText) -> String {
-        if let opening = ContentLine(text.line(place.line)).firstOfValue(before: place.column) {
+    private static func expectedKey(at place: TextPosition, in text: TextLines) -> String {
+        if let opening = ContentLine(text[place.line]).firstOfValue(before: place.column) {
             switch opening {
             case "{", "[":
                 return
@@ -146,14 +137,14 @@ struct YAMLSyntaxProblem {
     private static func tab(
         problem: String,
         at place: TextPosition,
-        in text: PositionedText
+        in text: TextLines
     ) -> (TextPosition, String)? {
         let message = "found a tab; YAML is indented with spaces only"
         if text[place] == "\t" { return (place, message) }
-        let line = text.line(place.line)
+        let line = text[place.line]
         let indentation = line.prefix { $0 == " " || $0 == "\t" }
         guard let tab = indentation.firstIndex(of: "\t") else { return nil }
-        return (TextPosition(line: place.line, column: tab - line.startIndex + 1), message)
+        return (TextPosition(line: place.line, column: tab + 1), message)
     }
 }
 
@@ -162,7 +153,7 @@ private struct ContentLine {
     var indentation: Int
     var text: String
 
-    init(_ line: ArraySlice<Unicode.Scalar>) {
+    init(_ line: [Unicode.Scalar]) {
         indentation = line.prefix { $0 == " " || $0 == "\t" }.count
         var view = String.UnicodeScalarView()
         view.append(contentsOf: line.dropFirst(indentation))
@@ -188,11 +179,5 @@ private struct ContentLine {
         let part = text.prefix(end)
         if let range = part.firstRange(of: ": ") { return range.upperBound }
         return column == .max && text.hasSuffix(":") ? text.endIndex : nil
-    }
-}
-
-extension TextPosition {
-    init(_ mark: Mark) {
-        self.init(line: max(mark.line, 1), column: max(mark.column, 1))
     }
 }
