@@ -86,7 +86,7 @@ struct ConfigurationDocument {
             let name = originalKeys[position] ?? scalar.string
             if let line = firstLines[name] {
                 let place = line == position.line ? "on the same line" : "on line \(line)"
-                let shown = SettingText.shortened(name)
+                let shown = QuotedText.shortened(name)
                 problems.append(
                     Problem(position: position, message: "duplicate key '\(shown)', which is there already \(place)")
                 )
@@ -118,7 +118,7 @@ struct ConfigurationDocument {
         if case .duplicatedKeysInMapping(let names, let context) = error {
             let position = TextPosition(context.mark)
             if !isLast, rename(names.first ?? "", at: position) { return true }
-            report(position, "the key '\(SettingText.shortened(names.first ?? ""))' is there more than once")
+            report(position, "the key '\(QuotedText.shortened(names.first ?? ""))' is there more than once")
             return false
         }
         let problem = YAMLSyntaxProblem(error, in: lines)
@@ -316,7 +316,7 @@ extension Node {
         switch self {
         case .scalar(let scalar):
             if isNothing { return "nothing" }
-            return scalar.string.isEmpty ? "an empty text" : "'\(SettingText.shortened(scalar.string))'"
+            return scalar.string.isEmpty ? "an empty text" : "'\(QuotedText.shortened(scalar.string))'"
         case .sequence: return "a list"
         case .mapping: return "a section ('key: value')"
         case .alias: return "an alias"
@@ -344,6 +344,6 @@ extension Node {
         guard !tag.rawValue.isEmpty else { return nil }
         let core = "tag:yaml.org,2002:"
         let isCore = tag.rawValue.hasPrefix(core)
-        return SettingText.shortened(isCore ? "!!" + tag.rawValue.dropFirst(core.count) : tag.rawValue)
+        return QuotedText.shortened(isCore ? "!!" + tag.rawValue.dropFirst(core.count) : tag.rawValue)
     }
 }

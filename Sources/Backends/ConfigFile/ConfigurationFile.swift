@@ -218,7 +218,7 @@ struct ConfigurationFileContents {
                     let place = scalar == "\u{FEFF}" ? "is allowed at the beginning only" : "is not allowed"
                     throw Failure(
                         position: position,
-                        message: "the \(name) \(SettingText.codePoint(scalar)) \(place); remove it"
+                        message: "the \(name) \(QuotedText.codePoint(scalar)) \(place); remove it"
                     )
                 }
                 offset += encoded.count

@@ -1,25 +1,22 @@
 import Yams
 
-/// What a config file says: each value parsed once, with its position, and the mistakes.
+/// What a config file says: each value parsed once, with its place, and the mistakes.
 struct FileValues {
-    struct Value {
-        var value: BackendSettingValue
-        var position: TextPosition
-    }
+    typealias Location = ConfigurationMistake.Location
 
     /// A list of names.
     struct List {
-        var names: [(text: String, position: TextPosition)] = []
-        var position: TextPosition
+        var names: [(name: String, location: Location)] = []
+        var location: Location
     }
 
     /// The section of a backend.
     struct Section {
-        var position: TextPosition
+        var location: Location
         /// Its kind, when that is known.
         var kindName: String?
         /// Where the file says its kind, when it does.
-        var kindPosition: TextPosition?
+        var kindLocation: Location?
     }
 
     /// How many mistakes are looked for: what has more is no config file, and comparing names takes its time.
@@ -30,7 +27,7 @@ struct FileValues {
     let text: String?
     /// Whether everything in the file could be looked at; otherwise what seems to be missing may be there.
     private(set) var isComplete = true
-    private(set) var values: [SettingKey: Value] = [:]
+    private(set) var values: [SettingKey: (value: BackendSettingValue, location: Location)] = [:]
     /// What `backends` and `observe` say.
     private(set) var lists: [String: List] = [:]
     private(set) var sections: [String: Section] = [:]
@@ -44,6 +41,8 @@ struct FileValues {
     /// Where a value was found to be wrong.
     private var wrongPositions: Set<TextPosition> = []
 
+    private var registry: BackendRegistry { source.registry }
+
     /// Reads a file.
     init(path: String, source: ConfigurationSource) {
         do {
@@ -51,15 +50,11 @@ struct FileValues {
         } catch {
             self.init(text: nil, path: path, source: source)
             isComplete = false
-            let isVariable = source.locator.given?.isVariable == true
-            let reason = isVariable ? "; the environment variable \(ConfigurationFileLocator.variable) names it" : ""
-            let location = error.position.map(location)
-            mistakes = [
-                ConfigurationMistake(
-                    location ?? .wholeFile(path: path),
-                    error.message + (location == nil ? reason : "")
-                )
-            ]
+            var message = error.message
+            if error.position == nil, source.locator.given?.isVariable == true {
+                message += "; the environment variable \(ConfigurationFileLocator.variable) names it"
+            }
+            mistakes = [ConfigurationMistake(error.position.map(location) ?? .wholeFile(path: path), message)]
         }
     }
 
@@ -72,14 +67,13 @@ struct FileValues {
         readRoot()
     }
 
-    func location(_ position: TextPosition) -> ConfigurationMistake.Location {
+    private func location(_ position: TextPosition) -> Location {
         .file(path: path, line: position.line, column: position.column)
     }
 
-    private var registry: BackendRegistry { source.registry }
-
-    private mutating func report(_ position: TextPosition, _ message: String) {
+    private mutating func report(_ position: TextPosition, _ message: String, of key: SettingKey? = nil) {
         mistakes.append(ConfigurationMistake(location(position), message))
+        if let key { wrong.insert(key) }
     }
 
     private mutating func readRoot() {
@@ -95,10 +89,7 @@ struct FileValues {
             return report(root.position, "expected 'key: value' lines, found \(root.kind)\(hint)")
         }
         for entry in entries(of: mapping) {
-            guard mistakes.count < Self.largestNumberOfMistakes else {
-                isComplete = false
-                return
-            }
+            guard mistakes.count < Self.largestNumberOfMistakes else { return isComplete = false }
             read(entry)
         }
     }
@@ -110,39 +101,25 @@ struct FileValues {
     }
 
     private mutating func read(_ entry: ConfigurationDocument.Entry) {
+        let key = SettingKey(name: entry.name)
         if let setting = TopLevelSetting.scalar(named: entry.name) {
-            readValue(entry, key: SettingKey(name: entry.name), setting: setting)
+            readValue(entry, setting, key)
         } else if let list = TopLevelSetting.lists.first(where: { $0.name == entry.name }) {
-            readList(entry, list)
-        } else if registry.kind(named: entry.name) != nil {
-            readSection(entry)
+            readList(entry, list, key)
         } else if registry.reasonForMissing(entry.name) != nil {
             // Without the kind, its settings are not known.
-            sections[entry.name] = Section(position: entry.position, kindName: entry.name)
-        } else if case .mapping(let mapping) = entry.value {
-            readNamedSection(entry, mapping)
+            sections[entry.name] = Section(location: location(entry.position), kindName: entry.name)
         } else {
-            report(entry.position, unknownKey(entry))
+            readSection(entry, key)
         }
-    }
-
-    private func unknownKey(_ entry: ConfigurationDocument.Entry) -> String {
-        let message = "unknown key '\(SettingText.shortened(entry.name))'"
-        let parts = entry.name.split(separator: ".", maxSplits: 1).map(String.init)
-        if parts.count == 2, registry.knownNames.contains(parts[0]) {
-            let section = SettingText.shortened("\(parts[0]): {\(parts[1]): \(entry.value.scalar?.string ?? "…")}")
-            return "\(message); the settings of a backend are in its section: write '\(section)'"
-        }
-        let candidates = TopLevelSetting.names + registry.knownNames
-        return message + NearestName.suggestion(for: entry.name, among: candidates, listing: "known keys")
     }
 
     // MARK: - Values
 
     private mutating func readValue(
         _ entry: ConfigurationDocument.Entry,
-        key: SettingKey,
-        setting: BackendSetting
+        _ setting: BackendSetting,
+        _ key: SettingKey
     ) {
         let position = entry.value.position
         let isText = setting.type == .string || setting.type == .path
@@ -156,11 +133,10 @@ struct FileValues {
         let origin = SettingText.Origin.file(isQuoted: scalar.style != .plain)
         do {
             let text = SettingText(text: scalar.string, origin: origin, environment: source.environment)
-            values[key] = Value(value: try text.value(for: setting), position: position)
+            values[key] = (try text.value(for: setting), location(position))
         } catch {
-            wrong.insert(key)
             wrongPositions.insert(position)
-            report(position, "'\(entry.name)': \(error.message)")
+            report(position, "'\(entry.name)': \(error.message)", of: key)
         }
     }
 
@@ -175,45 +151,45 @@ struct FileValues {
             report(value.position, "'\(entry.name)': the type '\(tag)' is not supported; remove it")
             return nil
         }
-        if value.isNothing {
-            let text = value.scalar?.string ?? ""
-            let hint = isText ? "; put it in quotes if it is the text" : ""
-            let found =
-                text.isEmpty ? "nothing after '\(entry.name):'" : "'\(text)', which means nothing in YAML\(hint)"
-            let position = text.isEmpty ? entry.position : value.position
-            report(position, "'\(entry.name)': expected \(expected), found \(found)")
-            return nil
+        if case .scalar(let scalar) = value, !value.isNothing { return scalar }
+        var found = value.kind
+        var position = value.position
+        if let text = value.scalar?.string, text.isEmpty {
+            found = "nothing after '\(entry.name):'"
+            position = entry.position
+        } else if let text = value.scalar?.string {
+            found = "'\(text)', which means nothing in YAML\(isText ? "; put it in quotes if it is the text" : "")"
+        } else if isText, let bracket = document.lines[value.position], bracket == "{" || bracket == "[" {
+            found += "; put quotes around a text that begins with '\(bracket)'"
         }
-        if case .scalar(let scalar) = value { return scalar }
-        var hint = ""
-        if isText, let bracket = document.lines[value.position], bracket == "{" || bracket == "[" {
-            hint = "; put quotes around a text that begins with '\(bracket)'"
-        }
-        report(value.position, "'\(entry.name)': expected \(expected), found \(value.kind)\(hint)")
+        report(position, "'\(entry.name)': expected \(expected), found \(found)")
         return nil
     }
 
-    private mutating func readList(_ entry: ConfigurationDocument.Entry, _ setting: TopLevelSetting.List) {
-        let key = SettingKey(name: entry.name)
+    private mutating func readList(
+        _ entry: ConfigurationDocument.Entry,
+        _ setting: TopLevelSetting.List,
+        _ key: SettingKey
+    ) {
         guard case .sequence(let sequence) = entry.value else {
-            let example = "[\(setting.example.joined(separator: ", "))]"
-            let found = entry.value.isNothing ? "nothing; write [] for none" : entry.value.kind
-            let position = entry.value.isNothing ? entry.position : entry.value.position
-            wrong.insert(key)
-            return report(position, "'\(entry.name)': expected a list such as \(example), found \(found)")
+            let isNothing = entry.value.isNothing
+            let found = isNothing ? "nothing; write [] for none" : entry.value.kind
+            let expected = "a list such as [\(setting.example.joined(separator: ", "))]"
+            let position = isNothing ? entry.position : entry.value.position
+            return report(position, "'\(entry.name)': expected \(expected), found \(found)", of: key)
         }
-        var list = List(position: entry.position)
+        var list = List(location: location(entry.position))
         var seen: Set<String> = []
         for item in sequence {
             guard case .scalar(let scalar) = item, !item.isNothing, item.explicitTag == nil else {
-                wrong.insert(key)
-                report(item.position, "'\(entry.name)': expected a name, found \(item.explicitTag ?? item.kind)")
+                let found = item.explicitTag ?? item.kind
+                report(item.position, "'\(entry.name)': expected a name, found \(found)", of: key)
                 continue
             }
             if seen.insert(scalar.string).inserted {
-                list.names.append((scalar.string, item.position))
+                list.names.append((scalar.string, location(item.position)))
             } else {
-                let name = SettingText.shortened(scalar.string)
+                let name = QuotedText.shortened(scalar.string)
                 report(item.position, "'\(name)' is in '\(entry.name)' more than once")
             }
         }
@@ -222,96 +198,81 @@ struct FileValues {
 
     // MARK: - Sections
 
-    /// A section that is named after a kind.
-    private mutating func readSection(_ entry: ConfigurationDocument.Entry) {
-        sections[entry.name] = Section(position: entry.position, kindName: entry.name)
-        if entry.value.isNothing, entry.value.explicitTag == nil { return }
-        guard case .mapping(let mapping) = entry.value, entry.value.explicitTag == nil else {
+    /// Reads a section: of the kind that it is named after, or under a name of its own with a `kind`.
+    private mutating func readSection(_ entry: ConfigurationDocument.Entry, _ key: SettingKey) {
+        let isKind = registry.kind(named: entry.name) != nil
+        let stronger = isKind ? entry.name : source.strongerKind(of: entry.name)?.name
+        var section = Section(location: location(entry.position), kindName: stronger)
+        if isKind { sections[entry.name] = section }
+        guard case .mapping(let mapping) = entry.value, entry.value.explicitTag == nil || !isKind else {
+            guard isKind else { return report(entry.position, unknownKey(entry)) }
+            if entry.value.isNothing, entry.value.explicitTag == nil { return }
             let found = entry.value.explicitTag.map { "the type '\($0)'" } ?? entry.value.kind
-            return reportSection(
-                entry,
-                entry.value.position,
-                "'\(entry.name)': expected a section with the settings of \(entry.name), found \(found)"
-            )
+            let expected = "a section with the settings of \(entry.name)"
+            return report(entry.value.position, "'\(entry.name)': expected \(expected), found \(found)", of: key)
         }
         let entries = entries(of: mapping)
-        if let kind = entries.first(where: { $0.name == TopLevelSetting.kind }),
-            let scalar = scalar(kind, expecting: "'\(entry.name)'"), scalar.string != entry.name
-        {
-            return reportSection(
-                entry,
-                kind.value.position,
-                "'kind': a section named '\(entry.name)' is of that kind; give one of kind "
-                    + "'\(SettingText.shortened(scalar.string))' another name"
-            )
-        }
-        readSettings(entries, of: entry.name, kind: registry.kind(named: entry.name))
-    }
-
-    /// A section under a name of its own, which must say its kind.
-    private mutating func readNamedSection(_ entry: ConfigurationDocument.Entry, _ mapping: Node.Mapping) {
-        let name = SettingText.shortened(entry.name)
-        var section = Section(position: entry.position, kindName: source.strongerKind(of: entry.name)?.name)
-        let entries = entries(of: mapping)
+        let expected = isKind ? "'\(entry.name)'" : "the name of a kind"
         if let kind = entries.first(where: { $0.name == TopLevelSetting.kind }) {
-            guard let scalar = scalar(kind, expecting: "the name of a kind") else {
-                wrong.insert(SettingKey(name: entry.name))
+            guard let name = scalar(kind, expecting: expected)?.string else {
+                if !isKind { wrong.insert(key) }
                 return
             }
-            guard registry.knownNames.contains(scalar.string) else {
-                return reportSection(entry, kind.value.position, registry.unknownKind(scalar.string))
+            if let message = wrongKind(name, in: entry.name, isKind: isKind) {
+                return report(kind.value.position, message, of: key)
             }
-            section.kindPosition = kind.value.position
-            section.kindName = section.kindName ?? scalar.string
-        } else if section.kindName == nil {
-            let candidates = TopLevelSetting.names + registry.knownNames
-            if let nearest = NearestName.find(for: entry.name, among: candidates) {
-                return report(entry.position, "unknown key '\(name)', did you mean '\(nearest)'?")
-            }
-            return reportSection(
-                entry,
-                entry.position,
-                "the section '\(name)' has no 'kind'; expected the name of a kind as the section's name or as its "
-                    + "'kind': \(registry.knownNames.joined(separator: ", "))"
-            )
+            section.kindLocation = location(kind.value.position)
+            section.kindName = stronger ?? name
+        } else if stronger == nil {
+            return reportMissingKind(entry, key)
         }
         guard SectionName.isValid(entry.name) else {
+            let name = QuotedText.shortened(entry.name)
             let message = "'\(name)' cannot name a backend; expected \(SectionName.expectation)"
-            return reportSection(entry, entry.position, message)
+            return report(entry.position, message, of: key)
         }
         sections[entry.name] = section
-        readSettings(entries, of: entry.name, kind: section.kindName.flatMap(registry.kind(named:)))
-    }
-
-    private mutating func reportSection(
-        _ entry: ConfigurationDocument.Entry,
-        _ position: TextPosition,
-        _ message: String
-    ) {
-        wrong.insert(SettingKey(name: entry.name))
-        report(position, message)
-    }
-
-    private mutating func readSettings(
-        _ entries: [ConfigurationDocument.Entry],
-        of section: String,
-        kind: BackendKind?
-    ) {
-        guard let kind else { return }
-        for entry in entries where entry.name != TopLevelSetting.kind {
-            if let setting = kind.settings.first(where: { $0.name == entry.name }) {
-                readValue(entry, key: SettingKey(section: section, name: entry.name), setting: setting)
-                continue
-            }
-            let suggestion = NearestName.suggestion(
-                for: entry.name,
-                among: kind.settings.map(\.name) + [TopLevelSetting.kind],
-                listing: "settings of \(kind.name)"
-            )
-            let name = SettingText.shortened(entry.name)
-            report(entry.position, "unknown key '\(name)' in '\(section)'\(suggestion)")
+        guard let kind = section.kindName.flatMap(registry.kind(named:)) else { return }
+        for setting in entries where setting.name != TopLevelSetting.kind {
             guard mistakes.count < Self.largestNumberOfMistakes else { return isComplete = false }
+            readSetting(setting, in: entry.name, kind)
         }
+    }
+
+    private mutating func readSetting(_ entry: ConfigurationDocument.Entry, in section: String, _ kind: BackendKind) {
+        if let setting = kind.settings.first(where: { $0.name == entry.name }) {
+            return readValue(entry, setting, SettingKey(section: section, name: entry.name))
+        }
+        let known = kind.settings.map(\.name) + [TopLevelSetting.kind]
+        let suggestion = NearestName.suggestion(for: entry.name, among: known, listing: "settings of \(kind.name)")
+        report(entry.position, "unknown key '\(QuotedText.shortened(entry.name))' in '\(section)'\(suggestion)")
+    }
+
+    private func unknownKey(_ entry: ConfigurationDocument.Entry) -> String {
+        let message = "unknown key '\(QuotedText.shortened(entry.name))'"
+        let parts = entry.name.split(separator: ".", maxSplits: 1).map(String.init)
+        if parts.count == 2, registry.knownNames.contains(parts[0]) {
+            let section = QuotedText.shortened("\(parts[0]): {\(parts[1]): \(entry.value.scalar?.string ?? "…")}")
+            return "\(message); the settings of a backend are in its section: write '\(section)'"
+        }
+        let candidates = TopLevelSetting.names + registry.knownNames
+        return message + NearestName.suggestion(for: entry.name, among: candidates, listing: "known keys")
+    }
+
+    private func wrongKind(_ kind: String, in section: String, isKind: Bool) -> String? {
+        guard isKind else { return registry.knownNames.contains(kind) ? nil : registry.unknownKind(kind) }
+        let hint = "give one of kind '\(QuotedText.shortened(kind))' another name"
+        return kind == section ? nil : "'kind': a section named '\(section)' is of that kind; \(hint)"
+    }
+
+    private mutating func reportMissingKind(_ entry: ConfigurationDocument.Entry, _ key: SettingKey) {
+        let name = QuotedText.shortened(entry.name)
+        if let nearest = NearestName.find(for: entry.name, among: TopLevelSetting.names + registry.knownNames) {
+            return report(entry.position, "unknown key '\(name)', did you mean '\(nearest)'?")
+        }
+        let expected = "the name of a kind as the section's name or as its 'kind'"
+        let known = registry.knownNames.joined(separator: ", ")
+        report(entry.position, "the section '\(name)' has no 'kind'; expected \(expected): \(known)", of: key)
     }
 }
 
@@ -319,6 +280,6 @@ extension BackendRegistry {
     /// The message about a kind that is neither in this build nor missing in it.
     func unknownKind(_ name: String) -> String {
         let suggestion = NearestName.suggestion(for: name, among: knownNames, listing: "known kinds")
-        return "unknown kind '\(SettingText.shortened(name))'\(suggestion)"
+        return "unknown kind '\(QuotedText.shortened(name))'\(suggestion)"
     }
 }

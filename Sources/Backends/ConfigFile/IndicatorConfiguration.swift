@@ -82,7 +82,9 @@ public struct IndicatorConfiguration: Sendable {
             overrides: overrides,
             defaults: defaults
         )
-        return try source.load()
+        let (configuration, mistakes) = source.read()
+        guard mistakes.isEmpty else { throw ConfigurationError(mistakes) }
+        return configuration
     }
 }
 
@@ -111,6 +113,16 @@ public enum SettingSource: Sendable, Hashable, CustomStringConvertible {
     case environment(variable: String)
     /// The app's code.
     case code
+
+    /// The source of what was found at a location; of the defaults, that is `nil`.
+    init(_ location: ConfigurationMistake.Location?) {
+        switch location {
+        case .file(let path, let line, _): self = .file(path: path, line: line)
+        case .environment(let variable): self = .environment(variable: variable)
+        case .code: self = .code
+        case .wholeFile, nil: self = .default
+        }
+    }
 
     /// Such as `default`, `indicator.yaml:3`, `environment variable INDICATOR_START_DELAY`, `code`.
     public var description: String {

@@ -48,7 +48,7 @@ struct YAMLSyntaxProblem {
         } else if let tab = Self.tab(problem: problem, at: place, in: text) {
             (self.position, message) = tab
         } else if problem.contains("cannot start any token"), let found = text[place] {
-            message = "a value cannot begin with '\(SettingText.shortened(String(found)))'; put quotes around it"
+            message = "a value cannot begin with '\(QuotedText.shortened(String(found)))'; put quotes around it"
         } else if problem.contains("mapping values are not allowed") {
             (self.position, message) = Self.unexpectedColon(at: place, in: text)
         } else if problem.contains("could not find expected ':'") {
@@ -93,7 +93,7 @@ struct YAMLSyntaxProblem {
         let expected = isList ? "',' or ']'" : "',' or '}'"
         if place.line == opened.line, let found = text[place], ![" ", "#"].contains(found) {
             let hint = isList ? "" : "; put quotes around a text that begins with '{'"
-            return (place, "expected \(expected) before '\(SettingText.shortened(String(found)))'\(hint)")
+            return (place, "expected \(expected) before '\(QuotedText.shortened(String(found)))'\(hint)")
         }
         return (opened, "this '\(isList ? "[" : "{")' is not closed; expected \(expected) by line \(place.line)")
     }
@@ -111,7 +111,7 @@ struct YAMLSyntaxProblem {
         }
         if let above, above.line.indentation == line.indentation, !above.line.hasValue() {
             let start = TextPosition(line: above.number, column: above.line.indentation + 1)
-            let found = SettingText.shortened(above.line.text)
+            let found = QuotedText.shortened(above.line.text)
             let hint = found.contains(":") ? "; put a space after the ':'" : ""
             return (start, "expected 'key: value', found '\(found)'\(hint)")
         }

@@ -186,7 +186,7 @@ struct ConfigurationReloadTests {
                 The configuration was not reloaded, and the one from before holds:
                 indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found 'soon'
                 indicator.yaml:2:12: error: unknown backend 'telegraph'; expected a section with a 'kind', or one of: \
-                terminalTitle, dbusProperty, logFile, desktopNotification, audit
+                terminalTitle, dbusProperty, logFile, desktopNotification
                 """
             ]
         )

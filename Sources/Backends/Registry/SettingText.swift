@@ -124,7 +124,8 @@ struct SettingText {
 
     private func requireUnquoted(expecting expected: String) throws(Failure) {
         guard case .file(isQuoted: true) = origin else { return }
-        throw Failure(message: "expected \(expected), found the text \"\(Self.shortened(text))\"; remove the quotes")
+        let text = QuotedText.shortened(text)
+        throw Failure(message: "expected \(expected), found the text \"\(text)\"; remove the quotes")
     }
 
     private func failure(expecting expected: String, suggestion: String = "") -> Failure {
@@ -137,7 +138,7 @@ struct SettingText {
     }
 
     private var found: String {
-        text.isEmpty ? "an empty text" : "'\(Self.shortened(text))'"
+        text.isEmpty ? "an empty text" : "'\(QuotedText.shortened(text))'"
     }
 
     private static let longestSeconds = "3155760000"
@@ -159,38 +160,6 @@ struct SettingText {
     private static func list(_ choices: [String]) -> String {
         guard choices.count > 1, let last = choices.last else { return choices.first.map { "'\($0)'" } ?? "nothing" }
         return choices.dropLast().map { "'\($0)'" }.joined(separator: ", ") + " or '\(last)'"
-    }
-
-    /// A text fit for one line of a message: its beginning, if it is long.
-    static func shortened(_ text: String) -> String {
-        let beginning = String(text.unicodeScalars.prefix(60))
-        return beginning.unicodeScalars.count < text.unicodeScalars.count ? escaped(beginning) + "…" : escaped(text)
-    }
-
-    /// Such as `U+001B`.
-    static func codePoint(_ scalar: Unicode.Scalar) -> String {
-        let digits = String(scalar.value, radix: 16, uppercase: true)
-        return "U+" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
-    }
-
-    /// A text fit for one line of a terminal.
-    static func escaped(_ text: String) -> String {
-        var result = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\n": result += "\\n"
-            case "\t": result += "\\t"
-            case "\r": result += "\\r"
-            default:
-                // What a terminal would obey or would not show.
-                switch scalar.properties.generalCategory {
-                case .control, .format, .lineSeparator, .paragraphSeparator:
-                    result += "\\u{\(codePoint(scalar).dropFirst(2))}"
-                default: result.unicodeScalars.append(scalar)
-                }
-            }
-        }
-        return result
     }
 }
 
@@ -233,7 +202,7 @@ extension BackendSettingValue {
     /// The value as a config file would spell it.
     var configurationText: String {
         switch self {
-        case .string(let text): text.isEmpty ? "\"\"" : SettingText.escaped(text)
+        case .string(let text): text.isEmpty ? "\"\"" : QuotedText.escaped(text)
         case .boolean(let value): String(value)
         case .integer(let value): String(value)
         case .duration(let value): value.secondsText
