@@ -22,7 +22,6 @@ struct ConfigurationDocument {
     struct Entry {
         var name: String
         var position: TextPosition
-        var isPlain: Bool
         var value: Node
     }
 
@@ -87,19 +86,14 @@ struct ConfigurationDocument {
             if let line = firstLines[name] {
                 let place = line == position.line ? "on the same line" : "on line \(line)"
                 let shown = QuotedText.shortened(name)
-                problems.append(
-                    Problem(position: position, message: "duplicate key '\(shown)', which is there already \(place)")
-                )
+                let message = "duplicate key '\(shown)', which is there already \(place)"
+                problems.append(Problem(position: position, message: message))
             } else if name == "<<", scalar.style == .plain {
-                problems.append(
-                    Problem(
-                        position: position,
-                        message: "merge keys ('<<') are not supported; write the settings out"
-                    )
-                )
+                let message = "merge keys ('<<') are not supported; write the settings out"
+                problems.append(Problem(position: position, message: message))
             } else {
                 firstLines[name] = position.line
-                entries.append(Entry(name: name, position: position, isPlain: scalar.style == .plain, value: value))
+                entries.append(Entry(name: name, position: position, value: value))
             }
         }
         return (entries, problems)
@@ -169,8 +163,11 @@ struct ConfigurationDocument {
                 } else if scalar == "/", next == "/" || next == "*", isWordStart {
                     let found = "a comment begins with '#', not with '/\(next)'"
                     if problems.isEmpty { report(TextPosition(line: number, column: column), found) }
-                    lines.blank(number...number, from: column)
-                    break
+                    let end = line.indices.first {
+                        $0 > column && next == "*" && line[$0 - 1] == "*" && line[$0] == "/"
+                    }
+                    lines.blank(number...number, columns: column...max(column, (end ?? line.count - 1) + 1))
+                    column = (end ?? line.count - 1) + 1
                 } else if scalar == ",", comma == nil {
                     comma = TextPosition(line: number, column: column)
                 } else if !scalar.properties.isWhitespace {
@@ -186,91 +183,15 @@ struct ConfigurationDocument {
     }
 }
 
-/// A place in a text. Lines and columns count from 1; columns count Unicode scalars, as YAML's own positions do.
-struct TextPosition: Hashable, Comparable {
-    var line: Int
-    var column: Int
-
-    init(line: Int, column: Int) {
-        (self.line, self.column) = (line, column)
-    }
-
+extension TextPosition {
     init(_ mark: Mark?) {
         self.init(line: max(mark?.line ?? 1, 1), column: max(mark?.column ?? 1, 1))
     }
-
-    static func < (lhs: Self, rhs: Self) -> Bool {
-        (lhs.line, lhs.column) < (rhs.line, rhs.column)
-    }
 }
 
-/// A text by lines: what it takes to look at, and to change, the character at a position.
-struct TextLines {
-    private var lines: [[Unicode.Scalar]] = [[]]
-
-    init(_ text: String) {
-        var previous: Unicode.Scalar = " "
-        for scalar in text.unicodeScalars {
-            // The line breaks of YAML 1.1, section 5.4. "\r\n" ends one line.
-            switch scalar {
-            case "\n" where previous == "\r": break
-            case "\n", "\r", "\u{85}", "\u{2028}", "\u{2029}": lines.append([])
-            default: lines[lines.count - 1].append(scalar)
-            }
-            previous = scalar
-        }
-    }
-
-    var text: String {
-        var text = String.UnicodeScalarView()
-        for line in lines {
-            text.append(contentsOf: line)
-            text.append("\n")
-        }
-        return String(text)
-    }
-
-    var count: Int { lines.count }
-
-    /// The characters of a line, without its line break.
-    subscript(number: Int) -> [Unicode.Scalar] {
-        lines.indices.contains(number - 1) ? lines[number - 1] : []
-    }
-
-    subscript(position: TextPosition) -> Unicode.Scalar? {
-        get {
-            let line = self[position.line]
-            return line.indices.contains(position.column - 1) ? line[position.column - 1] : nil
-        }
-        set {
-            guard let newValue, self[position] != nil else { return }
-            lines[position.line - 1][position.column - 1] = newValue
-        }
-    }
-
-    var firstCharacter: Unicode.Scalar? {
-        lines.lazy.joined().first { !$0.properties.isWhitespace }
-    }
-
-    /// The last place of the text: where its end is, or the line before when the text ends in a line break.
-    var lastPosition: TextPosition {
-        for line in stride(from: count, through: 1, by: -1) {
-            if let last = self[line].lastIndex(where: { !$0.properties.isWhitespace }) {
-                return TextPosition(line: line, column: last + 2)
-            }
-        }
-        return TextPosition(line: 1, column: 1)
-    }
-
-    /// Replaces what is on these lines by spaces, so that the positions of everything else stay as they are.
-    mutating func blank(_ numbers: ClosedRange<Int>, from column: Int = 1) {
-        for number in numbers where lines.indices.contains(number - 1) {
-            for index in lines[number - 1].indices.dropFirst(column - 1) { lines[number - 1][index] = " " }
-        }
-    }
-
+extension TextLines {
     /// The lines of the top-level entry that a line belongs to; `nil` when the text has none, as in JSON.
-    func topLevelBlock(around number: Int) -> ClosedRange<Int>? {
+    fileprivate func topLevelBlock(around number: Int) -> ClosedRange<Int>? {
         let number = min(max(number, 1), count)
         guard let start = (1...number).last(where: { beginsEntry(self[$0]) }) else { return nil }
         guard let first = self[start].first, first != "{", first != "[" else { return nil }
@@ -284,22 +205,22 @@ struct TextLines {
     }
 
     /// What stands before the colon of a line.
-    func key(onLine number: Int) -> String {
+    fileprivate func key(onLine number: Int) -> String {
         var key = String.UnicodeScalarView()
         key.append(contentsOf: self[number].prefix { $0 != ":" })
         return String(key).trimmingCharacters(in: CharacterSet(charactersIn: " \t\"'"))
     }
 
     /// The position of the first alias that is one too many. Counts too many rather than too few: in texts, too.
-    func excessAlias(limit: Int) -> TextPosition? {
+    fileprivate func excessAlias(limit: Int) -> TextPosition? {
         var aliases = 0
-        for (number, line) in lines.enumerated() {
+        for number in 1...count {
             var previous: Unicode.Scalar = " "
-            for (column, scalar) in line.enumerated() {
+            for (column, scalar) in self[number].enumerated() {
                 if scalar == "#", previous == " " || previous == "\t" { break }
                 if scalar == "*", [" ", "\t", "[", "{", ",", ":", "-", "?"].contains(previous) {
                     aliases += 1
-                    if aliases > limit { return TextPosition(line: number + 1, column: column + 1) }
+                    if aliases > limit { return TextPosition(line: number, column: column + 1) }
                 }
                 previous = scalar
             }

@@ -61,21 +61,6 @@ struct ConfigurationFileLocator {
     }
 }
 
-/// The user's home folder, and `~` as a short form of it.
-enum HomeFolder {
-    static func path(in environment: [String: String]) -> String {
-        if let home = environment["HOME"], home.hasPrefix("/") { return home }
-        return NSHomeDirectory()
-    }
-
-    /// The path with `~` at its beginning replaced.
-    static func expanding(_ path: String, in environment: [String: String]) -> String {
-        if path == "~" { return Self.path(in: environment) }
-        guard path.hasPrefix("~/") else { return path }
-        return Self.path(in: environment) + path.dropFirst(1)
-    }
-}
-
 /// The text of a config file: of one that only the user and root can change, read without blocking, and checked.
 struct ConfigurationFileContents {
     /// A config file is a page of text; what is larger is not one.
@@ -100,10 +85,7 @@ struct ConfigurationFileContents {
             ([0xFF, 0xFE, 0, 0], "UTF-32"), ([0xFF, 0xFE], "UTF-16"), ([0xFE, 0xFF], "UTF-16"),
         ]
         for (mark, name) in others where bytes.starts(with: mark) {
-            throw Failure(
-                position: TextPosition(line: 1, column: 1),
-                message: "this file is \(name); save it as UTF-8"
-            )
+            throw Failure(position: TextPosition(line: 1, column: 1), message: "this file is \(name); save it as UTF-8")
         }
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes = bytes.dropFirst(3) }
         text = try Self.decoded(bytes)
@@ -138,15 +120,9 @@ struct ConfigurationFileContents {
     }
 
     private static func requireRegular(_ status: stat) throws(Failure) {
-        let found: String
-        switch status.st_mode & S_IFMT {
-        case S_IFREG: return
-        case S_IFDIR: found = "a folder"
-        case S_IFIFO: found = "a FIFO"
-        case S_IFSOCK: found = "a socket"
-        default: found = "a device"
-        }
-        throw Failure(message: "this is \(found); expected a file")
+        let kinds = [S_IFDIR: "a folder", S_IFIFO: "a FIFO", S_IFSOCK: "a socket"]
+        let kind = status.st_mode & S_IFMT
+        if kind != S_IFREG { throw Failure(message: "this is \(kinds[kind] ?? "a device"); expected a file") }
     }
 
     /// Throws when somebody other than the user and root decides what the file says: through the file, or through a link or
@@ -185,10 +161,9 @@ struct ConfigurationFileContents {
 
     private static func failure(_ code: Int32, path: String) -> Failure {
         switch code {
-        case ENOENT:
-            var status = stat()
-            if lstat(path, &status) == 0 { return Failure(message: "this is a link to a file that does not exist") }
-            return Failure(message: "there is no such file")
+        case ENOENT where ConfigurationFileLocator.exists(path):
+            return Failure(message: "this is a link to a file that does not exist")
+        case ENOENT: return Failure(message: "there is no such file")
         case ENOTDIR: return Failure(message: "there is no such file: a part of the path is not a folder")
         case EACCES: return Failure(message: "not allowed to read this file; check its permissions and its folder's")
         default: return Failure(message: "the file cannot be read: \(String(cString: strerror(code)))")
@@ -207,19 +182,16 @@ struct ConfigurationFileContents {
                 return String(decoding: bytes, as: UTF8.self)
             case .error:
                 let byte = String(bytes[offset], radix: 16, uppercase: true)
-                throw Failure(
-                    position: position,
-                    message: "the byte 0x\(byte) is not valid UTF-8 here; save the file as UTF-8"
-                )
+                let message = "the byte 0x\(byte) is not valid UTF-8 here; save the file as UTF-8"
+                throw Failure(position: position, message: message)
             case .valid(let encoded):
                 let scalar = Unicode.UTF8.decode(encoded)
                 guard isAllowed(scalar) else {
-                    let name = scalar == "\u{FEFF}" ? "byte order mark" : "control character"
-                    let place = scalar == "\u{FEFF}" ? "is allowed at the beginning only" : "is not allowed"
-                    throw Failure(
-                        position: position,
-                        message: "the \(name) \(QuotedText.codePoint(scalar)) \(place); remove it"
-                    )
+                    let (name, place) =
+                        scalar == "\u{FEFF}"
+                        ? ("byte order mark", "allowed at the beginning only") : ("control character", "not allowed")
+                    let message = "the \(name) \(QuotedText.codePoint(scalar)) is \(place); remove it"
+                    throw Failure(position: position, message: message)
                 }
                 offset += encoded.count
                 if scalar == "\n" {

@@ -82,20 +82,14 @@ final class ConfigurationReloader: ManagerResource {
     func reload() async throws(ConfigurationError) {
         let result = await inTurn { reloader in
             let result = await reloader.reloadNow()
-            if case .success(let report?) = result { reloader.logger.info("\(report)") }
+            if case .success = result { reloader.log(result) }
             return result
         }.value
         if case .failure(let error) = result { throw error }
     }
 
     private func hangup() {
-        _ = inTurn { reloader in
-            switch await reloader.reloadNow() {
-            case .success(let report?): reloader.logger.notice("SIGHUP: \(report)")
-            case .success(nil): break
-            case .failure(let error): reloader.logger.error("SIGHUP: \(Self.report(error))")
-            }
-        }
+        _ = inTurn { $0.log(await $0.reloadNow(), .notice, prefix: "SIGHUP: ") }
     }
 
     private func filesChanged() {
@@ -105,17 +99,25 @@ final class ConfigurationReloader: ManagerResource {
             guard let path = reloader.watchedPaths.first(where: ConfigurationFileLocator.exists) else { return }
             let text = try? ConfigurationFileContents(path: path).text
             if path == lastRead.file, text != nil, text == lastRead.text { return }
-            switch await reloader.reloadNow() {
-            case .success(let report?): reloader.logger.info("\(report)")
-            case .success(nil): break
-            case .failure(let error) where error.mistakes != problems: reloader.logger.error("\(Self.report(error))")
-            case .failure: break
-            }
+            let result = await reloader.reloadNow()
+            // The same mistakes are reported once.
+            if case .failure(let error) = result, error.mistakes == problems { return }
+            reloader.log(result)
         }
     }
 
-    private static func report(_ error: ConfigurationError) -> String {
-        "The configuration was not reloaded, and the one from before holds:\n\(error)"
+    private func log(
+        _ result: Result<String?, ConfigurationError>,
+        _ level: Logger.Level = .info,
+        prefix: String = ""
+    ) {
+        switch result {
+        case .success(let report?): logger.log(level: level, "\(prefix)\(report)")
+        case .success(nil): break
+        case .failure(let error):
+            let report = "The configuration was not reloaded, and the one from before holds:\n\(error)"
+            logger.error("\(prefix)\(report)")
+        }
     }
 
     /// Runs `body` after everything that was asked for before.

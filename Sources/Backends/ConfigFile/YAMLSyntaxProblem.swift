@@ -35,6 +35,8 @@ struct YAMLSyntaxProblem {
             message = "this text has no closing quote"
         } else if let comment = Self.comment(on: min(opened.line, place.line - 1)...place.line, in: text) {
             (self.position, message) = comment
+        } else if text[place] == ",", problem.contains("did not find expected") {
+            message = "a ',' cannot stand here; remove it"
         } else if context.contains("flow sequence") || context.contains("flow mapping") {
             (self.position, message) = Self.unclosed(context: context, opened: opened, place: place, in: text)
         } else if problem.contains("another document") {
@@ -56,20 +58,34 @@ struct YAMLSyntaxProblem {
             message = "expected ':' and a value after this name"
         } else if problem.contains("did not find expected key") {
             message = Self.expectedKey(at: place, in: text)
-        } else if problem.contains("did not find expected '-' indicator") {
-            message = "expected '- ' and another value of the list here; check how far the line is indented"
-        } else if problem.contains("<document start>") {
-            message = "this does not belong to what stands above it; expected 'key: value' lines, all indented equally"
-        } else if problem.contains("unknown escape character") {
-            message = "unknown escape after '\\'; write '\\\\' for a backslash, or put the text in single quotes"
-        } else if problem.contains("invalid Unicode character escape") {
-            message = "this escape is no character; write the character itself"
-        } else if problem.contains("block sequence entries are not allowed") {
-            message = "a list cannot begin on this line; put it on the lines below the key, or in brackets: [a, b]"
+        } else if let (_, words) = Self.words.first(where: { problem.contains($0.problem) }) {
+            message = words
         } else {
             message = "not valid YAML: \(context.isEmpty ? "" : "\(context): ")\(problem)"
         }
     }
+
+    /// What needs no more than other words.
+    private static let words: [(problem: String, words: String)] = [
+        ("Maximum nesting level", "nested too deep; settings are at most a section deep"),
+        (
+            "did not find expected '-' indicator",
+            "expected '- ' and another value of the list here; check how far the line is indented"
+        ),
+        (
+            "<document start>",
+            "this does not belong to what stands above it; expected 'key: value' lines, all indented equally"
+        ),
+        (
+            "unknown escape character",
+            "unknown escape after '\\'; write '\\\\' for a backslash, or put the text in single quotes"
+        ),
+        ("invalid Unicode character escape", "this escape is no character; write the character itself"),
+        (
+            "block sequence entries are not allowed",
+            "a list cannot begin on this line; put it on the lines below the key, or in brackets: [a, b]"
+        ),
+    ]
 
     /// A comment as other languages write it.
     private static func comment(on numbers: ClosedRange<Int>, in text: TextLines) -> (TextPosition, String)? {

@@ -130,7 +130,7 @@ struct SettingText {
 
     private func failure(expecting expected: String, suggestion: String = "") -> Failure {
         var hint = suggestion
-        if hint.isEmpty, case .file = origin {
+        if case .file = origin {
             if text.contains(" //") { hint = "; a comment begins with '#', not with '//'" }
             if text.hasSuffix(",") { hint = "; remove the comma at the end" }
         }
@@ -220,5 +220,20 @@ extension Duration {
         fraction = String(repeating: "0", count: 6 - fraction.count) + fraction
         while fraction.hasSuffix("0") { fraction.removeLast() }
         return "\(self < .zero && seconds == 0 ? "-" : "")\(seconds).\(fraction)"
+    }
+}
+
+/// The user's home folder, and `~` as a short form of it.
+enum HomeFolder {
+    static func path(in environment: [String: String]) -> String {
+        if let home = environment["HOME"], home.hasPrefix("/") { return home }
+        return NSHomeDirectory()
+    }
+
+    /// The path with `~` at its beginning replaced.
+    static func expanding(_ path: String, in environment: [String: String]) -> String {
+        if path == "~" { return Self.path(in: environment) }
+        guard path.hasPrefix("~/") else { return path }
+        return Self.path(in: environment) + path.dropFirst(1)
     }
 }

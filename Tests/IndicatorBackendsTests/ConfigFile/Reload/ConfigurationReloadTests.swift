@@ -320,4 +320,70 @@ struct ConfigurationReloadTests {
         try await indicator.reloadConfiguration()
         await indicator.shutdown()
     }
+
+    // MARK: - The usual places
+
+    private func places(_ folder: TemporaryFolder) -> [String: String] {
+        [
+            "HOME": "\(folder.path)/home", "XDG_CONFIG_HOME": "\(folder.path)/config", "XDG_CONFIG_DIRS": folder.path,
+            "XDG_RUNTIME_DIR": folder.path, "PATH": "/usr/bin:/bin",
+        ]
+    }
+
+    @Test("follows the first file that appears, and one that appears at a stronger place")
+    func appears() async throws {
+        let folder = try TemporaryFolder()
+        let log = InMemoryLogHandler()
+        let indicator = IndicatorManager.configured(
+            for: "my-app",
+            environment: places(folder),
+            registry: .forTests(),
+            overrides: ConfigurationValues(observe: []),
+            reloadTriggers: .change,
+            logger: Logger(label: "test") { _ in log }
+        )
+        #expect(indicator.startDelay == .seconds(1))
+        try folder.write("startDelay: 2\n", to: "config/indicator/indicator.yaml")
+        #expect(await eventually { indicator.startDelay == .seconds(2) })
+        try folder.write("startDelay: 3\n", to: "config/my-app/indicator.json")
+        #expect(await eventually { indicator.startDelay == .seconds(3) })
+        // One at a weaker place changes nothing.
+        try folder.write("startDelay: 9\n", to: "indicator/indicator.yaml")
+        try folder.write("startDelay: 4\n", to: "config/my-app/indicator.yaml")
+        #expect(await eventually { indicator.startDelay == .seconds(4) })
+        #expect(log.entries.map(\.level).allSatisfy { $0 <= .info }, "\(log.entries)")
+        await indicator.shutdown()
+    }
+
+    @Test("leaves out what nobody named and has nothing to show on, without a warning")
+    func notApplicable() async throws {
+        let folder = try TemporaryFolder()
+        // Neither a terminal nor a bus.
+        let helper = try HelperProcess(
+            ["-", "standard"],
+            wrapper: ["/usr/bin/setsid", "--wait"],
+            environment: places(folder)
+        )
+        #expect(await helper.says { $0.contains("warning") || $0 == "ready" } == "ready")
+        try helper.send("backends")
+        #expect(await helper.says { $0.hasPrefix("backends") } == "backends ")
+        // What the user names is there, whether or not it can show anything.
+        try folder.write("backends: [terminalTitle]\n", to: "config/indicator/indicator.yaml")
+        #expect(await helper.says { $0.contains("warning") && $0.contains("'terminalTitle' is unavailable") } != nil)
+    }
+
+    @Test("prints the mistakes to standard error when that is a terminal")
+    func printsMistakes() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("startDelay: soon\n")
+        let helper = try Command.built("configuration-helper")
+        try await Tmux.withServer { tmux in
+            try await tmux.type("clear; cd \(folder.path); echo quit | \(helper) indicator.yaml > out; echo done")
+            #expect(try await eventually { try await tmux.screen.contains("done\n") })
+            let screen = try await tmux.screen
+            #expect(screen.contains("configuration-helper: There are mistakes in the configuration"))
+            #expect(screen.contains("indicator.yaml:1:13: error: 'startDelay': expected a number"))
+        }
+        #expect(path.hasSuffix("indicator.yaml"))
+    }
 }
