@@ -135,26 +135,24 @@ struct ConfigurationBuilder {
 
     private typealias ListItem = (name: String, location: Location)
 
+    /// The names of a list, and where they come from; `nil` for the defaults.
     private mutating func list(_ setting: TopLevelSetting.List) -> (items: [ListItem], origin: Location?) {
-        let (items, origin) = strongestList(setting)
-        let names = items.map { QuotedText.escaped($0.name) }.joined(separator: ", ")
-        addEffective(SettingKey(name: setting.name), "[\(names)]", origin)
-        return (items, origin)
-    }
-
-    private mutating func strongestList(_ setting: TopLevelSetting.List) -> ([ListItem], Location?) {
         let key = SettingKey(name: setting.name)
         let code = Location.code(key: setting.name)
-        if let names = source.overrides.list(setting.name) { return (items(names, at: code), code) }
-        if let text = source.environmentText(key) {
+        let list: (items: [ListItem], origin: Location?)
+        if let names = source.overrides.list(setting.name) {
+            list = (items(names, at: code), code)
+        } else if let text = source.environmentText(key) {
             let names = text.split(separator: ",", omittingEmptySubsequences: false)
             let variable = Location.environment(variable: key.variable)
-            return (items(names.map { $0.trimmingCharacters(in: .whitespaces) }, at: variable), variable)
+            list = (items(names.map { $0.trimmingCharacters(in: .whitespaces) }, at: variable), variable)
+        } else if let found = file?.lists[setting.name] {
+            list = (found.names, found.location)
+        } else {
+            list = (items(source.defaults.list(setting.name) ?? setting.defaultNames(in: registry), at: code), nil)
         }
-        if let list = file?.lists[setting.name] { return (list.names, list.location) }
-        let isBackends = setting.name == TopLevelSetting.backends.name
-        let standard = setting.defaultNames.filter { !isBackends || registry.kind(named: $0) != nil }
-        return (items(source.defaults.list(setting.name) ?? standard, at: code), nil)
+        addEffective(key, "[\(list.items.map { QuotedText.escaped($0.name) }.joined(separator: ", "))]", list.origin)
+        return list
     }
 
     private mutating func items(_ names: [String], at location: Location) -> [ListItem] {
@@ -293,7 +291,7 @@ struct ConfigurationBuilder {
         let known = Set(keys.map(\.variable) + [ConfigurationFileLocator.variable])
         let given = source.environment.filter { $0.key.hasPrefix(SettingKey.variablePrefix) && !$0.value.isEmpty }
         for variable in given.keys.sorted() where !known.contains(variable) {
-            // Other programs may use the prefix, too, so only what looks like a slip is reported.
+            // Other programs may use the prefix, too, so only what looks like a typing error is reported.
             guard let nearest = NearestName.find(for: variable, among: known.sorted()) else { continue }
             let message = "there is no setting of that name, did you mean '\(nearest)'?"
             warnings.append(ConfigurationMistake(.environment(variable: variable), message))

@@ -5,8 +5,8 @@ import Yams
 ///
 /// JSON is a subset of YAML, so a `.json` file is read in the same way.
 ///
-/// Yams stops at the first syntax error and at a duplicate key. Then the place is changed so that all positions stay, and
-/// the text is read again, ``largestTotalSize`` in all:
+/// Yams stops at the first syntax error and at a duplicate key. Then the place is changed so that all positions stay,
+/// and the text is read again, ``largestTotalSize`` in all:
 ///
 /// - A syntax error costs the top-level entry that it is in: its lines are blanked.
 /// - A duplicate key costs nothing: Yams says where the first one is; its first letter is replaced by a private-use
@@ -29,8 +29,8 @@ struct ConfigurationDocument {
     static let largestTotalSize = 1 << 20
     /// How often a text is read at most: a user who has made this many mistakes of syntax starts with these.
     static let largestNumberOfAttempts = 24
-    /// How many aliases there may be. A few that refer to each other expand to billions of values ("billion laughs"); this
-    /// many expand to some ten thousand at most.
+    /// How many aliases there may be. A few that refer to each other expand to billions of values ("billion laughs");
+    /// this many expand to some ten thousand at most.
     static let largestNumberOfAliases = 24
 
     /// What is at the top; `nil` when the file is empty or could not be read at all.
@@ -142,8 +142,8 @@ struct ConfigurationDocument {
         return true
     }
 
-    /// Looks for what people write into JSON and what JSON has not: comments, which YAML would take for texts, and commas
-    /// before a bracket, which YAML allows.
+    /// Looks for what people write into JSON and what JSON has not: comments, which YAML would take for texts, and
+    /// commas before a bracket, which YAML allows.
     private mutating func checkJSON() {
         guard let first = lines.firstCharacter, first == "{" else { return }
         var comma: TextPosition?

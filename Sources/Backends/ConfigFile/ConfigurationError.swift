@@ -9,8 +9,8 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
         self.mistakes = mistakes.inReadingOrder
     }
 
-    /// One line a mistake, such as `indicator.yaml:4:1: error: unknown key 'startdelay', did you mean 'startDelay'?`; at most
-    /// 100 of them, and how many there are beyond.
+    /// One line a mistake, such as `indicator.yaml:4:1: error: unknown key 'startdelay', did you mean 'startDelay'?`;
+    /// at most 100 of them, and how many there are beyond.
     public var description: String {
         let shown = mistakes.prefix(100).map { $0.line(severity: "error") }
         let rest = mistakes.count - shown.count
@@ -18,7 +18,7 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
     }
 }
 
-/// Something wrong, or worth a second look, in a configuration.
+/// Something wrong, or questionable, in a configuration.
 public struct ConfigurationMistake: Sendable, Hashable {
     /// Where a mistake is.
     public enum Location: Sendable, Hashable, CustomStringConvertible {
@@ -38,14 +38,6 @@ public struct ConfigurationMistake: Sendable, Hashable {
             case .file(let path, let line, let column): "\(path):\(line):\(column)"
             case .environment(let variable): "environment variable \(variable)"
             case .code(let key): "'\(key)' as set in code"
-            }
-        }
-
-        /// The file's path, `nil` for the other places.
-        public var path: String? {
-            switch self {
-            case .wholeFile(let path), .file(let path, _, _): path
-            case .environment, .code: nil
             }
         }
     }

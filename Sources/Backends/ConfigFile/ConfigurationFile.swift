@@ -1,15 +1,9 @@
 import Foundation
 
-/// Finds the config file of an app: the first that there is of
+/// Finds the config file of an app, where ``IndicatorConfiguration`` says that it may be.
 ///
-/// 1. the path that the app gives,
-/// 2. `$INDICATOR_CONFIG`,
-/// 3. `$XDG_CONFIG_HOME/<app>/indicator.yaml`, then `.yml`, then `.json` (without the variable: `~/.config`),
-/// 4. `$XDG_CONFIG_HOME/indicator/indicator.yaml`, `.yml`, `.json`,
-/// 5. as 3 and 4 under each folder of `$XDG_CONFIG_DIRS` (without the variable: `/etc/xdg`).
-///
-/// The first two must exist when they are given. An empty variable counts as none, and so does a folder in an XDG
-/// variable that is not an absolute path (XDG Base Directory Specification 0.8).
+/// An empty variable counts as none, and so does a folder in an XDG variable that is not an absolute path; without the
+/// variables, the folders are `~/.config` and `/etc/xdg` (XDG Base Directory Specification 0.8).
 struct ConfigurationFileLocator {
     /// The variable that names the config file.
     static let variable = "INDICATOR_CONFIG"
@@ -91,8 +85,8 @@ struct ConfigurationFileContents {
         text = try Self.decoded(bytes)
     }
 
-    /// The bytes of a file. A folder, a device or a FIFO is an error, found before anything is opened that could block or
-    /// that opening could change.
+    /// The bytes of a file. A folder, a device or a FIFO is an error, found before anything is opened that could block
+    /// or that opening could change.
     private static func bytes(ofFileAt path: String) throws(Failure) -> [UInt8] {
         guard !path.isEmpty, !path.utf8.contains(0) else { throw Failure(message: "this is not a path of a file") }
         var status = stat()
@@ -125,8 +119,8 @@ struct ConfigurationFileContents {
         if kind != S_IFREG { throw Failure(message: "this is \(kinds[kind] ?? "a device"); expected a file") }
     }
 
-    /// Throws when somebody other than the user and root decides what the file says: through the file, or through a link or
-    /// a folder on the way to it.
+    /// Throws when somebody other than the user and root decides what the file says: through the file, or through a
+    /// link or a folder on the way to it.
     private static func requireTrusted(_ status: stat, path: String) throws(Failure) {
         if let fault = fault(of: status) { throw Failure(message: "this file \(fault); it is not used") }
         for (folder, names) in WatchPoints(path: path).namesByFolder {

@@ -141,8 +141,11 @@ final class ConfigurationReloader: ManagerResource {
         guard let manager, let (old, oldBackends) = before else { return .success(nil) }
         let (new, mistakes) = source.read()
         let wanted = applicable(new.backends)
-        let added = wanted.filter { backend in !oldBackends.contains { $0.isSame(as: backend) } }
-        let removed = oldBackends.filter { backend in !wanted.contains { $0.isSame(as: backend) } }.map(\.name)
+        func isSame(_ one: IndicatorConfiguration.Backend, _ other: IndicatorConfiguration.Backend) -> Bool {
+            one.name == other.name && one.kind.name == other.kind.name && one.settings == other.settings
+        }
+        let added = wanted.filter { backend in !oldBackends.contains { isSame($0, backend) } }
+        let removed = oldBackends.filter { backend in !wanted.contains { isSame($0, backend) } }.map(\.name)
         // All are made before one is removed, so that a kind that refuses its settings changes nothing either.
         let (backends, refusals) = mistakes.isEmpty ? make(added) : ([], [])
         let problems = ConfigurationError(mistakes + refusals)
@@ -277,12 +280,5 @@ final class ConfigurationReloader: ManagerResource {
         }
         watcher?.stop()
         if let hangup { HangupSignal.shared.cancel(hangup) }
-    }
-}
-
-extension IndicatorConfiguration.Backend {
-    /// Whether a backend made of the one is as good as one made of the other.
-    fileprivate func isSame(as other: Self) -> Bool {
-        name == other.name && kind.name == other.kind.name && settings == other.settings
     }
 }

@@ -218,13 +218,25 @@ struct FileValues {
                 if !isKind { wrong.insert(key) }
                 return
             }
-            if let message = wrongKind(name, in: entry.name, isKind: isKind) {
+            if isKind, name != entry.name {
+                let hint = "give one of kind '\(QuotedText.shortened(name))' another name"
+                let message = "'kind': a section named '\(entry.name)' is of that kind; \(hint)"
                 return report(kind.value.position, message, of: key)
+            }
+            guard registry.knownNames.contains(name) else {
+                return report(kind.value.position, registry.unknownKind(name), of: key)
             }
             section.kindLocation = location(kind.value.position)
             section.kindName = stronger ?? name
         } else if stronger == nil {
-            return reportMissingKind(entry, key)
+            let name = QuotedText.shortened(entry.name)
+            if let nearest = NearestName.find(for: entry.name, among: TopLevelSetting.names + registry.knownNames) {
+                return report(entry.position, "unknown key '\(name)', did you mean '\(nearest)'?")
+            }
+            let expected = "the name of a kind as the section's name or as its 'kind'"
+            let known = registry.knownNames.joined(separator: ", ")
+            let message = "the section '\(name)' has no 'kind'; expected \(expected): \(known)"
+            return report(entry.position, message, of: key)
         }
         guard SectionName.isValid(entry.name) else {
             let name = QuotedText.shortened(entry.name)
@@ -257,22 +269,6 @@ struct FileValues {
         }
         let candidates = TopLevelSetting.names + registry.knownNames
         return message + NearestName.suggestion(for: entry.name, among: candidates, listing: "known keys")
-    }
-
-    private func wrongKind(_ kind: String, in section: String, isKind: Bool) -> String? {
-        guard isKind else { return registry.knownNames.contains(kind) ? nil : registry.unknownKind(kind) }
-        let hint = "give one of kind '\(QuotedText.shortened(kind))' another name"
-        return kind == section ? nil : "'kind': a section named '\(section)' is of that kind; \(hint)"
-    }
-
-    private mutating func reportMissingKind(_ entry: ConfigurationDocument.Entry, _ key: SettingKey) {
-        let name = QuotedText.shortened(entry.name)
-        if let nearest = NearestName.find(for: entry.name, among: TopLevelSetting.names + registry.knownNames) {
-            return report(entry.position, "unknown key '\(name)', did you mean '\(nearest)'?")
-        }
-        let expected = "the name of a kind as the section's name or as its 'kind'"
-        let known = registry.knownNames.joined(separator: ", ")
-        report(entry.position, "the section '\(name)' has no 'kind'; expected \(expected): \(known)", of: key)
     }
 }
 

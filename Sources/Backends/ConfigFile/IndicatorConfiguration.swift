@@ -3,8 +3,7 @@ public import IndicatorCore
 
 /// The configuration of an app's indicator: what a config file, the environment and the app's code say together.
 ///
-/// ``IndicatorCore/IndicatorManager/configured(for:path:environment:registry:overrides:defaults:reloadTriggers:logger:)``
-/// makes an indicator of one; load one yourself to show the user what holds and why:
+/// `IndicatorManager.configured(for:)` makes an indicator of one; load one yourself to show the user what holds and why:
 ///
 /// ```swift
 /// let configuration = try IndicatorConfiguration.load(applicationName: "my-app")
@@ -55,8 +54,8 @@ public struct IndicatorConfiguration: Sendable {
     /// than the user and root can change is a mistake.
     ///
     /// A setting has the value that the first of these gives it: `overrides`; the environment (`startDelay` is
-    /// `INDICATOR_START_DELAY`, the `path` of `logFile` is `INDICATOR_LOG_FILE_PATH`, `backends` is `INDICATOR_BACKENDS`
-    /// with commas between the names); the file; `defaults`; the built-in default.
+    /// `INDICATOR_START_DELAY`, the `path` of `logFile` is `INDICATOR_LOG_FILE_PATH`, `backends` is
+    /// `INDICATOR_BACKENDS` with commas between the names); the file; `defaults`; the built-in default.
     ///
     /// - Parameters:
     ///   - applicationName: the name of the app.

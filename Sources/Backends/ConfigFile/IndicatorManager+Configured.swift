@@ -9,8 +9,8 @@ extension IndicatorManager {
     /// let indicator = IndicatorManager.configured(for: "my-app")
     /// ```
     ///
-    /// ``IndicatorConfiguration/load(applicationName:path:environment:registry:overrides:defaults:)`` says where the file
-    /// is looked for and what is stronger than it.
+    /// ``IndicatorConfiguration/load(applicationName:path:environment:registry:overrides:defaults:)`` says where the
+    /// file is looked for and what is stronger than it.
     ///
     /// Never fails: a user's mistake in the configuration must not end the app. Where there is a mistake, the default
     /// holds; the mistakes are logged, printed to standard error if that is a terminal, and kept in
@@ -69,8 +69,8 @@ extension IndicatorManager {
         return manager
     }
 
-    /// The mistakes in the configuration when it was read last; empty when there were none, and for an indicator that was
-    /// not made by ``configured(for:path:environment:registry:overrides:defaults:reloadTriggers:logger:)``.
+    /// The mistakes in the configuration when it was read last; empty when there were none, and for an indicator that
+    /// was not made by ``configured(for:path:environment:registry:overrides:defaults:reloadTriggers:logger:)``.
     public var configurationProblems: [ConfigurationMistake] {
         keptResource(ConfigurationReloader.self)?.problems ?? []
     }

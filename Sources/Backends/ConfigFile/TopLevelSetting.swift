@@ -38,6 +38,11 @@ enum TopLevelSetting {
         /// The names when none are given.
         var defaultNames: [String]
         var example: [String]
+
+        /// The names when none are given, of what there is in this build.
+        func defaultNames(in registry: BackendRegistry) -> [String] {
+            defaultNames.filter { name != TopLevelSetting.backends.name || registry.kind(named: $0) != nil }
+        }
     }
 
     /// Which notifications the manager observes.
@@ -66,23 +71,6 @@ enum TopLevelSetting {
 
     static func scalar(named name: String) -> BackendSetting? {
         scalars.first { $0.name == name }
-    }
-}
-
-/// What a section of the config file, and so a backend, may be called.
-enum SectionName {
-    static let expectation = "a name of letters, digits, '-' and '_' that begins with a letter"
-
-    /// Names become parts of environment variables, messages and file names, so they are plain words.
-    static func isValid(_ name: String) -> Bool {
-        guard let first = name.unicodeScalars.first, isLetter(first), name.unicodeScalars.count <= 64 else {
-            return false
-        }
-        return name.unicodeScalars.allSatisfy { isLetter($0) || ("0"..."9").contains($0) || $0 == "-" || $0 == "_" }
-    }
-
-    private static func isLetter(_ scalar: Unicode.Scalar) -> Bool {
-        ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar)
     }
 }
 

@@ -1,6 +1,7 @@
 public import IndicatorCore
 
-/// A kind of surface that a config file can select by name: how its settings are called, and how a backend is made of them.
+/// A kind of surface that a config file can select by name: how its settings are called, and how a backend is made of
+/// them.
 ///
 /// The built-in kinds are in every ``BackendRegistry``; an app registers its own beside them.
 public struct BackendKind: Sendable {
@@ -14,8 +15,9 @@ public struct BackendKind: Sendable {
     ///
     /// Throws when the settings do not fit together in a way that their definitions cannot say.
     public var make: @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend
-    /// Whether there is anything here that a backend with these settings could show on: a terminal, a bus. Asked only for
-    /// backends that nobody named; one that has nothing to show on is left out without a warning. Must return at once.
+    /// Whether there is anything here that a backend with these settings could show on: a terminal, a bus. Asked only
+    /// for backends that nobody named; one that has nothing to show on is left out without a warning. Must return at
+    /// once.
     public var isApplicable: @Sendable (BackendContext, BackendSettings) -> Bool
     /// Says whether a backend with these settings could show anything here and now, without leaving a trace.
     public var availability: @Sendable (BackendContext, BackendSettings) async -> BackendAvailability

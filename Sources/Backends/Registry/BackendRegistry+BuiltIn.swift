@@ -1,6 +1,6 @@
 extension BackendRegistry {
-    /// The built-in kinds: `terminalTitle` and `logFile`, and, in builds with the traits `DesktopNotification` and `DBus`,
-    /// `desktopNotification` and `dbusProperty`.
+    /// The built-in kinds: `terminalTitle` and `logFile`, and, in builds with the traits `DesktopNotification` and
+    /// `DBus`, `desktopNotification` and `dbusProperty`.
     public static let standard: Self = {
         var registry = Self(kinds: builtInKinds)
         #if !DesktopNotification

@@ -26,13 +26,13 @@ public struct BackendSetting: Sendable {
     public var defaultValue: BackendSettingValue?
     /// What it does, in a few words.
     public var summary: String
-    /// A value to show in the reference of all settings (`check-config --reference`); by default ``defaultValue``. One of
-    /// the two should be there.
+    /// A value to show in the reference of all settings (`check-config --reference`); by default ``defaultValue``. One
+    /// of the two should be there.
     public var example: BackendSettingValue?
     /// Whether a section without it is an error.
     public var isRequired: Bool
-    /// Checks what the type cannot say. Returns what was expected instead, such as `a format with known placeholders`, or
-    /// `nil` when the value is right.
+    /// Checks what the type cannot say. Returns what was expected instead, such as `a format with known placeholders`,
+    /// or `nil` when the value is right.
     public var validate: @Sendable (BackendSettingValue) -> String?
 
     /// Makes a definition.

@@ -18,7 +18,7 @@ struct SettingText {
 
     var text: String
     var origin: Origin
-    /// Where the home folder is told.
+    /// Where the home folder is found.
     var environment: [String: String]
 
     /// The value, checked against everything that the definition says.

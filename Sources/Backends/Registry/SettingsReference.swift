@@ -11,11 +11,9 @@ extension BackendRegistry {
         ]
         for setting in TopLevelSetting.scalars { lines += setting.referenceLines(indentation: "", isUsed: true) }
         for list in TopLevelSetting.lists {
-            let isBackends = list.name == TopLevelSetting.backends.name
-            let names = list.defaultNames.filter { !isBackends || kind(named: $0) != nil }
             let example = list.example.joined(separator: ", ")
             lines += Self.comment("\(list.summary). Value: a list of names, such as [\(example)]", indentation: "")
-            lines.append("\(list.name): [\(names.joined(separator: ", "))]")
+            lines.append("\(list.name): [\(list.defaultNames(in: self).joined(separator: ", "))]")
         }
         for kind in kinds {
             let isUsed = TopLevelSetting.backends.defaultNames.contains(kind.name)

@@ -1,11 +1,11 @@
 import Foundation
 import IndicatorCore
 
-/// Reports when the file at one of several paths may have changed: it was written, replaced or deleted, has appeared, or
-/// is another one through a link.
+/// Reports when the file at one of several paths may have changed: it was written, replaced or deleted, has appeared,
+/// or is another one through a link.
 ///
-/// A thread waits in `poll` on inotify(7) without a time limit, so files that nobody touches cost no wake-up. Changes that
-/// come within a moment of each other, as editors make them, are one.
+/// A thread waits in `poll` on inotify(7) without a time limit, so files that nobody touches cost no wake-up. Changes
+/// that come within a moment of each other, as editors make them, are one.
 final class FileWatcher: @unchecked Sendable {
     // `@unchecked`: `watches` is used on the watcher's thread only, after `init`.
 
@@ -59,7 +59,7 @@ final class FileWatcher: @unchecked Sendable {
         }
     }
 
-    /// Ends watching. A call of `changed` that is going on goes on; none follows.
+    /// Ends watching. A call of `changed` that has begun is completed; none follows.
     func stop() {
         let descriptor = stopWrite.withLock { descriptor in
             defer { descriptor = nil }
@@ -99,7 +99,8 @@ final class FileWatcher: @unchecked Sendable {
         return true
     }
 
-    /// Waits for events and takes them. Returns whether one of them concerns the file, `nil` when the watcher was stopped.
+    /// Waits for events and takes them. Returns whether one of them concerns the file, `nil` when the watcher was
+    /// stopped.
     private func waitForEvents(milliseconds: Int32) -> Bool? {
         var descriptors = [
             pollfd(fd: inotify, events: Int16(POLLIN), revents: 0),
@@ -136,7 +137,8 @@ final class FileWatcher: @unchecked Sendable {
         if name.isEmpty { return event.mask & UInt32(IN_IGNORED) == 0 }
         guard let watch = watches[event.wd], watch.names.contains(name) else { return false }
         guard event.mask & UInt32(IN_CREATE) != 0 else { return true }
-        // A file that somebody has just opened for writing is announced again when it is closed, and complete only then.
+        // A file that somebody has just opened for writing is announced again when it is closed, and complete only
+        // then.
         var status = stat()
         guard lstat("\(watch.folder)/\(name)", &status) == 0 else { return true }
         return status.st_mode & S_IFMT != S_IFREG || status.st_nlink > 1
@@ -168,8 +170,8 @@ final class FileWatcher: @unchecked Sendable {
 /// Where to look for changes of the file at a path: the folders, and the names in them, that say which file that is.
 ///
 /// That is the file's own folder, because editors write a new file and rename it over the old one; the folder of every
-/// link on the way, because links are replaced, too (Kubernetes swaps a whole folder behind one); and when a part of the
-/// path does not exist, the folder that it would appear in.
+/// link on the way, because links are replaced, too (Kubernetes swaps a whole folder behind one); and when a part of
+/// the path does not exist, the folder that it would appear in.
 struct WatchPoints: Hashable {
     /// The names to look for, by folder.
     private(set) var namesByFolder: [String: Set<String>] = [:]

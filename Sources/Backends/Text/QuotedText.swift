@@ -35,10 +35,10 @@ enum QuotedText {
 
 /// Finds the name that somebody meant who wrote one that is not known.
 enum NearestName {
-    /// The nearest of `candidates`, when one is near enough to be worth suggesting: equal but for the case, or at most a
-    /// third of its letters away.
+    /// The nearest of `candidates`, when one is near enough to be worth suggesting: equal but for the case, or at most
+    /// a third of its letters away.
     static func find(for name: String, among candidates: [String]) -> String? {
-        // A long name is no slip of the finger, and the comparison below is quadratic.
+        // A long name is not a typing error, and the comparison below is quadratic.
         guard name.count <= 64 else { return nil }
         let folded = name.lowercased()
         var best: (distance: Int, name: String)?
@@ -51,7 +51,8 @@ enum NearestName {
         return best?.name
     }
 
-    /// The end of a message about an unknown name: `, did you mean 'startDelay'?`, or else what there is to choose from.
+    /// The end of a message about an unknown name: `, did you mean 'startDelay'?`, or else what there is to choose
+    /// from.
     static func suggestion(for name: String, among candidates: [String], listing noun: String) -> String {
         if let nearest = find(for: name, among: candidates) { return ", did you mean '\(nearest)'?" }
         guard !candidates.isEmpty else { return "" }

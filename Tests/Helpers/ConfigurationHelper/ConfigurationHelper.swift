@@ -5,11 +5,11 @@ import Logging
 
 /// An app with a config file and nothing else, for the tests that send real signals to it.
 ///
-/// Usage: `configuration-helper FILE [MODE…]`; `-` for FILE is none, so that the usual places count. It prints `pid N` and
-/// `ready` when it listens, `delay S` whenever the start delay changes, `count N` beside it, with one activity in
+/// Usage: `configuration-helper FILE [MODE…]`; `-` for FILE is none, so that the usual places count. It prints `pid N`
+/// and `ready` when it listens, `delay S` whenever the start delay changes, `count N` beside it, with one activity in
 /// progress all the time, and its log. A line on standard input is a command: `shutdown`, `reload`, `disposition` (of
-/// SIGHUP: `default`, `ignore` or `handler`), `child` (the same in a child process), `switches` (how often the process was
-/// given the processor), `backends` (their names), `quit`.
+/// SIGHUP: `default`, `ignore` or `handler`), `child` (the same in a child process), `switches` (how often the process
+/// was given the processor), `backends` (their names), `quit`.
 ///
 /// Modes: `ignore` and `own` set SIGHUP to be ignored or handled before the indicator is made; `two` makes two
 /// indicators; `hangup` leaves changes of the file alone; `idle` does not look at the start delay; `terminal` leaves

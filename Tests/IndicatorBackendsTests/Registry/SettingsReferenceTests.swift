@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import IndicatorBackends
@@ -57,4 +58,16 @@ struct SettingsReferenceTests {
             }
         }
     }
+
+    #if DBus && DesktopNotification
+    @Test("is what the documentation shows")
+    func documentation() throws {
+        let article = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../../Sources/Backends/IndicatorBackends.docc/ConfigFileReference.md").standardized
+        let text = try String(contentsOf: article, encoding: .utf8)
+        let shown = text.components(separatedBy: "```yaml\n").last?.components(separatedBy: "```").first
+        let reference = BackendRegistry.standard.settingsReference
+        #expect(shown == reference, "put what check-config --reference prints into \(article.path)")
+    }
+    #endif
 }
