@@ -47,7 +47,7 @@ enum Store: RequestRoute {
 func send() async throws {
     // snippet.show
     // snippet.indicator
-    let indicator = try await IndicatorManager.configured(for: "my-app")
+    let indicator = IndicatorManager.configured(for: "my-app")
     let client = NetworkClient()
     _ = try await client.send(Store.search(term: "clocks & kites"))
     // snippet.end

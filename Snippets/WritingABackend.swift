@@ -49,7 +49,7 @@ registry.register(
     )
 )
 
-let indicator = try await IndicatorManager.configured(for: "my-app", registry: registry)
+let indicator = IndicatorManager.configured(for: "my-app", registry: registry)
 // snippet.end
 
 // snippet.test

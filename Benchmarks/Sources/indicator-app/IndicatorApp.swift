@@ -4,8 +4,8 @@ import IndicatorCore
 
 /// The least of an app with an indicator: `indicator-app CONFIG-FILE`.
 ///
-/// Prints `ready` and how many milliseconds `IndicatorManager.configured` took, once all surfaces work. After that, a line of input
-/// begins an activity; `visible` is printed when it is shown. Ends when the input ends.
+/// Prints `ready` and how many milliseconds `IndicatorManager.configured` took, once all surfaces work. After that, a
+/// line of input begins an activity; `visible` is printed when it is shown. Ends when the input ends.
 @main
 struct IndicatorApp {
     static func main() async throws {
@@ -15,7 +15,7 @@ struct IndicatorApp {
         }
         let clock = ContinuousClock()
         let began = clock.now
-        let indicator = try await IndicatorManager.configured(
+        let indicator = IndicatorManager.configured(
             for: "indicator-app",
             path: CommandLine.arguments[1],
             environment: [:]

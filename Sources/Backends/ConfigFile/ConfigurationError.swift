@@ -9,8 +9,8 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
         self.mistakes = mistakes.inReadingOrder
     }
 
-    /// One line a mistake, such as `indicator.yaml:4:1: error: unknown key 'startdelay', did you mean 'startDelay'?`; at most
-    /// 100 of them, and how many there are beyond.
+    /// One line a mistake, such as `indicator.yaml:4:1: error: unknown key 'startdelay', did you mean 'startDelay'?`;
+    /// at most 100 of them, and how many there are beyond.
     public var description: String {
         let shown = mistakes.prefix(100).map { $0.line(severity: "error") }
         let rest = mistakes.count - shown.count
@@ -18,12 +18,13 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
     }
 }
 
-/// Something wrong, or worth a second look, in a configuration.
+/// Something wrong, or questionable, in a configuration.
 public struct ConfigurationMistake: Sendable, Hashable {
     /// Where a mistake is.
     public enum Location: Sendable, Hashable, CustomStringConvertible {
-        /// In a file. Lines and columns count from 1; columns count Unicode scalars. What is wrong with the file as a whole,
-        /// such as its size, is at line 1, column 1.
+        /// A file as a whole: it does not exist, or is not used.
+        case wholeFile(path: String)
+        /// In a file. Lines and columns count from 1; columns count Unicode scalars.
         case file(path: String, line: Int, column: Int)
         /// In an environment variable.
         case environment(variable: String)
@@ -33,15 +34,11 @@ public struct ConfigurationMistake: Sendable, Hashable {
         /// The location as it stands at the beginning of a message.
         public var description: String {
             switch self {
+            case .wholeFile(let path): path
             case .file(let path, let line, let column): "\(path):\(line):\(column)"
             case .environment(let variable): "environment variable \(variable)"
             case .code(let key): "'\(key)' as set in code"
             }
-        }
-
-        /// The file's path, `nil` for the other places.
-        public var path: String? {
-            if case .file(let path, _, _) = self { path } else { nil }
         }
     }
 
@@ -69,28 +66,22 @@ extension [ConfigurationMistake] {
         var seen: Set<ConfigurationMistake> = []
         return filter { seen.insert($0).inserted }
             .enumerated()
-            .sorted { ($0.element.location.rank, $0.offset) < ($1.element.location.rank, $1.offset) }
+            .sorted { first, second in
+                let (one, other) = (first.element.location.rank, second.element.location.rank)
+                return one == other ? first.offset < second.offset : one < other
+            }
             .map(\.element)
     }
 }
 
 extension ConfigurationMistake.Location {
-    fileprivate struct Rank: Comparable {
-        var group: Int
-        var line: Int
-        var column: Int
-        var name: String
-
-        static func < (lhs: Self, rhs: Self) -> Bool {
-            (lhs.group, lhs.line, lhs.column, lhs.name) < (rhs.group, rhs.line, rhs.column, rhs.name)
-        }
-    }
-
-    fileprivate var rank: Rank {
+    /// What the order of mistakes follows: the file by position, then variables, then code, by name.
+    fileprivate var rank: (Int, Int, Int, String) {
         switch self {
-        case .file(_, let line, let column): Rank(group: 0, line: line, column: column, name: "")
-        case .environment(let variable): Rank(group: 1, line: 0, column: 0, name: variable)
-        case .code(let key): Rank(group: 2, line: 0, column: 0, name: key)
+        case .wholeFile: (0, 0, 0, "")
+        case .file(_, let line, let column): (0, line, column, "")
+        case .environment(let variable): (1, 0, 0, variable)
+        case .code(let key): (2, 0, 0, key)
         }
     }
 }

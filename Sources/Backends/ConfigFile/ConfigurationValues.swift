@@ -2,8 +2,8 @@ import IndicatorCore
 
 /// Settings that an app gives in its code.
 ///
-/// As `overrides` they are stronger than the environment and the file; as `defaults` they are weaker, and take the place of
-/// the package's own defaults. What is `nil` is left to the others.
+/// As `overrides` they are stronger than the environment and the file; as `defaults` they are weaker, and take the
+/// place of the package's own defaults. What is `nil` is left to the others.
 public struct ConfigurationValues: Sendable, Hashable {
     /// Whether the indicator is on.
     public var isEnabled: Bool?
@@ -51,7 +51,7 @@ public struct ConfigurationValues: Sendable, Hashable {
     }
 
     func list(_ name: String) -> [String]? {
-        name == TopLevelSetting.backends ? backends : observe
+        name == TopLevelSetting.backends.name ? backends : observe
     }
 
     func kindName(of backend: String) -> String? {

@@ -3,8 +3,7 @@ public import IndicatorCore
 
 /// The configuration of an app's indicator: what a config file, the environment and the app's code say together.
 ///
-/// ``IndicatorManager/configured(for:path:environment:registry:overrides:defaults:reloadTriggers:logger:)`` loads one and builds an indicator
-/// of it; load one yourself to show the user what holds and why:
+/// `IndicatorManager.configured(for:)` makes an indicator of one; load one yourself to show the user what holds and why:
 ///
 /// ```swift
 /// let configuration = try IndicatorConfiguration.load(applicationName: "my-app")
@@ -13,7 +12,7 @@ public import IndicatorCore
 /// }
 /// ```
 public struct IndicatorConfiguration: Sendable {
-    /// A backend to build.
+    /// A backend to make.
     public struct Backend: Sendable {
         /// Its name: that of its kind, or of its section.
         public let name: String
@@ -23,6 +22,8 @@ public struct IndicatorConfiguration: Sendable {
         public let settings: BackendSettings
         /// Where it is named, for what its kind has to say against the settings.
         let location: ConfigurationMistake.Location
+        /// Whether somebody named it; otherwise it is one of those that an app has without a config file.
+        let isNamed: Bool
     }
 
     /// The name of the app.
@@ -42,18 +43,19 @@ public struct IndicatorConfiguration: Sendable {
     /// What is no mistake and still may not be what was meant: a section that is not used, an unknown variable.
     public let warnings: [ConfigurationMistake]
 
-    /// What the file holds, to tell whether it has changed.
+    /// What the file holds, to find out whether it has changed; `nil` when it could not be read.
     let fileText: String?
 
     /// Finds, reads and checks the configuration of an app.
     ///
     /// The file is the first that there is of: `path`, `$INDICATOR_CONFIG`, `$XDG_CONFIG_HOME/<app>/indicator.yaml`,
-    /// `$XDG_CONFIG_HOME/indicator/indicator.yaml`, the same two under each folder of `$XDG_CONFIG_DIRS`; `.yml` and `.json`
-    /// too. The first two must exist when they are given. Without a file the defaults hold.
+    /// `$XDG_CONFIG_HOME/indicator/indicator.yaml`, the same two under each folder of `$XDG_CONFIG_DIRS`; `.yml` and
+    /// `.json` too. The first two must exist when they are given. Without a file the defaults hold. A file that others
+    /// than the user and root can change is a mistake.
     ///
     /// A setting has the value that the first of these gives it: `overrides`; the environment (`startDelay` is
-    /// `INDICATOR_START_DELAY`, the `path` of `logFile` is `INDICATOR_LOG_FILE_PATH`, `backends` is `INDICATOR_BACKENDS` with
-    /// commas between the names); the file; `defaults`; the built-in default.
+    /// `INDICATOR_START_DELAY`, the `path` of `logFile` is `INDICATOR_LOG_FILE_PATH`, `backends` is
+    /// `INDICATOR_BACKENDS` with commas between the names); the file; `defaults`; the built-in default.
     ///
     /// - Parameters:
     ///   - applicationName: the name of the app.
@@ -71,54 +73,63 @@ public struct IndicatorConfiguration: Sendable {
         overrides: ConfigurationValues = ConfigurationValues(),
         defaults: ConfigurationValues = ConfigurationValues()
     ) throws(ConfigurationError) -> Self {
-        let locator = ConfigurationFileLocator(applicationName: applicationName, path: path, environment: environment)
-        var file: CheckedFile?
-        var text: String?
-        switch locator.locate() {
-        case .nothing:
-            break
-        case .given(let path), .discovered(let path):
-            let layers = LayeredValues(environment: environment)
-            (file, text) = ConfigurationFileChecker.check(
-                fileAt: path,
-                registry: registry,
-                environment: environment,
-                strongerKind: { name in
-                    overrides.kindName(of: name) ?? layers.environmentText(SettingKey(section: name, name: "kind"))
-                }
-            )
-        }
-        return try Self(
+        let source = ConfigurationSource(
             applicationName: applicationName,
-            file: file,
-            text: text,
-            resolver: ConfigurationResolver(
-                file: file,
-                registry: registry,
-                environment: environment,
-                overrides: overrides,
-                defaults: defaults
-            )
+            path: path,
+            environment: environment,
+            registry: registry,
+            overrides: overrides,
+            defaults: defaults
         )
+        let (configuration, mistakes) = source.read()
+        guard mistakes.isEmpty else { throw ConfigurationError(mistakes) }
+        return configuration
+    }
+}
+
+/// A setting as it holds in the end, and where its value comes from.
+public struct EffectiveSetting: Sendable, Hashable {
+    /// The backend that it belongs to; `nil` for the settings of the indicator itself.
+    public let backend: String?
+    /// Its name.
+    public let name: String
+    /// The value as a config file would spell it; `nil` when there is none and the backend works it out itself.
+    public let value: String?
+    /// Where the value comes from.
+    public let source: SettingSource
+
+    /// The full name: `startDelay`, or `logFile.path`.
+    public var key: String { SettingKey(section: backend, name: name).description }
+}
+
+/// Where the value of a setting comes from.
+public enum SettingSource: Sendable, Hashable, CustomStringConvertible {
+    /// No layer gave one: it is the default.
+    case `default`
+    /// A line of the config file.
+    case file(path: String, line: Int)
+    /// An environment variable.
+    case environment(variable: String)
+    /// The app's code.
+    case code
+
+    /// The source of what was found at a location; of the defaults, that is `nil`.
+    init(_ location: ConfigurationMistake.Location?) {
+        switch location {
+        case .file(let path, let line, _): self = .file(path: path, line: line)
+        case .environment(let variable): self = .environment(variable: variable)
+        case .code: self = .code
+        case .wholeFile, nil: self = .default
+        }
     }
 
-    init(
-        applicationName: String,
-        file: CheckedFile?,
-        text: String?,
-        resolver: consuming ConfigurationResolver
-    ) throws(ConfigurationError) {
-        var resolver = resolver
-        self.applicationName = applicationName
-        self.file = file?.path
-        fileText = text
-        isEnabled = resolver.resolveEnabled()
-        delays = resolver.resolveDelays()
-        observe = resolver.resolveObserve()
-        backends = resolver.resolveBackends()
-        resolver.warnAboutUnknownVariables()
-        effectiveSettings = resolver.effectiveSettings
-        warnings = resolver.warnings.inReadingOrder
-        guard resolver.mistakes.isEmpty else { throw ConfigurationError(resolver.mistakes) }
+    /// Such as `default`, `indicator.yaml:3`, `environment variable INDICATOR_START_DELAY`, `code`.
+    public var description: String {
+        switch self {
+        case .default: "default"
+        case .file(let path, let line): "\(path):\(line)"
+        case .environment(let variable): "environment variable \(variable)"
+        case .code: "code"
+        }
     }
 }

@@ -6,16 +6,22 @@ extension IndicatorManager {
     /// Makes an indicator as the app's config file says, and keeps it so.
     ///
     /// ```swift
-    /// let indicator = try await IndicatorManager.configured(for: "my-app")
+    /// let indicator = IndicatorManager.configured(for: "my-app")
     /// ```
     ///
-    /// Where the file is looked for and what is stronger than it is said at
-    /// ``IndicatorConfiguration/load(applicationName:path:environment:registry:overrides:defaults:)``.
+    /// ``IndicatorConfiguration/load(applicationName:path:environment:registry:overrides:defaults:)`` says where the
+    /// file is looked for and what is stronger than it.
     ///
-    /// The file is read again when it changes and at `SIGHUP` (see ``ConfigurationReloadTriggers``), without losing an activity;
-    /// only the backends whose settings changed are restarted. A file that has become invalid changes nothing: the configuration
-    /// from before holds, and the mistakes are logged. A file that is deleted changes nothing either, until the next `SIGHUP`;
-    /// and one that appears at a stronger place, or the first one, is found at the next `SIGHUP`.
+    /// Never fails: a user's mistake in the configuration must not end the app. Where there is a mistake, the default
+    /// holds; the mistakes are logged, printed to standard error if that is a terminal, and kept in
+    /// ``configurationProblems``.
+    ///
+    /// The file is read again when it changes, when the first one appears, and at `SIGHUP` (see
+    /// ``ConfigurationReloadTriggers``), without losing an activity; only the backends whose settings changed are
+    /// restarted. A file that has become invalid changes nothing: the configuration from before holds, and the mistakes
+    /// are logged. A file that is deleted changes nothing until the next `SIGHUP`.
+    ///
+    /// Callable from any thread; returns at once.
     ///
     /// - Parameters:
     ///   - applicationName: the name of the app; also the name of its folder under `$XDG_CONFIG_HOME`.
@@ -24,10 +30,9 @@ extension IndicatorManager {
     ///   - registry: the kinds of backend that the file can select.
     ///   - overrides: what holds whatever the user says.
     ///   - defaults: what holds when the user says nothing.
-    ///   - reloadTriggers: what makes the indicator read its configuration again. An app with a handler of its own for `SIGHUP`
-    ///     calls ``reloadConfiguration()`` there.
+    ///   - reloadTriggers: what makes the indicator read its configuration again. An app with a handler of its own for
+    ///     `SIGHUP` calls ``reloadConfiguration()`` there.
     ///   - logger: where diagnostics go.
-    /// - Throws: ``ConfigurationError`` with every mistake in the configuration.
     public static func configured(
         for applicationName: String,
         path: String? = nil,
@@ -37,8 +42,8 @@ extension IndicatorManager {
         defaults: ConfigurationValues = ConfigurationValues(),
         reloadTriggers: ConfigurationReloadTriggers = .all,
         logger: Logger = Logger(label: "indicator")
-    ) async throws(ConfigurationError) -> IndicatorManager {
-        let source = ConfigurationReloader.Source(
+    ) -> IndicatorManager {
+        let source = ConfigurationSource(
             applicationName: applicationName,
             path: path,
             environment: environment,
@@ -46,7 +51,7 @@ extension IndicatorManager {
             overrides: overrides,
             defaults: defaults
         )
-        let configuration = try source.load()
+        let (configuration, mistakes) = source.read()
         let manager = IndicatorManager(
             delays: configuration.delays,
             isEnabled: configuration.isEnabled,
@@ -59,13 +64,19 @@ extension IndicatorManager {
             triggers: reloadTriggers,
             logger: logger
         )
-        try reloader.begin()
+        reloader.begin(mistakes)
         manager.keep(reloader)
         return manager
     }
 
-    /// Reads the configuration again, now: what `SIGHUP` does, for apps that handle the signal themselves or have another way
-    /// to be told.
+    /// The mistakes in the configuration when it was read last; empty when there were none, and for an indicator that
+    /// was not made by ``configured(for:path:environment:registry:overrides:defaults:reloadTriggers:logger:)``.
+    public var configurationProblems: [ConfigurationMistake] {
+        keptResource(ConfigurationReloader.self)?.problems ?? []
+    }
+
+    /// Reads the configuration again, now: what `SIGHUP` does, for apps that handle the signal themselves or learn of a
+    /// change in another way.
     ///
     /// Without effect on an indicator that was not made by
     /// ``configured(for:path:environment:registry:overrides:defaults:reloadTriggers:logger:)``, and after its shutdown.
@@ -74,4 +85,28 @@ extension IndicatorManager {
     public func reloadConfiguration() async throws(ConfigurationError) {
         try await keptResource(ConfigurationReloader.self)?.reload()
     }
+}
+
+/// What makes a configured indicator read its configuration again by itself.
+public struct ConfigurationReloadTriggers: OptionSet, Sendable, Hashable {
+    /// The bits.
+    public let rawValue: Int
+
+    /// Makes a set of triggers from its bits.
+    public init(rawValue: Int) {
+        self.rawValue = rawValue
+    }
+
+    /// The config file changes: it is written, replaced, or appears.
+    public static let change = Self(rawValue: 1)
+
+    /// The process gets `SIGHUP`.
+    ///
+    /// A handler is installed only while nothing else handles the signal: an app's own handler, and the `SIG_IGN` that
+    /// `nohup` leaves, stay as they are. A `SIGHUP` that comes because the terminal was closed ends the app as it does
+    /// without the handler.
+    public static let hangup = Self(rawValue: 2)
+
+    /// Both.
+    public static let all: Self = [.change, .hangup]
 }

@@ -25,13 +25,16 @@ extension BackendKind {
                             _ = try DBusAddress(text)
                             return nil
                         } catch {
-                            return "session, system, or a D-Bus address such as unix:path=/run/user/1000/bus"
+                            let expected = "session, system, or a D-Bus address such as unix:path=/run/user/1000/bus"
+                            guard case .invalidAddress(_, let reason) = error else { return expected }
+                            return "\(expected) (\(reason))"
                         }
                     }
                 ),
                 BackendSetting(
                     "name",
                     .string,
+                    example: .string("my-app"),
                     summary: "replaces the last element of the bus name, by default the name of the app",
                     validate: { value in
                         if case .string("") = value { "a name that is not empty" } else { nil }
@@ -45,6 +48,17 @@ extension BackendKind {
                     settings: try DBusPropertySettings(settings),
                     environment: environment
                 )
+            },
+            isApplicable: { _, settings in
+                guard let address = try? DBusPropertySettings(settings).bus.resolved(in: environment()) else {
+                    return false
+                }
+                // A variable may outlive its session.
+                let elements = address.split(separator: ";")
+                return elements.contains { element in
+                    guard let path = element.firstMatch(of: /^unix:path=([^,%]+)/)?.1 else { return true }
+                    return FileManager.default.fileExists(atPath: String(path))
+                }
             },
             availability: { context, settings in
                 do {

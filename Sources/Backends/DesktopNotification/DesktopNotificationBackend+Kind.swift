@@ -46,6 +46,7 @@ extension BackendKind {
                 BackendSetting(
                     "timeout",
                     .seconds,
+                    example: .duration(.seconds(30)),
                     summary:
                         "after how long the server takes it away; by default it stays until the indicator is hidden"
                 ),

@@ -11,6 +11,7 @@ extension BackendKind {
                 BackendSetting(
                     "path",
                     .path,
+                    example: .string("~/.local/state/my-app/indicator.log"),
                     summary: "the file; by default $XDG_STATE_HOME/<app>/indicator.log",
                     validate: { value in
                         guard case .string(let path) = value, LogFilePath.problem(with: path) != nil else { return nil }

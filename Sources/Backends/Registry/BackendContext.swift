@@ -1,6 +1,6 @@
 public import Logging
 
-/// What a backend is told about where it runs, when it is made.
+/// What a backend learns about where it runs, when it is made.
 public struct BackendContext: Sendable {
     /// The name that the backend is to have: its section in the config file.
     public var name: String

@@ -1,6 +1,7 @@
 public import IndicatorCore
 
-/// A kind of surface that a config file can select by name: how its settings are called, and how a backend is made of them.
+/// A kind of surface that a config file can select by name: how its settings are called, and how a backend is made of
+/// them.
 ///
 /// The built-in kinds are in every ``BackendRegistry``; an app registers its own beside them.
 public struct BackendKind: Sendable {
@@ -14,6 +15,10 @@ public struct BackendKind: Sendable {
     ///
     /// Throws when the settings do not fit together in a way that their definitions cannot say.
     public var make: @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend
+    /// Whether there is anything here that a backend with these settings could show on: a terminal, a bus. Asked only
+    /// for backends that nobody named; one that has nothing to show on is left out without a warning. Must return at
+    /// once.
+    public var isApplicable: @Sendable (BackendContext, BackendSettings) -> Bool
     /// Says whether a backend with these settings could show anything here and now, without leaving a trace.
     public var availability: @Sendable (BackendContext, BackendSettings) async -> BackendAvailability
 
@@ -24,12 +29,14 @@ public struct BackendKind: Sendable {
     ///   - summary: what the surface is, in a few words.
     ///   - settings: the settings that a section of this kind may have.
     ///   - make: makes a backend.
+    ///   - isApplicable: whether there is anything here to show on; by default there is.
     ///   - availability: whether it could work here; by default it says that it can.
     public init(
         name: String,
         summary: String,
         settings: [BackendSetting] = [],
         make: @escaping @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend,
+        isApplicable: @escaping @Sendable (BackendContext, BackendSettings) -> Bool = { _, _ in true },
         availability: @escaping @Sendable (BackendContext, BackendSettings) async -> BackendAvailability = { _, _ in
             .available(detail: nil)
         }
@@ -38,6 +45,7 @@ public struct BackendKind: Sendable {
         self.summary = summary
         self.settings = settings
         self.make = make
+        self.isApplicable = isApplicable
         self.availability = availability
     }
 }

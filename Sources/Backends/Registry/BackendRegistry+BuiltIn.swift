@@ -1,6 +1,6 @@
 extension BackendRegistry {
-    /// The built-in kinds: `terminalTitle` and `logFile`, and, in builds with the traits `DesktopNotification` and `DBus`,
-    /// `desktopNotification` and `dbusProperty`.
+    /// The built-in kinds: `terminalTitle` and `logFile`, and, in builds with the traits `DesktopNotification` and
+    /// `DBus`, `desktopNotification` and `dbusProperty`.
     public static let standard: Self = {
         var registry = Self(kinds: builtInKinds)
         #if !DesktopNotification
@@ -17,9 +17,6 @@ extension BackendRegistry {
         #endif
         return registry
     }()
-
-    /// The backends of an app without a config file: those that disturb nobody.
-    static let defaultBackends = ["terminalTitle", "dbusProperty"]
 
     private static var builtInKinds: [BackendKind] {
         var kinds: [BackendKind] = [.terminalTitle]

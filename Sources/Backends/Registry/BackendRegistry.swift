@@ -7,7 +7,7 @@
 /// registry.register(BackendKind(name: "ledStrip", summary: "the strip on the shelf") { context, settings in
 ///     LEDStripBackend(name: context.name)
 /// })
-/// let indicator = try await IndicatorManager.configured(for: "my-app", registry: registry)
+/// let indicator = IndicatorManager.configured(for: "my-app", registry: registry)
 /// ```
 public struct BackendRegistry: Sendable {
     /// The kinds, in the order in which they were registered.
@@ -37,7 +37,7 @@ public struct BackendRegistry: Sendable {
         }
     }
 
-    /// Remembers why a kind is not in this build, for the message to whoever selects it.
+    /// Remembers why a kind is not in this build, for the message about a config file that selects it.
     package mutating func registerMissing(_ name: String, reason: String) {
         if kind(named: name) == nil { reasonsForMissing[name] = reason }
     }
@@ -58,4 +58,21 @@ public struct BackendRegistry: Sendable {
 
     /// The names that a user may have meant: of the kinds, and of those that are missing in this build.
     var knownNames: [String] { kinds.map(\.name) + missingKindNames }
+}
+
+/// What a section of the config file, and so a backend, may be called.
+enum SectionName {
+    static let expectation = "a name of letters, digits, '-' and '_' that begins with a letter"
+
+    /// Names become parts of environment variables, messages and file names, so they are plain words.
+    static func isValid(_ name: String) -> Bool {
+        guard let first = name.unicodeScalars.first, isLetter(first), name.unicodeScalars.count <= 64 else {
+            return false
+        }
+        return name.unicodeScalars.allSatisfy { isLetter($0) || ("0"..."9").contains($0) || $0 == "-" || $0 == "_" }
+    }
+
+    private static func isLetter(_ scalar: Unicode.Scalar) -> Bool {
+        ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar)
+    }
 }

@@ -26,10 +26,13 @@ public struct BackendSetting: Sendable {
     public var defaultValue: BackendSettingValue?
     /// What it does, in a few words.
     public var summary: String
+    /// A value to show in the reference of all settings (`check-config --reference`); by default ``defaultValue``. One
+    /// of the two should be there.
+    public var example: BackendSettingValue?
     /// Whether a section without it is an error.
     public var isRequired: Bool
-    /// Checks what the type cannot say. Returns what was expected instead, such as `a format with known placeholders`, or
-    /// `nil` when the value is right.
+    /// Checks what the type cannot say. Returns what was expected instead, such as `a format with known placeholders`,
+    /// or `nil` when the value is right.
     public var validate: @Sendable (BackendSettingValue) -> String?
 
     /// Makes a definition.
@@ -37,6 +40,7 @@ public struct BackendSetting: Sendable {
         _ name: String,
         _ type: ValueType,
         default defaultValue: BackendSettingValue? = nil,
+        example: BackendSettingValue? = nil,
         summary: String,
         isRequired: Bool = false,
         validate: @escaping @Sendable (BackendSettingValue) -> String? = { _ in nil }
@@ -44,6 +48,7 @@ public struct BackendSetting: Sendable {
         self.name = name
         self.type = type
         self.defaultValue = defaultValue
+        self.example = example ?? defaultValue
         self.summary = summary
         self.isRequired = isRequired
         self.validate = validate

@@ -40,6 +40,11 @@ extension BackendKind {
                     environment: environment
                 )
             },
+            isApplicable: { _, _ in
+                let traits = TerminalTraits(environment: environment)
+                return (try? TerminalTitleBackend.openTerminal(path: path, environment: environment, traits: traits))
+                    != nil
+            },
             availability: { _, settings in
                 let traits = TerminalTraits(environment: environment)
                 do throws(TerminalTitleError) {

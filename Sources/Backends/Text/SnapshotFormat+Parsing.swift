@@ -69,25 +69,9 @@ extension SnapshotFormat.Placeholder {
         let name = name.lowercased().filter { !$0.isWhitespace }
         // Names are short: a long text is no slip of the finger, and comparing it would be wasted.
         guard name.count <= 20 else { return nil }
-        let nearest = allCases.map { (placeholder: $0, edits: edits(from: name, to: $0.rawValue)) }
+        let nearest = allCases.map { (placeholder: $0, edits: NearestName.distance(name, $0.rawValue)) }
             .min { $0.edits < $1.edits }
         guard let nearest, nearest.edits <= max(1, nearest.placeholder.rawValue.count / 2) else { return nil }
         return nearest.placeholder
-    }
-
-    /// How many characters must be put in, taken out or replaced (the Levenshtein distance).
-    private static func edits(from first: String, to second: String) -> Int {
-        let second = Array(second)
-        var row = Array(0...second.count)
-        for (index, character) in first.enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
-            for column in second.indices {
-                let substituted = diagonal + (character == second[column] ? 0 : 1)
-                diagonal = row[column + 1]
-                row[column + 1] = min(substituted, row[column] + 1, row[column + 1] + 1)
-            }
-        }
-        return row[second.count]
     }
 }

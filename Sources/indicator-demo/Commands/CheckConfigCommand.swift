@@ -15,6 +15,7 @@ struct CheckConfigCommand: AsyncParsableCommand {
 
             EXAMPLES
               indicator-demo check-config ~/.config/my-app/indicator.yaml
+              indicator-demo check-config --reference > indicator.yaml
               INDICATOR_START_DELAY=0.5 indicator-demo check-config
             """
     )
@@ -22,7 +23,13 @@ struct CheckConfigCommand: AsyncParsableCommand {
     @Argument(help: "The config file to check.")
     var file: String?
 
+    @Flag(help: "Print every setting with its default and an example, as a config file, and check nothing.")
+    var reference = false
+
     func run() async throws {
+        if reference {
+            return try await Output.guarding { try Output.standard.write(BackendRegistry.standard.settingsReference) }
+        }
         let configuration: IndicatorConfiguration
         do throws(ConfigurationError) {
             configuration = try IndicatorConfiguration.load(applicationName: DemoSetup.applicationName, path: file)

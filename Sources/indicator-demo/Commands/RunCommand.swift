@@ -80,10 +80,16 @@ struct RunCommand: AsyncParsableCommand {
         // A reader of the output that goes away must not leave the terminal with the demo's title.
         signal(SIGPIPE, SIG_IGN)
         let signals = Signals.caught()
-        let setup = try await DemoSetup.forCommand(
+        var setup = try await DemoSetup.forCommand(
             DemoSetup.Options(config: config, backends: backends, delays: try overrides())
         )
-        let indicator = try await setup.makeIndicator()
+        let indicator = setup.makeIndicator()
+        guard indicator.configurationProblems.isEmpty else {
+            let problems = indicator.configurationProblems
+            await indicator.shutdown()
+            throw DemoSetup.status(for: problems)
+        }
+        setup.backends = await setup.backends(of: indicator)
         let recorder = RunRecorder()
         let watching = Task {
             for await signal in signals {
@@ -127,7 +133,7 @@ struct RunCommand: AsyncParsableCommand {
                 try? Output.error.write("indicator-demo: \(problem)\n")
             }
         } else {
-            try printer.printResult(result, plan: plan)
+            try printer.printResult(result, setup: setup, plan: plan)
         }
         guard result.isSuccess else { throw ExitCode.failure }
     }
@@ -164,15 +170,13 @@ extension RunReport {
         expectedVisibility = result.expected.map(Change.init)
         backends = setup.backends.map { backend in
             guard let status = result.statuses.first(where: { $0.name == backend.name }) else {
-                var reason: String?
-                if case .unavailable(let text, _) = backend.availability { reason = text }
                 return Backend(
                     name: backend.name,
                     kind: backend.kind,
                     state: "unavailable",
                     updates: 0,
                     dropped: 0,
-                    error: reason
+                    error: backend.reason
                 )
             }
             return Backend(
@@ -181,7 +185,7 @@ extension RunReport {
                 state: status.state.name,
                 updates: status.updatesDelivered,
                 dropped: status.updatesDropped,
-                error: status.lastError
+                error: status.lastError ?? backend.reason
             )
         }
     }

@@ -15,28 +15,28 @@ struct RunPrinter: Sendable {
     ) throws {
         var lines = ["indicator-demo \(IndicatorDemo.version)", ""]
         let noFile = setup.usesEverySurface ? "none found; every built-in surface that can run here" : "none found"
-        lines.append(row("config", setup.configuration.file ?? noFile))
+        lines += rows("config", setup.configuration.file ?? noFile)
         var delayText =
             "shown after \(delays.startDelay.shortText) of work, hidden after \(delays.completionDelay.shortText) without"
         if delays.minimumVisibleTime > .zero { delayText += ", \(delays.minimumVisibleTime.shortText) at least" }
-        lines.append(row("delays", setup.configuration.isEnabled ? delayText : "the indicator is switched off"))
+        lines += rows("delays", setup.configuration.isEnabled ? delayText : "the indicator is switched off")
         let nameWidth = setup.backends.map(\.name.count).max() ?? 0
         for (index, backend) in setup.backends.enumerated() {
             lines += backendLines(backend, title: index == 0 ? "surfaces" : "", nameWidth: nameWidth)
         }
         if setup.backends.isEmpty { lines.append(row("surfaces", "none")) }
         lines.append(row("server", serverURL))
-        lines += omissions.enumerated().map { row($0 == 0 ? "left out" : "", $1) }
+        lines += omissions.enumerated().flatMap { rows($0 == 0 ? "left out" : "", $1) }
         try output.write(lines.joined(separator: "\n") + "\n\n")
     }
 
     /// Prints the timeline, how the surfaces fared, and whether all was as the rules say.
-    func printResult(_ result: DemoRun.Result, plan: DemoPlan) throws {
+    func printResult(_ result: DemoRun.Result, setup: DemoSetup, plan: DemoPlan) throws {
         var lines = [""]
         lines += TimelineRenderer(style: style).render(Timeline(plan: plan, moments: result.moments))
         lines.append("")
         for status in result.statuses {
-            lines += statusLines(status)
+            lines += statusLines(status, setup)
         }
         lines += verdictLines(result)
         try output.write(lines.joined(separator: "\n") + "\n")
@@ -44,26 +44,32 @@ struct RunPrinter: Sendable {
 
     private func backendLines(_ backend: DemoBackend, title: String, nameWidth: Int) -> [String] {
         let name = backend.name + String(repeating: " ", count: nameWidth - backend.name.count)
-        switch backend.availability {
-        case .available(let detail):
-            let mark = style.styled(style.usesUnicode ? "✓" : "+", .green)
-            return [row(title, "\(mark) \(name)  \(detail ?? "")")]
-        case .unavailable(let reason, let help):
-            let mark = style.styled(style.usesUnicode ? "✗" : "-", .yellow)
-            let indent = String(repeating: " ", count: nameWidth + 4)
-            let width = style.width - 10 - indent.count
-            let first = TextWidth.wrapped(reason, to: width)
-            let rest = first.dropFirst() + (help.map { TextWidth.wrapped($0, to: width) } ?? [])
-            return [row(title, "\(mark) \(name)  \(first[0])")] + rest.map { row("", indent + $0) }
+        let indent = String(repeating: " ", count: nameWidth + 4)
+        let width = style.width - 10 - indent.count
+        let mark: String
+        var texts = backend.problemLines(width: width, style: style)
+        if case .available(let detail) = backend.availability {
+            mark = style.styled(style.usesUnicode ? "✓" : "+", .green)
+            texts = TextWidth.wrapped(detail ?? "", to: width, splitsWords: style.isTerminal)
+        } else {
+            mark = style.styled(style.usesUnicode ? "✗" : "-", .yellow)
         }
+        return [row(title, "\(mark) \(name)  \(texts[0])")] + texts.dropFirst().map { row("", indent + $0) }
     }
 
-    private func statusLines(_ status: BackendStatus) -> [String] {
+    private func statusLines(_ status: BackendStatus, _ setup: DemoSetup) -> [String] {
         var text = "\(status.name): \(status.updatesDelivered) updates"
         if status.updatesDropped > 0 { text += ", \(status.updatesDropped) dropped" }
-        if status.state != .running { text += ", \(status.state)" }
-        guard let error = status.lastError else { return [text] }
-        return status.state.description.contains(error) ? [text] : [text + ", last error: \(error)"]
+        if status.state != .running {
+            let backend = setup.backends.first { $0.name == status.name }
+            let isFailing = backend?.updated(by: status).isAvailable == false
+            let reason = isFailing ? backend?.updated(by: status).reason : nil
+            text += ", unavailable: \(reason ?? status.state.description)"
+        } else if let error = status.lastError {
+            text += ", last error: \(error)"
+        }
+        let lines = TextWidth.wrapped(text, to: style.width - 2, splitsWords: style.isTerminal)
+        return [lines[0]] + lines.dropFirst().map { "  \($0)" }
     }
 
     private func verdictLines(_ result: DemoRun.Result) -> [String] {
@@ -87,6 +93,12 @@ struct RunPrinter: Sendable {
         guard count > 0 else { return ["The indicator was never shown, as the rules say."] }
         let text = "The indicator was shown \(times), as the rules say and within \(milliseconds) ms of when."
         return [style.styled(text, .green)]
+    }
+
+    private func rows(_ title: String, _ text: String) -> [String] {
+        TextWidth.wrapped(text, to: style.width - 10, splitsWords: style.isTerminal).enumerated().map { index, line in
+            row(index == 0 ? title : "", line)
+        }
     }
 
     private func row(_ title: String, _ text: String) -> String {

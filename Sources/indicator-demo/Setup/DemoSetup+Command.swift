@@ -3,18 +3,23 @@ import IndicatorBackends
 
 extension DemoSetup {
     /// Loads the configuration for a command: prints what is wrong with it and ends the command.
-    static func forCommand(_ options: Options) async throws -> DemoSetup {
+    static func forCommand(_ options: Options, includingUnused: Bool = false) async throws -> DemoSetup {
         do {
-            return try await DemoSetup(options)
+            return try await DemoSetup(options, includingUnused: includingUnused)
         } catch let error as ConfigurationError {
-            for mistake in error.mistakes {
-                let line =
-                    mistake.isInCode ? "indicator-demo: error: \(mistake.message)" : mistake.line(severity: "error")
-                try? Output.error.write(line + "\n")
-            }
-            // What only the command line can have got wrong is wrong usage, not wrong configuration.
-            throw error.mistakes.allSatisfy(\.isInCode) ? ExitCode.usage : ExitCode.configuration
+            throw status(for: error.mistakes)
         }
+    }
+
+    /// Prints mistakes. Returns the status that the command ends with.
+    static func status(for mistakes: [ConfigurationMistake]) -> ExitCode {
+        for mistake in mistakes {
+            let line =
+                mistake.isInCode ? "indicator-demo: error: \(mistake.message)" : mistake.line(severity: "error")
+            try? Output.error.write(line + "\n")
+        }
+        // What only the command line can have got wrong is wrong usage, not wrong configuration.
+        return mistakes.allSatisfy(\.isInCode) ? ExitCode.usage : ExitCode.configuration
     }
 }
 

@@ -26,19 +26,31 @@ enum TextWidth {
         return padded ? result + String(repeating: " ", count: max(width - used, 0)) : result
     }
 
-    /// A text in lines of so many columns, broken between words. A word that is longer, such as a path, stays whole. There is at
-    /// least one line.
-    static func wrapped(_ text: String, to width: Int) -> [String] {
+    /// A text in lines of so many columns, broken between words. There is at least one line.
+    ///
+    /// - Parameters:
+    ///   - text: the text.
+    ///   - width: the columns of a line; 20 at least.
+    ///   - splitsWords: whether a word that is longer, such as a path, is split; otherwise it stays whole.
+    static func wrapped(_ text: String, to width: Int, splitsWords: Bool = false) -> [String] {
+        let width = max(width, 20)
         var lines: [String] = []
         var line = ""
         for word in text.split(separator: " ", omittingEmptySubsequences: false) {
             if line.isEmpty {
                 line = String(word)
-            } else if columns(of: line) + 1 + columns(of: String(word)) <= max(width, 20) {
+            } else if columns(of: line) + 1 + columns(of: String(word)) <= width {
                 line += " \(word)"
             } else {
                 lines.append(line)
                 line = String(word)
+            }
+            while splitsWords, columns(of: line) > width {
+                var head = ""
+                while let character = line.first, columns(of: head) + columns(of: character) <= width {
+                    head.append(line.removeFirst())
+                }
+                lines.append(head)
             }
         }
         return lines + [line]

@@ -5,12 +5,14 @@ import Logging
 
 /// An app with a config file and nothing else, for the tests that send real signals to it.
 ///
-/// Usage: `configuration-helper FILE [MODE…]`. It says `pid N` and `ready` when it listens, `delay S` whenever the start delay changes, and
-/// `count N` beside it, with one activity in progress all the time. A line on standard input is a command: `shutdown`, `reload`,
-/// `disposition` (of SIGHUP: `default`, `ignore` or `handler`), `child` (the same in a child process), `quit`.
+/// Usage: `configuration-helper FILE [MODE…]`; `-` for FILE is none, so that the usual places count. It prints `pid N`
+/// and `ready` when it listens, `delay S` whenever the start delay changes, `count N` beside it, with one activity in
+/// progress all the time, and its log. A line on standard input is a command: `shutdown`, `reload`, `disposition` (of
+/// SIGHUP: `default`, `ignore` or `handler`), `child` (the same in a child process), `backends` (their names), `quit`.
 ///
-/// Modes: `ignore` and `own` set SIGHUP to be ignored or handled before the indicator is made; `two` makes two indicators;
-/// `hangup` leaves changes of the file alone; `idle` does not look at the start delay; `terminal` leaves standard input alone and only waits.
+/// Modes: `ignore` and `own` set SIGHUP to be ignored or handled before the indicator is made; `two` makes two
+/// indicators; `hangup` leaves changes of the file alone; `idle` does not look at the start delay; `terminal` leaves
+/// standard input alone and only waits; `standard` has the built-in kinds of backend and the process's environment.
 @main
 struct ConfigurationHelper {
     static func main() async throws {
@@ -19,24 +21,24 @@ struct ConfigurationHelper {
         if modes.contains("ignore") { signal(SIGHUP, SIG_IGN) }
         if modes.contains("own") { signal(SIGHUP) { _ in } }
 
-        var registry = BackendRegistry()
+        var registry = modes.contains("standard") ? BackendRegistry.standard : BackendRegistry()
         registry.register(
             BackendKind(name: "memory", summary: "keeps what it is shown") { context, _ in
                 InMemoryBackend(name: context.name)
             }
         )
         let make = {
-            try await IndicatorManager.configured(
+            IndicatorManager.configured(
                 for: "configuration-helper",
-                path: path,
-                environment: [:],
+                path: path == "-" ? nil : path,
+                environment: modes.contains("standard") ? ProcessInfo.processInfo.environment : [:],
                 registry: registry,
                 reloadTriggers: modes.contains("hangup") ? .hangup : .all,
-                logger: Logger(label: "helper") { StreamLogHandler.standardError(label: $0) }
+                logger: Logger(label: "helper") { StreamLogHandler.standardOutput(label: $0) }
             )
         }
-        let indicator = try await make()
-        let second = modes.contains("two") ? try await make() : nil
+        let indicator = make()
+        let second = modes.contains("two") ? make() : nil
         let activity = ManagedActivity(in: indicator)
         say("pid \(getpid())")
         say("ready")
@@ -84,6 +86,8 @@ struct ConfigurationHelper {
                 child.arguments = ["-c", "grep SigIgn /proc/self/status"]
                 try child.run()
                 child.waitUntilExit()
+            case "backends":
+                say("backends " + indicator.backendStatuses.map(\.name).joined(separator: ","))
             default:
                 withExtendedLifetime(activity) { exit(0) }
             }

@@ -65,7 +65,7 @@ struct ConfigurationFuzzTests {
     func damaged() async throws {
         let seed = ProcessInfo.processInfo.environment["INDICATOR_TEST_SEED"].flatMap(UInt64.init) ?? 20_240_601
         var generator = SeededGenerator(state: seed)
-        let registry = BackendRegistry.forTests()
+        let source = ConfigurationSource(applicationName: "a", environment: [:], registry: .forTests())
         var reports = 0
         for round in 0..<4000 {
             // The tests beside this one want to get on.
@@ -76,27 +76,17 @@ struct ConfigurationFuzzTests {
                 text = try ConfigurationFileContents(bytes: bytes).text
             } catch {
                 let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-                #expect((1...max(1, lines.count)).contains(error.position.line), "seed \(seed), round \(round)")
+                let line = try #require(error.position).line
+                #expect((1...max(1, lines.count)).contains(line), "seed \(seed), round \(round)")
                 reports += 1
                 continue
             }
-            let file = ConfigurationFileChecker.check(
-                text: text,
-                path: "indicator.yaml",
-                registry: registry,
-                environment: [:]
-            )
-            let positioned = PositionedText(text)
-            let resolver = ConfigurationResolver(
-                file: file,
-                registry: registry,
-                environment: [:],
-                overrides: ConfigurationValues(),
-                defaults: ConfigurationValues()
-            )
+            let lines = TextLines(text)
+            var builder = ConfigurationBuilder(source, file: FileValues(text: text, path: "a.yaml", source: source))
+            _ = builder.build()
             do {
-                _ = try IndicatorConfiguration(applicationName: "a", file: file, text: text, resolver: resolver)
-            } catch {
+                let error = ConfigurationError(builder.mistakes)
+                if error.mistakes.isEmpty { continue }
                 reports += 1
                 #expect(Set(error.mistakes).count == error.mistakes.count, "seed \(seed), round \(round)")
                 for mistake in error.mistakes {
@@ -105,8 +95,8 @@ struct ConfigurationFuzzTests {
                         continue
                     }
                     let isThere =
-                        (1...positioned.lineCount).contains(line)
-                        && (1...positioned.line(line).count + 2).contains(column)
+                        (1...lines.count).contains(line)
+                        && (1...lines[line].count + 2).contains(column)
                     #expect(isThere, "\(mistake); seed \(seed), round \(round):\n\(text)")
                     #expect(mistake.message.unicodeScalars.allSatisfy { $0.value >= 0x20 })
                 }

@@ -27,7 +27,7 @@ final class TemporaryFolder {
         let file = "\(path)/\(name)"
         let folder = (file as NSString).deletingLastPathComponent
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        // At one blow: whoever watches the file must not find it empty in between.
+        // Atomically: a watcher of the file must not find it empty in between.
         try data.write(to: URL(filePath: file), options: .atomic)
         return file
     }
@@ -103,19 +103,15 @@ func configuration(
     overrides: ConfigurationValues = ConfigurationValues(),
     defaults: ConfigurationValues = ConfigurationValues()
 ) throws(ConfigurationError) -> IndicatorConfiguration {
-    let environment = environment.merging(["HOME": "/home/user"]) { given, _ in given }
-    let registry = BackendRegistry.forTests()
-    let file = ConfigurationFileChecker.check(text: text, path: name, registry: registry, environment: environment)
-    return try IndicatorConfiguration(
+    let source = ConfigurationSource(
         applicationName: "my-app",
-        file: file,
-        text: text,
-        resolver: ConfigurationResolver(
-            file: file,
-            registry: registry,
-            environment: environment,
-            overrides: overrides,
-            defaults: defaults
-        )
+        environment: environment.merging(["HOME": "/home/user"]) { given, _ in given },
+        registry: .forTests(),
+        overrides: overrides,
+        defaults: defaults
     )
+    var builder = ConfigurationBuilder(source, file: FileValues(text: text, path: name, source: source))
+    let configuration = builder.build()
+    guard builder.mistakes.isEmpty else { throw ConfigurationError(builder.mistakes) }
+    return configuration
 }

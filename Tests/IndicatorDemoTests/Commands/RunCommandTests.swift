@@ -90,6 +90,21 @@ import Testing
         #expect(rows.allSatisfy { TextWidth.columns(of: String($0)) <= 70 })
     }
 
+    @Test func ticksOnlyWhatWorks() async throws {
+        let demo = try DemoProgram()
+        // A FIFO that nobody reads cannot be recognized from outside.
+        let fifo = demo.home.appending("fifo")
+        try #require(mkfifo(fifo, 0o600) == 0)
+        let config = "backends: [logFile, audit]\nlogFile: {path: \(fifo)}\naudit: {kind: logFile, path: \(fifo).log}\n"
+        let path = try demo.home.write(config, to: "fifo.yaml")
+        let result = try await demo.run("run", "--config", path, environment: ["COLUMNS": "200"])
+        #expect(result.status == 0, "\(result.error)")
+        #expect(result.output.contains(/✓ audit +\/.*fifo\.log\n/))
+        #expect(result.output.contains(/✗ logFile +.*reads/), "\(result.output)")
+        #expect(result.output.contains(/logFile: 0 updates, .*unavailable: .*reads/), "\(result.output)")
+        #expect(!result.output.contains("stalled"))
+    }
+
     @Test func usesAnotherServer() async throws {
         let server = try await DemoServer()
         let result = try await DemoProgram().run(

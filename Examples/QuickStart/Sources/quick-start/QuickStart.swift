@@ -5,7 +5,7 @@ import IndicatorCore
 @main
 struct QuickStart {
     static func main() async throws {
-        let indicator = try await IndicatorManager.configured(for: "quick-start")
+        let indicator = IndicatorManager.configured(for: "quick-start")
 
         await indicator.withActivity("Counting to three") { activity in
             for number in 1...3 {

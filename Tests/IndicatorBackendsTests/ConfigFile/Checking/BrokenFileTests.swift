@@ -28,7 +28,7 @@ struct BrokenFile: Sendable, CustomTestStringConvertible {
 struct BrokenFileTests {
     @Test(
         "is reported completely, line by line",
-        arguments: BrokenFile.values + BrokenFile.structure + BrokenFile.syntax
+        arguments: BrokenFile.values + BrokenFile.structure + BrokenFile.syntax + BrokenFile.habits
     )
     func report(of broken: BrokenFile) throws {
         let folder = try TemporaryFolder()

@@ -5,42 +5,47 @@ import Testing
 
 @Suite("The bytes of a config file")
 struct ConfigurationFileContentsTests {
-    private func report(ofFileAt path: String) -> String? {
-        #expect(throws: ConfigurationError.self) {
-            try IndicatorConfiguration.load(
+    private func report(ofFileAt path: String, fails: Bool = true) -> String? {
+        do throws(ConfigurationError) {
+            _ = try IndicatorConfiguration.load(
                 applicationName: "my-app",
                 path: path,
                 environment: [:],
                 registry: .forTests()
             )
-        }?.description
+            #expect(!fails, "\(path) has no mistakes")
+            return nil
+        } catch {
+            #expect(fails, "\(error)")
+            return error.description
+        }
     }
 
     @Test("come from a file, and nothing else is opened", .timeLimit(.minutes(1)))
     func otherThings() throws {
         let folder = try TemporaryFolder()
-        #expect(report(ofFileAt: folder.path) == "\(folder.path):1:1: error: this is a folder; expected a file")
+        #expect(report(ofFileAt: folder.path) == "\(folder.path): error: this is a folder; expected a file")
 
         let fifo = "\(folder.path)/fifo"
         try #require(mkfifo(fifo, 0o600) == 0)
-        #expect(report(ofFileAt: fifo) == "\(fifo):1:1: error: this is a FIFO; expected a file")
+        #expect(report(ofFileAt: fifo) == "\(fifo): error: this is a FIFO; expected a file")
 
-        #expect(report(ofFileAt: "/dev/zero") == "/dev/zero:1:1: error: this is a device; expected a file")
+        #expect(report(ofFileAt: "/dev/zero") == "/dev/zero: error: this is a device; expected a file")
 
         let file = try folder.write("{}", to: "file")
         let below = "\(file)/indicator.yaml"
         #expect(
             report(ofFileAt: below)
-                == "\(below):1:1: error: there is no such file: a part of the path is not a folder"
+                == "\(below): error: there is no such file: a part of the path is not a folder"
         )
 
         let loop = "\(folder.path)/loop"
         try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: "loop")
         #expect(
             report(ofFileAt: loop)
-                == "\(loop):1:1: error: the file cannot be read: Too many levels of symbolic links"
+                == "\(loop): error: the file cannot be read: Too many levels of symbolic links"
         )
-        #expect(report(ofFileAt: "") == ":1:1: error: this is not a path of a file")
+        #expect(report(ofFileAt: "") == ": error: this is not a path of a file")
     }
 
     @Test("are 1 MiB at most")
@@ -58,7 +63,7 @@ struct ConfigurationFileContentsTests {
         let huge = try folder.write(String(repeating: "#", count: limit + 1), to: "huge.yaml")
         #expect(
             report(ofFileAt: huge)
-                == "\(huge):1:1: error: this file is larger than 1 MiB; a config file is a page of text"
+                == "\(huge): error: this file is larger than 1 MiB; a config file is a page of text"
         )
     }
 
@@ -94,5 +99,61 @@ struct ConfigurationFileContentsTests {
         let folder = try TemporaryFolder()
         let path = try folder.write(text)
         #expect(report(ofFileAt: path)?.hasPrefix("\(path):\(line):\(column): error: unknown key 'colour'") == true)
+    }
+
+    // MARK: - Who can change it
+
+    private func loads(_ path: String) -> Bool {
+        report(ofFileAt: path, fails: false) == nil
+    }
+
+    @Test("are not used when others can write the file, or replace it", arguments: [0o666, 0o662])
+    func writableFile(mode: Int) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("startDelay: 2\n")
+        #expect(loads(path))
+        try #require(chmod(path, mode_t(mode)) == 0)
+        let reason = "can be written by other users (chmod go-w)"
+        #expect(report(ofFileAt: path) == "\(path): error: this file \(reason); it is not used")
+
+        try #require(chmod(path, 0o644) == 0 && chmod(folder.path, 0o777) == 0)
+        #expect(report(ofFileAt: path) == "\(path): error: its folder '\(folder.path)' \(reason); the file is not used")
+        // In a sticky folder, such as /tmp, others cannot replace what is not theirs.
+        try #require(chmod(folder.path, 0o1777) == 0)
+        #expect(loads(path))
+    }
+
+    @Test("are not used when a link leads through a folder that others can write")
+    func writableFolderOfLink() throws {
+        let folder = try TemporaryFolder()
+        try folder.write("startDelay: 2\n", to: "safe/indicator.yaml")
+        try folder.write("", to: "open/other")
+        let link = "\(folder.path)/open/indicator.yaml"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "../safe/indicator.yaml")
+        #expect(loads(link))
+        try #require(chmod("\(folder.path)/open", 0o777) == 0)
+        #expect(report(ofFileAt: link)?.contains("its folder '\(folder.path)/open' can be written") == true)
+        try #require(chmod("\(folder.path)/open", 0o755) == 0 && chmod("\(folder.path)/safe", 0o777) == 0)
+        #expect(report(ofFileAt: link)?.contains("its folder '\(folder.path)/safe' can be written") == true)
+    }
+
+    @Test("are not used when the file, its folder or a link belongs to somebody else", .enabled(if: geteuid() == 0))
+    func otherOwner() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("startDelay: 2\n")
+        let other: uid_t = 12_345
+        let reason = "belongs to user 12345, expected 0 or root (chown)"
+        try #require(chown(path, other, 0) == 0)
+        #expect(report(ofFileAt: path) == "\(path): error: this file \(reason); it is not used")
+        try #require(chown(path, 0, 0) == 0 && chown(folder.path, other, 0) == 0)
+        #expect(report(ofFileAt: path) == "\(path): error: its folder '\(folder.path)' \(reason); the file is not used")
+
+        let shared = try TemporaryFolder()
+        try #require(chmod(shared.path, 0o1777) == 0 && chown(folder.path, 0, 0) == 0)
+        let link = "\(shared.path)/indicator.yaml"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+        #expect(loads(link))
+        try #require(lchown(link, other, 0) == 0)
+        #expect(report(ofFileAt: link) == "\(link): error: '\(link)' \(reason); the file is not used")
     }
 }

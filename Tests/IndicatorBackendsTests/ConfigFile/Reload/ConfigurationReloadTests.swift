@@ -27,11 +27,11 @@ private struct Fixture {
     let log = InMemoryLogHandler()
     let made = MadeBackends()
 
-    init(_ text: String, triggers: ConfigurationReloadTriggers = .change) async throws {
+    init(_ text: String, triggers: ConfigurationReloadTriggers = .change) throws {
         folder = try TemporaryFolder()
         path = try folder.write(text)
         let (log, made) = (log, made)
-        indicator = try await IndicatorManager.configured(
+        indicator = IndicatorManager.configured(
             for: "my-app",
             path: path,
             environment: ["HOME": "/home/user"],
@@ -43,6 +43,11 @@ private struct Fixture {
             reloadTriggers: triggers,
             logger: Logger(label: "test") { _ in log }
         )
+    }
+
+    /// What the indicator keeps of mistakes, as a report.
+    var problems: String {
+        ConfigurationError(indicator.configurationProblems).description.replacing("\(folder.path)/", with: "")
     }
 
     /// The messages of one level or above.
@@ -64,7 +69,7 @@ struct ConfigurationReloadTests {
 
     @Test("has the delays and the backends of the file")
     func configured() async throws {
-        let fixture = try await Fixture(Self.text + "\ncompletionDelay: 3\nenabled: false\n")
+        let fixture = try Fixture(Self.text + "\ncompletionDelay: 3\nenabled: false\n")
         #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "logFile", "audit"])
         #expect(fixture.indicator.startDelay == .zero)
         #expect(fixture.indicator.completionDelay == .seconds(3))
@@ -72,23 +77,67 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("is not made of a file with mistakes, or when a kind refuses its settings")
-    func refused() async throws {
-        let mistake = await #expect(throws: ConfigurationError.self) { _ = try await Fixture("startDelay: soon") }
-        #expect(
-            mistake?.description.hasSuffix(
-                ":1:13: error: 'startDelay': expected a number of seconds, zero or more, found 'soon'"
-            ) == true
+    @Test("runs with the defaults for what is wrong, and keeps the mistakes")
+    func mistakes() async throws {
+        let fixture = try Fixture(
+            """
+            startDelay: soon
+            completionDelay: 3
+            observe: []
+            backends: [terminalTitle, telegraph, logFile, audit]
+            logFile: {path: /refused}
+            audit: {kind: logFile, path: /tmp/b.log, format: yaml}
+            """
         )
-        let refusal = await #expect(throws: ConfigurationError.self) {
-            _ = try await Fixture("backends: [logFile]\nlogFile: {path: /refused}\n")
+        let mistakes = """
+            indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found 'soon'
+            indicator.yaml:4:27: error: unknown backend 'telegraph'; expected a section with a 'kind', or one of: \
+            terminalTitle, dbusProperty, logFile, desktopNotification, audit
+            indicator.yaml:5:1: error: 'logFile': this path is not for us
+            indicator.yaml:6:50: error: 'format': expected 'json' or 'text', found 'yaml'
+            """
+        #expect(
+            fixture.messages(.warning) == [
+                "There are mistakes in the configuration; the default holds for what is wrong:\n\(mistakes)"
+            ]
+        )
+        #expect(fixture.problems == mistakes)
+        #expect(fixture.indicator.startDelay == .seconds(1))
+        #expect(fixture.indicator.completionDelay == .seconds(3))
+        #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "audit"])
+
+        try fixture.folder.write("startDelay: 2\nobserve: []\nbackends: [audit]\naudit: {kind: logFile, path: /b}\n")
+        #expect(await eventually { fixture.indicator.startDelay == .seconds(2) })
+        #expect(await eventually { fixture.indicator.backendStatuses.map(\.name) == ["audit"] })
+        #expect(fixture.problems == "")
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("runs with the defaults when its file cannot be used at all")
+    func unusable() async throws {
+        let folder = try TemporaryFolder()
+        for (text, mode) in [("startDelay: [", 0o600), ("startDelay: 2\n", 0o666)] {
+            let path = try folder.write(text)
+            try #require(chmod(path, mode_t(mode)) == 0)
+            let indicator = IndicatorManager.configured(
+                for: "my-app",
+                path: path,
+                environment: [:],
+                registry: .forTests(),
+                overrides: ConfigurationValues(observe: []),
+                reloadTriggers: [],
+                logger: Logger(label: "test") { _ in InMemoryLogHandler() }
+            )
+            #expect(indicator.startDelay == .seconds(1))
+            #expect(indicator.backendStatuses.map(\.name) == ["terminalTitle", "dbusProperty"])
+            #expect(indicator.configurationProblems.count == 1)
+            await indicator.shutdown()
         }
-        #expect(refusal?.description.hasSuffix(":2:1: error: 'logFile': this path is not for us") == true)
     }
 
     @Test("follows its file: only what changed is restarted, and no activity is lost")
     func follows() async throws {
-        let fixture = try await Fixture(Self.text)
+        let fixture = try Fixture(Self.text)
         let indicator = fixture.indicator
         indicator.start("job", label: "Working")
         #expect(await eventually { fixture.made.all.count == 3 && fixture.made.all.allSatisfy(\.isVisible) })
@@ -123,7 +172,7 @@ struct ConfigurationReloadTests {
 
     @Test("keeps what it has while its file is wrong, and says all mistakes, once")
     func invalid() async throws {
-        let fixture = try await Fixture(Self.text)
+        let fixture = try Fixture(Self.text)
         let broken = "startDelay: soon\nbackends: [telegraph]\n"
         try fixture.folder.write(broken)
         #expect(await eventually { !fixture.messages(.error).isEmpty })
@@ -153,7 +202,7 @@ struct ConfigurationReloadTests {
 
     @Test("keeps what it has when a kind refuses its new settings")
     func refusedLater() async throws {
-        let fixture = try await Fixture(Self.text, triggers: [])
+        let fixture = try Fixture(Self.text, triggers: [])
         try fixture.folder.write("backends: [terminalTitle, logFile]\nlogFile: {path: /refused}\n")
         await #expect(throws: ConfigurationError.self) { try await fixture.indicator.reloadConfiguration() }
         #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "logFile", "audit"])
@@ -163,10 +212,10 @@ struct ConfigurationReloadTests {
 
     @Test("does not take part in what does not change the file's text")
     func untouched() async throws {
-        let fixture = try await Fixture(Self.text)
+        let fixture = try Fixture(Self.text)
         // Another watcher of the same file says when the indicator's own must have seen it.
         let seen = Locked(0)
-        let watcher = try FileWatcher(path: fixture.path) { seen.withLock { $0 += 1 } }
+        let watcher = try FileWatcher(paths: [fixture.path]) { seen.withLock { $0 += 1 } }
         defer { watcher.stop() }
         let steps: [() throws -> Void] = [
             {
@@ -190,12 +239,12 @@ struct ConfigurationReloadTests {
 
     @Test("keeps what it has while its file is gone, and follows it when it is back")
     func deleted() async throws {
-        let fixture = try await Fixture(Self.text)
+        let fixture = try Fixture(Self.text)
         try FileManager.default.removeItem(atPath: fixture.path)
         let error = await #expect(throws: ConfigurationError.self) {
             try await fixture.indicator.reloadConfiguration()
         }
-        #expect(error?.description == "\(fixture.path):1:1: error: there is no such file")
+        #expect(error?.description == "\(fixture.path): error: there is no such file")
         #expect(fixture.indicator.backendStatuses.count == 3)
         try fixture.folder.write("backends: []\n")
         #expect(await eventually { fixture.indicator.backendStatuses.isEmpty })
@@ -204,7 +253,7 @@ struct ConfigurationReloadTests {
 
     @Test("leaves alone what the app set itself and the file does not change")
     func appSettings() async throws {
-        let fixture = try await Fixture(Self.text, triggers: [])
+        let fixture = try Fixture(Self.text, triggers: [])
         fixture.indicator.isEnabled = false
         fixture.indicator.completionDelay = .seconds(9)
         try fixture.folder.write(Self.text.replacing("observe: []", with: "observe: [alamofire]"))
@@ -217,7 +266,7 @@ struct ConfigurationReloadTests {
     @Test("observes what the file says")
     func observes() async throws {
         final class Request {}
-        let fixture = try await Fixture("backends: []\nobserve: []\n", triggers: [])
+        let fixture = try Fixture("backends: []\nobserve: []\n", triggers: [])
         let request = Request()
         let post = { NotificationCenter.default.post(name: .indicatorTaskDidResume, object: request) }
         post()
@@ -233,7 +282,7 @@ struct ConfigurationReloadTests {
 
     @Test("reloads one after another, however many ask")
     func manyReloads() async throws {
-        let fixture = try await Fixture(Self.text)
+        let fixture = try Fixture(Self.text)
         let indicator = fixture.indicator
         try await withThrowingTaskGroup { group in
             for round in 0..<20 {
@@ -251,7 +300,7 @@ struct ConfigurationReloadTests {
 
     @Test("stops following when it is shut down, or when nobody holds it any more")
     func ends() async throws {
-        let fixture = try await Fixture(Self.text)
+        let fixture = try Fixture(Self.text)
         await fixture.indicator.shutdown()
         try fixture.folder.write(Self.text + "\ncompletionDelay: 2\n")
         try await fixture.indicator.reloadConfiguration()
@@ -259,7 +308,7 @@ struct ConfigurationReloadTests {
 
         weak var released: IndicatorManager?
         do {
-            let other = try await Fixture(Self.text)
+            let other = try Fixture(Self.text)
             released = other.indicator
         }
         #expect(await eventually { released == nil })
@@ -270,5 +319,71 @@ struct ConfigurationReloadTests {
         let indicator = IndicatorManager()
         try await indicator.reloadConfiguration()
         await indicator.shutdown()
+    }
+
+    // MARK: - The usual places
+
+    private func places(_ folder: TemporaryFolder) -> [String: String] {
+        [
+            "HOME": "\(folder.path)/home", "XDG_CONFIG_HOME": "\(folder.path)/config", "XDG_CONFIG_DIRS": folder.path,
+            "XDG_RUNTIME_DIR": folder.path, "PATH": "/usr/bin:/bin",
+        ]
+    }
+
+    @Test("follows the first file that appears, and one that appears at a stronger place")
+    func appears() async throws {
+        let folder = try TemporaryFolder()
+        let log = InMemoryLogHandler()
+        let indicator = IndicatorManager.configured(
+            for: "my-app",
+            environment: places(folder),
+            registry: .forTests(),
+            overrides: ConfigurationValues(observe: []),
+            reloadTriggers: .change,
+            logger: Logger(label: "test") { _ in log }
+        )
+        #expect(indicator.startDelay == .seconds(1))
+        try folder.write("startDelay: 2\n", to: "config/indicator/indicator.yaml")
+        #expect(await eventually { indicator.startDelay == .seconds(2) })
+        try folder.write("startDelay: 3\n", to: "config/my-app/indicator.json")
+        #expect(await eventually { indicator.startDelay == .seconds(3) })
+        // One at a weaker place changes nothing.
+        try folder.write("startDelay: 9\n", to: "indicator/indicator.yaml")
+        try folder.write("startDelay: 4\n", to: "config/my-app/indicator.yaml")
+        #expect(await eventually { indicator.startDelay == .seconds(4) })
+        #expect(log.entries.map(\.level).allSatisfy { $0 <= .info }, "\(log.entries)")
+        await indicator.shutdown()
+    }
+
+    @Test("leaves out what nobody named and has nothing to show on, without a warning")
+    func notApplicable() async throws {
+        let folder = try TemporaryFolder()
+        // Neither a terminal nor a bus.
+        let helper = try HelperProcess(
+            ["-", "standard"],
+            wrapper: ["/usr/bin/setsid", "--wait"],
+            environment: places(folder)
+        )
+        #expect(await helper.says { $0.contains("warning") || $0 == "ready" } == "ready")
+        try helper.send("backends")
+        #expect(await helper.says { $0.hasPrefix("backends") } == "backends ")
+        // What the user names is there, whether or not it can show anything.
+        try folder.write("backends: [terminalTitle]\n", to: "config/indicator/indicator.yaml")
+        #expect(await helper.says { $0.contains("warning") && $0.contains("'terminalTitle' is unavailable") } != nil)
+    }
+
+    @Test("prints the mistakes to standard error when that is a terminal")
+    func printsMistakes() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("startDelay: soon\n")
+        let helper = try Command.built("configuration-helper")
+        try await Tmux.withServer { tmux in
+            try await tmux.type("clear; cd \(folder.path); echo quit | \(helper) indicator.yaml > out; echo done")
+            #expect(try await eventually { try await tmux.screen.contains("done\n") })
+            let screen = try await tmux.screen
+            #expect(screen.contains("configuration-helper: There are mistakes in the configuration"))
+            #expect(screen.contains("indicator.yaml:1:13: error: 'startDelay': expected a number"))
+        }
+        #expect(path.hasSuffix("indicator.yaml"))
     }
 }

@@ -15,12 +15,19 @@ final class HelperProcess {
     ///   - arguments: the helper's.
     ///   - wrapper: the path of a program, and its arguments, that starts the helper; by default it is started directly.
     ///   - standardInput: another standard input than the one that ``send(_:)`` writes to.
-    init(_ arguments: [String], wrapper: [String] = [], standardInput: FileHandle? = nil) throws {
+    ///   - environment: the helper's environment; by default that of the tests.
+    init(
+        _ arguments: [String],
+        wrapper: [String] = [],
+        standardInput: FileHandle? = nil,
+        environment: [String: String]? = nil
+    ) throws {
         let folder = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         let helper = folder.appending(path: "configuration-helper").path
         let words = wrapper + [helper] + arguments
         process.executableURL = URL(filePath: words[0])
         process.arguments = Array(words.dropFirst())
+        if let environment { process.environment = environment }
         process.standardOutput = output
         process.standardInput = standardInput ?? input
         let lines = lines
@@ -30,6 +37,8 @@ final class HelperProcess {
 
     deinit {
         output.fileHandleForReading.readabilityHandler = nil
+        // Ends the helper behind a wrapper, too, for which `waitUntilExit` waits as well.
+        try? input.fileHandleForWriting.close()
         if process.isRunning { kill(process.processIdentifier, SIGKILL) }
         process.waitUntilExit()
     }

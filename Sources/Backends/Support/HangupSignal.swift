@@ -4,8 +4,9 @@ import Synchronization
 
 /// Turns `SIGHUP` into calls, for all configured indicators of the process.
 ///
-/// A handler, not `SIG_IGN` or a blocked signal: child processes inherit those, and would not end with their terminal any more. It
-/// is there only while somebody listens, and only if nobody else handled the signal when the first one began to.
+/// A handler, not `SIG_IGN` or a blocked signal: child processes inherit those, and would not end with their terminal
+/// any more. It is there only while somebody listens, and only if nobody else handled the signal when the first one
+/// began to.
 final class HangupSignal: Sendable {
     static let shared = HangupSignal()
 
@@ -38,7 +39,7 @@ final class HangupSignal: Sendable {
         }
     }
 
-    /// Stops calling. With the last listener the handler goes, too.
+    /// Stops calling. The handler is removed with the last listener.
     func cancel(_ subscription: Subscription) {
         state.withLock { state in
             state.listeners[subscription.id] = nil
@@ -61,7 +62,8 @@ final class HangupSignal: Sendable {
         return sigaction(SIGHUP, &action, nil) == 0
     }
 
-    /// Makes the descriptors and their reader, once. They stay: the handler may be running on any thread while it is being removed.
+    /// Makes the descriptors and their reader, once. They stay: the handler may be running on any thread while it is
+    /// being removed.
     private func prepareDescriptor() -> Bool {
         guard hangupDescriptor.load(ordering: .acquiring) < 0 else { return true }
         guard let wakeUp = WakeUpDescriptors() else { return false }
@@ -90,7 +92,7 @@ final class HangupSignal: Sendable {
         for listener in listeners { listener() }
     }
 
-    /// The terminal is gone, which ends a program that does not handle the signal.
+    /// The terminal was closed, which ends a program that does not handle the signal.
     private static func endProcess() {
         restoreDefault()
         var hangup = sigset_t()
@@ -135,4 +137,21 @@ private let hangupHandler: @convention(c) (Int32) -> Void = { _ in
     var byte: UInt8 = 1
     _ = write(hangupDescriptor.load(ordering: .acquiring), &byte, 1)
     errno = code
+}
+
+/// Two connected descriptors by which one thread, or a signal handler, wakes another.
+///
+/// A pair of sockets rather than a pipe: it is closed on `exec` from the first moment, so that no child process that is
+/// started meanwhile keeps it.
+struct WakeUpDescriptors {
+    var read: Int32
+    var write: Int32
+
+    /// Makes them; `nil` when that fails, with the reason in `errno`.
+    init?() {
+        var descriptors: [Int32] = [-1, -1]
+        let type = Int32(bitPattern: SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        guard socketpair(AF_UNIX, type, 0, &descriptors) == 0 else { return nil }
+        (read, write) = (descriptors[0], descriptors[1])
+    }
 }

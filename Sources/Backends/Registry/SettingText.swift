@@ -12,13 +12,13 @@ struct SettingText {
     enum Origin {
         /// A scalar of a file; `isQuoted` when it stands in quotes, which makes it a text whatever it looks like.
         case file(isQuoted: Bool)
-        /// A variable, where swift-configuration's spellings of a boolean hold: also `1`, `0`, `yes` and `no`.
+        /// A variable, where a boolean may also be `1`, `0`, `yes` or `no`.
         case environment
     }
 
     var text: String
     var origin: Origin
-    /// Where the home folder is told.
+    /// Where the home folder is found.
     var environment: [String: String]
 
     /// The value, checked against everything that the definition says.
@@ -40,7 +40,7 @@ struct SettingText {
         case .choice(let choices):
             guard choices.contains(text) else {
                 let suggestion = NearestName.find(for: text, among: choices).map { ", did you mean '\($0)'?" } ?? ""
-                throw Failure(message: "expected \(Self.list(choices)), found \(found)\(suggestion)")
+                throw failure(expecting: Self.list(choices), suggestion: suggestion)
             }
             return .string(text)
         case .boolean:
@@ -55,7 +55,11 @@ struct SettingText {
     }
 
     private func path() throws(Failure) -> String {
-        guard !text.isEmpty else { throw failure(expecting: "the path of a file") }
+        let expected = "the path of a file"
+        guard !text.isEmpty else { throw failure(expecting: expected) }
+        if case .file(isQuoted: false) = origin, Self.isDecimal(text) || ["true", "false"].contains(text.lowercased()) {
+            throw failure(expecting: expected, suggestion: "; put it in quotes if the file has that name")
+        }
         if text.hasPrefix("~"), text != "~", !text.hasPrefix("~/") {
             throw Failure(message: "expected a path, found \(found); only '~/' stands for a home folder, yours")
         }
@@ -120,15 +124,21 @@ struct SettingText {
 
     private func requireUnquoted(expecting expected: String) throws(Failure) {
         guard case .file(isQuoted: true) = origin else { return }
-        throw Failure(message: "expected \(expected), found the text \"\(Self.shortened(text))\"; remove the quotes")
+        let text = QuotedText.shortened(text)
+        throw Failure(message: "expected \(expected), found the text \"\(text)\"; remove the quotes")
     }
 
     private func failure(expecting expected: String, suggestion: String = "") -> Failure {
-        Failure(message: "expected \(expected), found \(found)\(suggestion)")
+        var hint = suggestion
+        if case .file = origin {
+            if text.contains(" //") { hint = "; a comment begins with '#', not with '//'" }
+            if text.hasSuffix(",") { hint = "; remove the comma at the end" }
+        }
+        return Failure(message: "expected \(expected), found \(found)\(hint)")
     }
 
     private var found: String {
-        text.isEmpty ? "an empty text" : "'\(Self.shortened(text))'"
+        text.isEmpty ? "an empty text" : "'\(QuotedText.shortened(text))'"
     }
 
     private static let longestSeconds = "3155760000"
@@ -151,30 +161,79 @@ struct SettingText {
         guard choices.count > 1, let last = choices.last else { return choices.first.map { "'\($0)'" } ?? "nothing" }
         return choices.dropLast().map { "'\($0)'" }.joined(separator: ", ") + " or '\(last)'"
     }
+}
 
-    /// A text fit for one line of a message: its beginning, if it is long.
-    static func shortened(_ text: String) -> String {
-        let beginning = String(text.unicodeScalars.prefix(60))
-        return beginning.unicodeScalars.count < text.unicodeScalars.count ? escaped(beginning) + "…" : escaped(text)
+extension BackendSetting {
+    /// Checks a value that was given in code as strictly as one that was given as a text.
+    func checked(
+        _ value: BackendSettingValue,
+        environment: [String: String]
+    ) throws(SettingText.Failure) -> BackendSettingValue {
+        let text: String
+        switch (type, value) {
+        case (.string, .string(let value)), (.path, .string(let value)), (.choice, .string(let value)): text = value
+        case (.boolean, .boolean(let value)): text = String(value)
+        case (.integer, .integer(let value)), (.size, .integer(let value)): text = String(value)
+        case (.seconds, .duration(let value)) where value >= .zero: text = value.secondsText
+        default:
+            throw SettingText.Failure(message: "expected \(type.expectation), found \(value.configurationText)")
+        }
+        let isText = if case .string = value { true } else { false }
+        return try SettingText(text: text, origin: .file(isQuoted: isText), environment: environment).value(for: self)
+    }
+}
+
+extension BackendSetting.ValueType {
+    /// What a message says that a value of this type is.
+    var expectation: String {
+        switch self {
+        case .string: "a text"
+        case .path: "the path of a file"
+        case .boolean: "true or false"
+        case .integer: "a whole number"
+        case .seconds: "a number of seconds"
+        case .size: "a number of bytes such as 1 MiB"
+        case .choice(let choices): choices.joined(separator: ", ")
+        }
+    }
+}
+
+extension BackendSettingValue {
+    /// The value as a config file would spell it.
+    var configurationText: String {
+        switch self {
+        case .string(let text): text.isEmpty ? "\"\"" : QuotedText.escaped(text)
+        case .boolean(let value): String(value)
+        case .integer(let value): String(value)
+        case .duration(let value): value.secondsText
+        }
+    }
+}
+
+extension Duration {
+    /// A number of seconds without needless digits: `1`, `0.2`.
+    var secondsText: String {
+        let (seconds, attoseconds) = components
+        let microseconds = attoseconds / 1_000_000_000_000
+        guard microseconds != 0 else { return String(seconds) }
+        var fraction = String(microseconds.magnitude)
+        fraction = String(repeating: "0", count: 6 - fraction.count) + fraction
+        while fraction.hasSuffix("0") { fraction.removeLast() }
+        return "\(self < .zero && seconds == 0 ? "-" : "")\(seconds).\(fraction)"
+    }
+}
+
+/// The user's home folder, and `~` as a short form of it.
+enum HomeFolder {
+    static func path(in environment: [String: String]) -> String {
+        if let home = environment["HOME"], home.hasPrefix("/") { return home }
+        return NSHomeDirectory()
     }
 
-    /// A text fit for one line of a terminal.
-    static func escaped(_ text: String) -> String {
-        var result = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\n": result += "\\n"
-            case "\t": result += "\\t"
-            case "\r": result += "\\r"
-            default:
-                // What a terminal would obey or would not show.
-                switch scalar.properties.generalCategory {
-                case .control, .format, .lineSeparator, .paragraphSeparator:
-                    result += "\\u{\(scalar.codePointName.dropFirst(2))}"
-                default: result.unicodeScalars.append(scalar)
-                }
-            }
-        }
-        return result
+    /// The path with `~` at its beginning replaced.
+    static func expanding(_ path: String, in environment: [String: String]) -> String {
+        if path == "~" { return Self.path(in: environment) }
+        guard path.hasPrefix("~/") else { return path }
+        return Self.path(in: environment) + path.dropFirst(1)
     }
 }

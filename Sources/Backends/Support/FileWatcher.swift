@@ -1,10 +1,11 @@
 import Foundation
 import IndicatorCore
 
-/// Says when the file at a path may have changed: written, replaced, deleted, back again, or another one through a link.
+/// Reports when the file at one of several paths may have changed: it was written, replaced or deleted, has appeared,
+/// or is another one through a link.
 ///
-/// A thread waits in `poll` on inotify(7) without a time limit, so a file that nobody touches costs no wake-up. Changes that come
-/// within a moment of each other, as editors make them, are one.
+/// A thread waits in `poll` on inotify(7) without a time limit, so files that nobody touches cost no wake-up. Changes
+/// that come within a moment of each other, as editors make them, are one.
 final class FileWatcher: @unchecked Sendable {
     // `@unchecked`: `watches` is used on the watcher's thread only, after `init`.
 
@@ -22,7 +23,7 @@ final class FileWatcher: @unchecked Sendable {
     private static let quietMilliseconds: Int32 = 50
     private static let longestWait = Duration.milliseconds(500)
 
-    private let path: String
+    private let paths: [String]
     private let changed: @Sendable () -> Void
     private let inotify: Int32
     private let stopRead: Int32
@@ -33,10 +34,10 @@ final class FileWatcher: @unchecked Sendable {
     /// Begins to watch.
     ///
     /// - Parameters:
-    ///   - path: the file; need not exist.
+    ///   - paths: the files; need not exist.
     ///   - changed: called on the watcher's thread after each change. What was changed may be what was there before.
-    init(path: String, changed: @escaping @Sendable () -> Void) throws(Failure) {
-        self.path = path
+    init(paths: [String], changed: @escaping @Sendable () -> Void) throws(Failure) {
+        self.paths = paths
         self.changed = changed
         inotify = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
         guard inotify >= 0 else { throw Failure(code: errno) }
@@ -58,19 +59,13 @@ final class FileWatcher: @unchecked Sendable {
         }
     }
 
-    /// Ends watching. A call of `changed` that is going on goes on; none follows.
+    /// Ends watching. A call of `changed` that has begun is completed; none follows.
     func stop() {
         let descriptor = stopWrite.withLock { descriptor in
             defer { descriptor = nil }
             return descriptor
         }
         if let descriptor { close(descriptor) }
-    }
-
-    /// Whether there is a file, or a link, at a path.
-    static func exists(_ path: String) -> Bool {
-        var status = stat()
-        return lstat(path, &status) == 0
     }
 
     private func closeDescriptors() {
@@ -104,7 +99,8 @@ final class FileWatcher: @unchecked Sendable {
         return true
     }
 
-    /// Waits for events and takes them. Returns whether one of them concerns the file, `nil` when the watcher was stopped.
+    /// Waits for events and takes them. Returns whether one of them concerns the file, `nil` when the watcher was
+    /// stopped.
     private func waitForEvents(milliseconds: Int32) -> Bool? {
         var descriptors = [
             pollfd(fd: inotify, events: Int16(POLLIN), revents: 0),
@@ -137,11 +133,12 @@ final class FileWatcher: @unchecked Sendable {
     }
 
     private func concernsFile(_ event: inotify_event, name: String) -> Bool {
-        // Events were lost, or a folder itself is gone.
-        if event.mask & UInt32(IN_Q_OVERFLOW | IN_DELETE_SELF | IN_MOVE_SELF) != 0 { return true }
+        // Events were lost, or a folder itself was deleted, moved, or given other permissions.
+        if name.isEmpty { return event.mask & UInt32(IN_IGNORED) == 0 }
         guard let watch = watches[event.wd], watch.names.contains(name) else { return false }
         guard event.mask & UInt32(IN_CREATE) != 0 else { return true }
-        // A file that somebody has just opened for writing is announced again when it is closed, and complete only then.
+        // A file that somebody has just opened for writing is announced again when it is closed, and complete only
+        // then.
         var status = stat()
         guard lstat("\(watch.folder)/\(name)", &status) == 0 else { return true }
         return status.st_mode & S_IFMT != S_IFREG || status.st_nlink > 1
@@ -154,7 +151,9 @@ final class FileWatcher: @unchecked Sendable {
             | IN_MOVE_SELF | Int32(IN_ONLYDIR)
         var updated: [Int32: (folder: String, names: Set<String>)] = [:]
         var failure: Int32?
-        for (folder, names) in WatchPoints(path: path).namesByFolder {
+        var namesByFolder: [String: Set<String>] = [:]
+        for path in paths { namesByFolder.merge(WatchPoints(path: path).namesByFolder) { $0.union($1) } }
+        for (folder, names) in namesByFolder {
             let watch = inotify_add_watch(inotify, folder, UInt32(bitPattern: events))
             if watch >= 0 {
                 updated[watch] = (folder, names.union(updated[watch]?.names ?? []))
@@ -165,5 +164,67 @@ final class FileWatcher: @unchecked Sendable {
         for watch in watches.keys where updated[watch] == nil { inotify_rm_watch(inotify, watch) }
         watches = updated
         return updated.isEmpty ? failure : nil
+    }
+}
+
+/// Where to look for changes of the file at a path: the folders, and the names in them, that say which file that is.
+///
+/// That is the file's own folder, because editors write a new file and rename it over the old one; the folder of every
+/// link on the way, because links are replaced, too (Kubernetes swaps a whole folder behind one); and when a part of
+/// the path does not exist, the folder that it would appear in.
+struct WatchPoints: Hashable {
+    /// The names to look for, by folder.
+    private(set) var namesByFolder: [String: Set<String>] = [:]
+
+    init(path: String) {
+        let absolute = path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+        var folder = ""
+        var remaining = Self.components(absolute)
+        // As many links as Linux follows, path_resolution(7).
+        var linksLeft = 40
+        while let name = remaining.popLast() {
+            if name == ".." {
+                folder = Self.parent(of: folder)
+                continue
+            }
+            let candidate = "\(folder)/\(name)"
+            var status = stat()
+            guard lstat(candidate, &status) == 0 else {
+                add(name, in: folder)
+                return
+            }
+            if status.st_mode & S_IFMT == S_IFLNK {
+                add(name, in: folder)
+                linksLeft -= 1
+                guard linksLeft > 0, let target = Self.target(ofLinkAt: candidate) else { return }
+                if target.hasPrefix("/") { folder = "" }
+                remaining += Self.components(target)
+            } else if remaining.isEmpty {
+                add(name, in: folder)
+            } else {
+                folder = candidate
+            }
+        }
+    }
+
+    private mutating func add(_ name: String, in folder: String) {
+        namesByFolder[folder.isEmpty ? "/" : folder, default: []].insert(name)
+    }
+
+    /// The parts of a path, the last one first.
+    private static func components(_ path: String) -> [String] {
+        path.split(separator: "/").map(String.init).filter { $0 != "." }.reversed()
+    }
+
+    private static func parent(of folder: String) -> String {
+        String(folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)])
+    }
+
+    private static func target(ofLinkAt path: String) -> String? {
+        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = buffer.withUnsafeMutableBytes { bytes in
+            bytes.bindMemory(to: CChar.self).baseAddress.map { readlink(path, $0, bytes.count) } ?? -1
+        }
+        return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
     }
 }

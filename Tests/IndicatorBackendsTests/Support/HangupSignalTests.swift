@@ -32,6 +32,30 @@ struct HangupSignalTests {
         #expect(helper.isRunning)
     }
 
+    @Test("has one line in the log, also when nothing has changed or the file is gone")
+    func isLogged() async throws {
+        let folder = try TemporaryFolder()
+        let path = try file(in: folder)
+        let helper = try HelperProcess([path, "hangup"])
+        #expect(await helper.says("ready"))
+        func report() async -> String? {
+            helper.signal(SIGHUP)
+            let line = await helper.says { $0.contains("SIGHUP: ") }
+            return line.flatMap { $0.components(separatedBy: "SIGHUP: ").last }
+        }
+        #expect(await report() == "The configuration was reloaded from \(path): nothing has changed")
+        try file(in: folder, startDelay: 2)
+        #expect(await report() == "The configuration was reloaded from \(path): the backends stay as they are")
+        try folder.write("startDelay: 2\nbackends: []\n")
+        #expect(await report() == "The configuration was reloaded from \(path): removed memory")
+        try folder.write("startDelay: soon\n")
+        #expect(await report() == "The configuration was not reloaded, and the one from before holds:")
+        #expect(await helper.says { $0.hasPrefix("\(path):1:13: error: ") } != nil)
+        try FileManager.default.removeItem(atPath: path)
+        #expect(await report() == "The configuration was not reloaded, and the one from before holds:")
+        #expect(await helper.says("\(path): error: there is no such file"))
+    }
+
     @Test("is handled while an indicator is there, and has its default action before and after")
     func putsBack() async throws {
         let folder = try TemporaryFolder()

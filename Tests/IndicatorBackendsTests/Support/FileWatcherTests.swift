@@ -26,7 +26,7 @@ struct FileWatcherTests {
         let folder = try TemporaryFolder()
         let path = try folder.write("1")
         let counter = Counter()
-        let watcher = try FileWatcher(path: path) { counter.add() }
+        let watcher = try FileWatcher(paths: [path]) { counter.add() }
         defer { watcher.stop() }
         let manager = FileManager.default
 
@@ -58,7 +58,7 @@ struct FileWatcherTests {
         try manager.createSymbolicLink(atPath: "\(folder.path)/data", withDestinationPath: "first")
         try manager.createSymbolicLink(atPath: path, withDestinationPath: "../data/indicator.yaml")
         let counter = Counter()
-        let watcher = try FileWatcher(path: path) { counter.add() }
+        let watcher = try FileWatcher(paths: [path]) { counter.add() }
         defer { watcher.stop() }
 
         #expect(try await notices(counter) { try folder.write("3", to: "first/indicator.yaml") }, "the target")
@@ -86,7 +86,7 @@ struct FileWatcherTests {
         let folder = try TemporaryFolder()
         let path = try folder.write("1")
         let counter = Counter()
-        let watcher = try FileWatcher(path: path) { counter.add() }
+        let watcher = try FileWatcher(paths: [path]) { counter.add() }
         defer { watcher.stop() }
         for round in 0..<20 { try "\(round)".write(toFile: path, atomically: false, encoding: .utf8) }
         #expect(await eventually { counter.value > 0 })
@@ -101,7 +101,7 @@ struct FileWatcherTests {
         weak var released: FileWatcher?
         let counter = Counter()
         do {
-            let watcher = try FileWatcher(path: path) { counter.add() }
+            let watcher = try FileWatcher(paths: [path]) { counter.add() }
             released = watcher
             watcher.stop()
             watcher.stop()

@@ -1,0 +1,300 @@
+import Foundation
+import IndicatorCore
+
+/// Where a configuration comes from: what it takes to read it, and to read it again.
+struct ConfigurationSource: Sendable {
+    var applicationName: String
+    var path: String?
+    var environment: [String: String]
+    var registry: BackendRegistry
+    var overrides = ConfigurationValues()
+    var defaults = ConfigurationValues()
+
+    var locator: ConfigurationFileLocator {
+        ConfigurationFileLocator(applicationName: applicationName, path: path, environment: environment)
+    }
+
+    /// Reads the configuration. Where there is a mistake in it, a weaker layer or the default holds.
+    func read() -> (configuration: IndicatorConfiguration, mistakes: [ConfigurationMistake]) {
+        var builder = ConfigurationBuilder(self, file: locator.locate().map { FileValues(path: $0, source: self) })
+        let configuration = builder.build()
+        return (configuration, builder.mistakes.inReadingOrder)
+    }
+
+    /// The text of a setting's environment variable. An empty one counts as not set.
+    func environmentText(_ key: SettingKey) -> String? {
+        environment[key.variable].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// The kind that code or the environment gives a backend, which is stronger than what the file says.
+    func strongerKind(of backend: String) -> (name: String, location: ConfigurationMistake.Location)? {
+        let key = SettingKey(section: backend, name: TopLevelSetting.kind)
+        if let name = overrides.kindName(of: backend) { return (name, .code(key: key.description)) }
+        return environmentText(key).map { ($0, .environment(variable: key.variable)) }
+    }
+}
+
+/// Merges the layers of a configuration: code over environment over file over defaults.
+///
+/// A value that is wrong is reported and left out, so that the next weaker layer holds for it.
+struct ConfigurationBuilder {
+    private typealias Location = ConfigurationMistake.Location
+
+    private let source: ConfigurationSource
+    private let file: FileValues?
+
+    private(set) var mistakes: [ConfigurationMistake]
+    private var warnings: [ConfigurationMistake]
+    private var effectiveSettings: [EffectiveSetting] = []
+
+    private var registry: BackendRegistry { source.registry }
+
+    init(_ source: ConfigurationSource, file: FileValues?) {
+        self.source = source
+        self.file = file
+        mistakes = file?.mistakes ?? []
+        warnings = file?.warnings ?? []
+    }
+
+    mutating func build() -> IndicatorConfiguration {
+        let isEnabled = value(of: TopLevelSetting.enabled, SettingKey(name: TopLevelSetting.enabled.name))
+        var delays = IndicatorDelays.standard
+        for setting in TopLevelSetting.delays {
+            guard let name = IndicatorDelays.Setting(rawValue: setting.name),
+                case .duration(let value) = value(of: setting, SettingKey(name: setting.name))
+            else { continue }
+            // Cannot fail for a value that was checked.
+            delays = (try? delays.replacing(name, with: value)) ?? delays
+        }
+        let observe = observedNames()
+        let backends = backends()
+        warnAboutUnknownVariables()
+        return IndicatorConfiguration(
+            applicationName: source.applicationName,
+            file: file?.path,
+            isEnabled: isEnabled != .boolean(false),
+            delays: delays,
+            observe: observe,
+            backends: backends,
+            effectiveSettings: effectiveSettings,
+            warnings: warnings.inReadingOrder,
+            fileText: file?.text
+        )
+    }
+
+    private mutating func report(_ location: Location, _ message: String) {
+        mistakes.append(ConfigurationMistake(location, message))
+    }
+
+    private mutating func addEffective(_ key: SettingKey, _ value: String?, _ origin: Location?) {
+        effectiveSettings.append(
+            EffectiveSetting(backend: key.section, name: key.name, value: value, source: SettingSource(origin))
+        )
+    }
+
+    // MARK: - Single values
+
+    /// The value of a setting; `nil` when there is none.
+    private mutating func value(of setting: BackendSetting, _ key: SettingKey) -> BackendSettingValue? {
+        let (value, origin) = strongestValue(of: setting, key)
+        addEffective(key, value?.configurationText, origin)
+        return value
+    }
+
+    /// The value of a setting, and where it comes from; `nil` for the defaults.
+    private mutating func strongestValue(
+        of setting: BackendSetting,
+        _ key: SettingKey
+    ) -> (BackendSettingValue?, Location?) {
+        if let value = checked(source.overrides.value(key), setting, key) {
+            return (value, .code(key: key.description))
+        }
+        if let text = source.environmentText(key) {
+            let variable = Location.environment(variable: key.variable)
+            let text = SettingText(text: text, origin: .environment, environment: source.environment)
+            do { return (try text.value(for: setting), variable) } catch { report(variable, error.message) }
+        }
+        if let found = file?.values[key] { return (found.value, found.location) }
+        return (checked(source.defaults.value(key), setting, key) ?? setting.defaultValue, nil)
+    }
+
+    /// A value that was given in code, when it is right.
+    private mutating func checked(
+        _ value: BackendSettingValue?,
+        _ setting: BackendSetting,
+        _ key: SettingKey
+    ) -> BackendSettingValue? {
+        guard let value else { return nil }
+        do { return try setting.checked(value, environment: source.environment) } catch {
+            report(.code(key: key.description), error.message)
+            return nil
+        }
+    }
+
+    // MARK: - Lists
+
+    private typealias ListItem = (name: String, location: Location)
+
+    /// The names of a list, and where they come from; `nil` for the defaults.
+    private mutating func list(_ setting: TopLevelSetting.List) -> (items: [ListItem], origin: Location?) {
+        let key = SettingKey(name: setting.name)
+        let code = Location.code(key: setting.name)
+        let list: (items: [ListItem], origin: Location?)
+        if let names = source.overrides.list(setting.name) {
+            list = (items(names, at: code), code)
+        } else if let text = source.environmentText(key) {
+            let names = text.split(separator: ",", omittingEmptySubsequences: false)
+            let variable = Location.environment(variable: key.variable)
+            list = (items(names.map { $0.trimmingCharacters(in: .whitespaces) }, at: variable), variable)
+        } else if let found = file?.lists[setting.name] {
+            list = (found.names, found.location)
+        } else {
+            list = (items(source.defaults.list(setting.name) ?? setting.defaultNames(in: registry), at: code), nil)
+        }
+        addEffective(key, "[\(list.items.map { QuotedText.escaped($0.name) }.joined(separator: ", "))]", list.origin)
+        return list
+    }
+
+    private mutating func items(_ names: [String], at location: Location) -> [ListItem] {
+        var seen: Set<String> = []
+        return names.compactMap { name in
+            if seen.insert(name).inserted { return (name, location) }
+            report(location, "'\(QuotedText.shortened(name))' is there more than once")
+            return nil
+        }
+    }
+
+    private mutating func observedNames() -> [String] {
+        let known = TopLevelSetting.notifications.map(\.name)
+        return list(TopLevelSetting.observe).items.compactMap { name, location in
+            if known.contains(name) { return name }
+            let suggestion = NearestName.suggestion(for: name, among: known, listing: "known notifications")
+            report(location, "'observe': unknown notifications '\(QuotedText.shortened(name))'\(suggestion)")
+            return nil
+        }
+    }
+
+    // MARK: - Backends
+
+    private mutating func backends() -> [IndicatorConfiguration.Backend] {
+        let (items, origin) = list(TopLevelSetting.backends)
+        let isNamed = origin != nil || source.defaults.backends != nil
+        var backends: [IndicatorConfiguration.Backend] = []
+        for item in items where mistakes.count < FileValues.largestNumberOfMistakes {
+            if let backend = backend(item, isNamed: isNamed) { backends.append(backend) }
+        }
+        warnAboutUnusedSections(items.map(\.name), origin)
+        return backends
+    }
+
+    /// The backend that a list names; `nil` when that cannot be made.
+    private mutating func backend(_ item: ListItem, isNamed: Bool) -> IndicatorConfiguration.Backend? {
+        let name = item.name
+        guard let kind = kind(of: item) else { return nil }
+        guard SectionName.isValid(name) else {
+            let shown = QuotedText.shortened(name)
+            report(item.location, "'\(shown)' cannot name a backend; expected \(SectionName.expectation)")
+            return nil
+        }
+        let location = file?.sections[name]?.location ?? item.location
+        var values: [String: BackendSettingValue] = [:]
+        var isComplete = true
+        for setting in kind.settings {
+            let key = SettingKey(section: name, name: setting.name)
+            let mistakesBefore = mistakes.count
+            values[setting.name] = value(of: setting, key)
+            guard setting.isRequired, values[setting.name] == nil else { continue }
+            isComplete = false
+            let isWrong = file.map { !$0.wrong.isDisjoint(with: [key, SettingKey(name: name)]) } ?? false
+            guard !isWrong, mistakes.count == mistakesBefore else { continue }
+            report(location, "'\(name)' needs '\(setting.name)', \(setting.type.expectation)")
+        }
+        let known = kind.settings.map(\.name)
+        let given = source.overrides.settings[name, default: [:]].keys
+        for unknown in given.sorted() where unknown != TopLevelSetting.kind && !known.contains(unknown) {
+            let suggestion = NearestName.suggestion(for: unknown, among: known, listing: "settings of \(kind.name)")
+            report(.code(key: "\(name).\(unknown)"), "unknown setting of '\(name)'\(suggestion)")
+        }
+        guard isComplete else { return nil }
+        let settings = BackendSettings(values, definitions: kind.settings)
+        return .init(name: name, kind: kind, settings: settings, location: location, isNamed: isNamed)
+    }
+
+    /// The kind of a backend; one that is named after a kind is of that kind.
+    private mutating func kind(of item: ListItem) -> BackendKind? {
+        let name = item.name
+        if let kind = registry.kind(named: name) { return kind }
+        let section = file?.sections[name]
+        let key = SettingKey(section: name, name: TopLevelSetting.kind)
+        var given = source.strongerKind(of: name)
+        if given == nil, section == nil {
+            given = source.defaults.kindName(of: name).map { ($0, .code(key: key.description)) }
+        }
+        let kindName = given?.name ?? section?.kindName ?? name
+        if let kind = registry.kind(named: kindName) {
+            addEffective(key, kind.name, given?.location ?? section?.kindLocation)
+            return kind
+        }
+        guard file?.wrong.contains(SettingKey(name: name)) != true else { return nil }
+        if let reason = registry.reasonForMissing(kindName) {
+            report(item.location, "the backend '\(name)' cannot be used: \(reason)")
+        } else if let location = given?.location {
+            report(location, registry.unknownKind(kindName))
+        } else if file?.isComplete != false {
+            report(item.location, unknownBackend(name))
+        }
+        return nil
+    }
+
+    private func unknownBackend(_ name: String) -> String {
+        if name.isEmpty { return "'backends': expected a name, found an empty text" }
+        let shown = QuotedText.shortened(name)
+        if name.contains(where: \.isWhitespace) {
+            return "'backends': expected a name, found '\(shown)'; put commas between names"
+        }
+        let own = (file?.sections.keys.sorted() ?? []).filter { !registry.knownNames.contains($0) }
+        let listing = "expected a section with a 'kind', or one of"
+        return "unknown backend '\(shown)'"
+            + NearestName.suggestion(for: name, among: registry.knownNames + own, listing: listing)
+    }
+
+    // MARK: - Warnings
+
+    private mutating func warnAboutUnusedSections(_ names: [String], _ origin: Location?) {
+        guard let file, file.isComplete, !file.wrong.contains(SettingKey(name: TopLevelSetting.backends.name)) else {
+            return
+        }
+        let reason: String
+        switch origin {
+        case .file: reason = "'backends' does not list it"
+        case nil where !names.isEmpty:
+            reason = "without 'backends' there are only \(names.joined(separator: " and "))"
+        default: return
+        }
+        for (name, section) in file.sections where !names.contains(name) {
+            warnings.append(ConfigurationMistake(section.location, "the section '\(name)' is not used: \(reason)"))
+        }
+    }
+
+    /// Variables that look like settings and are none.
+    private mutating func warnAboutUnknownVariables() {
+        var keys = TopLevelSetting.names.map { SettingKey(name: $0) }
+        keys += effectiveSettings.map { SettingKey(section: $0.backend, name: $0.name) }
+        var sections = registry.kinds.map { (name: $0.name, kind: $0) }
+        for (name, section) in file?.sections ?? [:] {
+            if let kind = section.kindName.flatMap(registry.kind(named:)) { sections.append((name, kind)) }
+        }
+        for (name, kind) in sections {
+            let names = kind.settings.map(\.name) + [TopLevelSetting.kind]
+            keys += names.map { SettingKey(section: name, name: $0) }
+        }
+        let known = Set(keys.map(\.variable) + [ConfigurationFileLocator.variable])
+        let given = source.environment.filter { $0.key.hasPrefix(SettingKey.variablePrefix) && !$0.value.isEmpty }
+        for variable in given.keys.sorted() where !known.contains(variable) {
+            // Other programs may use the prefix, too, so only what looks like a typing error is reported.
+            guard let nearest = NearestName.find(for: variable, among: known.sorted()) else { continue }
+            let message = "there is no setting of that name, did you mean '\(nearest)'?"
+            warnings.append(ConfigurationMistake(.environment(variable: variable), message))
+        }
+    }
+}

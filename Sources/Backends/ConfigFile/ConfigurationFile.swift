@@ -1,0 +1,208 @@
+import Foundation
+
+/// Finds the config file of an app, where ``IndicatorConfiguration`` says that it may be.
+///
+/// An empty variable counts as none, and so does a folder in an XDG variable that is not an absolute path; without the
+/// variables, the folders are `~/.config` and `/etc/xdg` (XDG Base Directory Specification 0.8).
+struct ConfigurationFileLocator {
+    /// The variable that names the config file.
+    static let variable = "INDICATOR_CONFIG"
+
+    var applicationName: String
+    var path: String?
+    var environment: [String: String]
+
+    /// The one place where the file must be, and who says so; `nil` when it may be at any of the usual places.
+    var given: (path: String, isVariable: Bool)? {
+        if let path { return (HomeFolder.expanding(path, in: environment), false) }
+        guard let path = environment[Self.variable], !path.isEmpty else { return nil }
+        return (HomeFolder.expanding(path, in: environment), true)
+    }
+
+    /// The places where the file may be, in order.
+    var candidates: [String] {
+        if let given { return [given.path] }
+        var folders: [String] = []
+        for base in baseFolders {
+            if isFolderName(applicationName) { folders.append("\(base)/\(applicationName)") }
+            folders.append("\(base)/indicator")
+        }
+        return folders.flatMap { folder in ["yaml", "yml", "json"].map { "\(folder)/indicator.\($0)" } }
+    }
+
+    /// The path of the file; `nil` when there is none.
+    func locate() -> String? {
+        given?.path ?? candidates.first(where: Self.exists)
+    }
+
+    /// Whether there is a file at a path. A link that leads nowhere counts: the user must hear of it.
+    static func exists(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 || errno == EACCES
+    }
+
+    private var baseFolders: [String] {
+        let configured = environment["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let home = configured ?? "\(HomeFolder.path(in: environment))/.config"
+        let given = (environment["XDG_CONFIG_DIRS"] ?? "").split(separator: ":").map(String.init)
+            .filter { $0.hasPrefix("/") }
+        let others = given.isEmpty ? ["/etc/xdg"] : given
+        return ([home] + others).map { $0.count > 1 && $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
+    }
+
+    private func isFolderName(_ name: String) -> Bool {
+        !name.isEmpty && name != "." && name != ".." && !name.contains("/")
+    }
+}
+
+/// The text of a config file: of one that only the user and root can change, read without blocking, and checked.
+struct ConfigurationFileContents {
+    /// A config file is a page of text; what is larger is not one.
+    static let largestSize = 1 << 20
+
+    /// What is wrong with a file as a whole, or at a position.
+    struct Failure: Error {
+        var position: TextPosition?
+        var message: String
+    }
+
+    /// The text, without a byte order mark.
+    var text: String
+
+    init(path: String) throws(Failure) {
+        try self.init(bytes: Self.bytes(ofFileAt: path))
+    }
+
+    init(bytes: [UInt8]) throws(Failure) {
+        var bytes = bytes[...]
+        let others: [(mark: [UInt8], name: String)] = [
+            ([0xFF, 0xFE, 0, 0], "UTF-32"), ([0xFF, 0xFE], "UTF-16"), ([0xFE, 0xFF], "UTF-16"),
+        ]
+        for (mark, name) in others where bytes.starts(with: mark) {
+            throw Failure(position: TextPosition(line: 1, column: 1), message: "this file is \(name); save it as UTF-8")
+        }
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes = bytes.dropFirst(3) }
+        text = try Self.decoded(bytes)
+    }
+
+    /// The bytes of a file. A folder, a device or a FIFO is an error, found before anything is opened that could block
+    /// or that opening could change.
+    private static func bytes(ofFileAt path: String) throws(Failure) -> [UInt8] {
+        guard !path.isEmpty, !path.utf8.contains(0) else { throw Failure(message: "this is not a path of a file") }
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw failure(errno, path: path) }
+        try requireRegular(status)
+        let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+        guard descriptor >= 0 else { throw failure(errno, path: path) }
+        defer { close(descriptor) }
+        guard fstat(descriptor, &status) == 0 else { throw failure(errno, path: path) }
+        try requireRegular(status)
+        try requireTrusted(status, path: path)
+
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while bytes.count <= largestSize {
+            let count = read(descriptor, &buffer, buffer.count)
+            if count == 0 { return bytes }
+            if count > 0 {
+                bytes += buffer[..<count]
+            } else if errno != EINTR {
+                throw failure(errno, path: path)
+            }
+        }
+        throw Failure(message: "this file is larger than 1 MiB; a config file is a page of text")
+    }
+
+    private static func requireRegular(_ status: stat) throws(Failure) {
+        let kinds = [S_IFDIR: "a folder", S_IFIFO: "a FIFO", S_IFSOCK: "a socket"]
+        let kind = status.st_mode & S_IFMT
+        if kind != S_IFREG { throw Failure(message: "this is \(kinds[kind] ?? "a device"); expected a file") }
+    }
+
+    /// Throws when somebody other than the user and root decides what the file says: through the file, or through a
+    /// link or a folder on the way to it.
+    private static func requireTrusted(_ status: stat, path: String) throws(Failure) {
+        if let fault = fault(of: status) { throw Failure(message: "this file \(fault); it is not used") }
+        for (folder, names) in WatchPoints(path: path).namesByFolder {
+            for name in names {
+                var entry = stat()
+                guard lstat("\(folder)/\(name)", &entry) == 0, !isTrustedOwner(entry.st_uid) else { continue }
+                throw Failure(message: "'\(folder)/\(name)' \(fault(of: entry) ?? ""); the file is not used")
+            }
+            var status = stat()
+            var system = statvfs()
+            guard stat(folder, &status) == 0, let fault = fault(of: status) else { continue }
+            // In a sticky folder, nobody else can replace what is there, and nobody can on a read-only file system.
+            let isSticky = status.st_mode & S_ISVTX != 0 && isTrustedOwner(status.st_uid)
+            let isReadOnly = statvfs(folder, &system) == 0 && system.f_flag & UInt(ST_RDONLY) != 0
+            if isSticky || isReadOnly { continue }
+            throw Failure(message: "its folder '\(folder)' \(fault); the file is not used")
+        }
+    }
+
+    /// Why others than the user and root decide about a file or a folder, and what helps; `nil` when they do not.
+    private static func fault(of status: stat) -> String? {
+        guard isTrustedOwner(status.st_uid) else {
+            return "belongs to user \(status.st_uid), expected \(geteuid()) or root (chown)"
+        }
+        // The group of the user's own number has no other member (user private groups, as Debian and Fedora make them).
+        let isPrivateGroup = status.st_gid == geteuid() && status.st_gid == getegid()
+        let others = isPrivateGroup ? S_IWOTH : S_IWOTH | S_IWGRP
+        return status.st_mode & others == 0 ? nil : "can be written by other users (chmod go-w)"
+    }
+
+    private static func isTrustedOwner(_ user: uid_t) -> Bool { user == geteuid() || user == 0 }
+
+    private static func failure(_ code: Int32, path: String) -> Failure {
+        switch code {
+        case ENOENT where ConfigurationFileLocator.exists(path):
+            return Failure(message: "this is a link to a file that does not exist")
+        case ENOENT: return Failure(message: "there is no such file")
+        case ENOTDIR: return Failure(message: "there is no such file: a part of the path is not a folder")
+        case EACCES: return Failure(message: "not allowed to read this file; check its permissions and its folder's")
+        default: return Failure(message: "the file cannot be read: \(String(cString: strerror(code)))")
+        }
+    }
+
+    /// Decodes strictly, so that a message can point at the first byte that is wrong.
+    private static func decoded(_ bytes: ArraySlice<UInt8>) throws(Failure) -> String {
+        var position = TextPosition(line: 1, column: 1)
+        var parser = Unicode.UTF8.ForwardParser()
+        var iterator = bytes.makeIterator()
+        var offset = bytes.startIndex
+        while true {
+            switch parser.parseScalar(from: &iterator) {
+            case .emptyInput:
+                return String(decoding: bytes, as: UTF8.self)
+            case .error:
+                let byte = String(bytes[offset], radix: 16, uppercase: true)
+                let message = "the byte 0x\(byte) is not valid UTF-8 here; save the file as UTF-8"
+                throw Failure(position: position, message: message)
+            case .valid(let encoded):
+                let scalar = Unicode.UTF8.decode(encoded)
+                guard isAllowed(scalar) else {
+                    let (name, place) =
+                        scalar == "\u{FEFF}"
+                        ? ("byte order mark", "allowed at the beginning only") : ("control character", "not allowed")
+                    let message = "the \(name) \(QuotedText.codePoint(scalar)) is \(place); remove it"
+                    throw Failure(position: position, message: message)
+                }
+                offset += encoded.count
+                if scalar == "\n" {
+                    position = TextPosition(line: position.line + 1, column: 1)
+                } else {
+                    position.column += 1
+                }
+            }
+        }
+    }
+
+    /// The characters of YAML 1.1, section 5.1.
+    private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x09, 0x0A, 0x0D, 0x20...0x7E, 0x85, 0xA0...0xD7FF, 0xE000...0xFEFE, 0xFF00...0xFFFD, 0x10000...0x10FFFF:
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,281 @@
+import Yams
+
+/// What a config file says: each value parsed once, with its place, and the mistakes.
+struct FileValues {
+    typealias Location = ConfigurationMistake.Location
+
+    /// A list of names.
+    struct List {
+        var names: [(name: String, location: Location)] = []
+        var location: Location
+    }
+
+    /// The section of a backend.
+    struct Section {
+        var location: Location
+        /// Its kind, when that is known.
+        var kindName: String?
+        /// Where the file says its kind, when it does.
+        var kindLocation: Location?
+    }
+
+    /// How many mistakes are looked for: what has more is no config file, and comparing names takes its time.
+    static let largestNumberOfMistakes = 1000
+
+    let path: String
+    /// The text; `nil` when the file could not be read.
+    let text: String?
+    /// Whether everything in the file could be looked at; otherwise what seems to be missing may be there.
+    private(set) var isComplete = true
+    private(set) var values: [SettingKey: (value: BackendSettingValue, location: Location)] = [:]
+    /// What `backends` and `observe` say.
+    private(set) var lists: [String: List] = [:]
+    private(set) var sections: [String: Section] = [:]
+    /// The settings and sections that are there but wrong, which was reported.
+    private(set) var wrong: Set<SettingKey> = []
+    private(set) var mistakes: [ConfigurationMistake] = []
+    private(set) var warnings: [ConfigurationMistake] = []
+
+    private let source: ConfigurationSource
+    private let document: ConfigurationDocument
+    /// Where a value was found to be wrong.
+    private var wrongPositions: Set<TextPosition> = []
+
+    private var registry: BackendRegistry { source.registry }
+
+    /// Reads a file.
+    init(path: String, source: ConfigurationSource) {
+        do {
+            self.init(text: try ConfigurationFileContents(path: path).text, path: path, source: source)
+        } catch {
+            self.init(text: nil, path: path, source: source)
+            isComplete = false
+            var message = error.message
+            if error.position == nil, source.locator.given?.isVariable == true {
+                message += "; the environment variable \(ConfigurationFileLocator.variable) names it"
+            }
+            mistakes = [ConfigurationMistake(error.position.map(location) ?? .wholeFile(path: path), message)]
+        }
+    }
+
+    /// Reads a text as if it were a file's.
+    init(text: String?, path: String, source: ConfigurationSource) {
+        self.text = text
+        self.path = path
+        self.source = source
+        document = ConfigurationDocument(text ?? "")
+        readRoot()
+    }
+
+    private func location(_ position: TextPosition) -> Location {
+        .file(path: path, line: position.line, column: position.column)
+    }
+
+    private mutating func report(_ position: TextPosition, _ message: String, of key: SettingKey? = nil) {
+        mistakes.append(ConfigurationMistake(location(position), message))
+        if let key { wrong.insert(key) }
+    }
+
+    private mutating func readRoot() {
+        wrong = Set(document.unreadableKeys.map { SettingKey(name: $0) })
+        isComplete = document.root != nil || document.problems.isEmpty
+        for problem in document.problems { report(problem.position, problem.message) }
+        warnings = document.warnings.map { ConfigurationMistake(location($0.position), $0.message) }
+        guard let root = document.root, !root.isNothing else { return }
+        guard case .mapping(let mapping) = root else {
+            isComplete = false
+            let lacksSpace = root.scalar?.string.contains(/^\w+:\S/) == true
+            let hint = lacksSpace ? "; put a space after the ':'" : ""
+            return report(root.position, "expected 'key: value' lines, found \(root.kind)\(hint)")
+        }
+        for entry in entries(of: mapping) {
+            guard mistakes.count < Self.largestNumberOfMistakes else { return isComplete = false }
+            read(entry)
+        }
+    }
+
+    private mutating func entries(of mapping: Node.Mapping) -> [ConfigurationDocument.Entry] {
+        let (entries, problems) = document.entries(of: mapping)
+        for problem in problems.prefix(Self.largestNumberOfMistakes) { report(problem.position, problem.message) }
+        return entries
+    }
+
+    private mutating func read(_ entry: ConfigurationDocument.Entry) {
+        let key = SettingKey(name: entry.name)
+        if let setting = TopLevelSetting.scalar(named: entry.name) {
+            readValue(entry, setting, key)
+        } else if let list = TopLevelSetting.lists.first(where: { $0.name == entry.name }) {
+            readList(entry, list, key)
+        } else if registry.reasonForMissing(entry.name) != nil {
+            // Without the kind, its settings are not known.
+            sections[entry.name] = Section(location: location(entry.position), kindName: entry.name)
+        } else {
+            readSection(entry, key)
+        }
+    }
+
+    // MARK: - Values
+
+    private mutating func readValue(
+        _ entry: ConfigurationDocument.Entry,
+        _ setting: BackendSetting,
+        _ key: SettingKey
+    ) {
+        let position = entry.value.position
+        let isText = setting.type == .string || setting.type == .path
+        // An alias leads here again; what it stands for is wrong once.
+        guard !wrongPositions.contains(position),
+            let scalar = scalar(entry, expecting: setting.type.expectation, isText: isText)
+        else {
+            wrong.insert(key)
+            return
+        }
+        let origin = SettingText.Origin.file(isQuoted: scalar.style != .plain)
+        do {
+            let text = SettingText(text: scalar.string, origin: origin, environment: source.environment)
+            values[key] = (try text.value(for: setting), location(position))
+        } catch {
+            wrongPositions.insert(position)
+            report(position, "'\(entry.name)': \(error.message)", of: key)
+        }
+    }
+
+    /// The scalar that an entry must have as its value.
+    private mutating func scalar(
+        _ entry: ConfigurationDocument.Entry,
+        expecting expected: String,
+        isText: Bool = false
+    ) -> Node.Scalar? {
+        let value = entry.value
+        if let tag = value.explicitTag {
+            report(value.position, "'\(entry.name)': the type '\(tag)' is not supported; remove it")
+            return nil
+        }
+        if case .scalar(let scalar) = value, !value.isNothing { return scalar }
+        var found = value.kind
+        var position = value.position
+        if let text = value.scalar?.string, text.isEmpty {
+            found = "nothing after '\(entry.name):'"
+            position = entry.position
+        } else if let text = value.scalar?.string {
+            found = "'\(text)', which means nothing in YAML\(isText ? "; put it in quotes if it is the text" : "")"
+        } else if isText, let bracket = document.lines[value.position], bracket == "{" || bracket == "[" {
+            found += "; put quotes around a text that begins with '\(bracket)'"
+        }
+        report(position, "'\(entry.name)': expected \(expected), found \(found)")
+        return nil
+    }
+
+    private mutating func readList(
+        _ entry: ConfigurationDocument.Entry,
+        _ setting: TopLevelSetting.List,
+        _ key: SettingKey
+    ) {
+        guard case .sequence(let sequence) = entry.value else {
+            let isNothing = entry.value.isNothing
+            let found = isNothing ? "nothing; write [] for none" : entry.value.kind
+            let expected = "a list such as [\(setting.example.joined(separator: ", "))]"
+            let position = isNothing ? entry.position : entry.value.position
+            return report(position, "'\(entry.name)': expected \(expected), found \(found)", of: key)
+        }
+        var list = List(location: location(entry.position))
+        var seen: Set<String> = []
+        for item in sequence {
+            guard case .scalar(let scalar) = item, !item.isNothing, item.explicitTag == nil else {
+                let found = item.explicitTag ?? item.kind
+                report(item.position, "'\(entry.name)': expected a name, found \(found)", of: key)
+                continue
+            }
+            if seen.insert(scalar.string).inserted {
+                list.names.append((scalar.string, location(item.position)))
+            } else {
+                let name = QuotedText.shortened(scalar.string)
+                report(item.position, "'\(name)' is in '\(entry.name)' more than once")
+            }
+        }
+        lists[entry.name] = list
+    }
+
+    // MARK: - Sections
+
+    /// Reads a section: of the kind that it is named after, or under a name of its own with a `kind`.
+    private mutating func readSection(_ entry: ConfigurationDocument.Entry, _ key: SettingKey) {
+        let isKind = registry.kind(named: entry.name) != nil
+        let stronger = isKind ? entry.name : source.strongerKind(of: entry.name)?.name
+        var section = Section(location: location(entry.position), kindName: stronger)
+        if isKind { sections[entry.name] = section }
+        guard case .mapping(let mapping) = entry.value, entry.value.explicitTag == nil || !isKind else {
+            guard isKind else { return report(entry.position, unknownKey(entry)) }
+            if entry.value.isNothing, entry.value.explicitTag == nil { return }
+            let found = entry.value.explicitTag.map { "the type '\($0)'" } ?? entry.value.kind
+            let expected = "a section with the settings of \(entry.name)"
+            return report(entry.value.position, "'\(entry.name)': expected \(expected), found \(found)", of: key)
+        }
+        let entries = entries(of: mapping)
+        let expected = isKind ? "'\(entry.name)'" : "the name of a kind"
+        if let kind = entries.first(where: { $0.name == TopLevelSetting.kind }) {
+            guard let name = scalar(kind, expecting: expected)?.string else {
+                if !isKind { wrong.insert(key) }
+                return
+            }
+            if isKind, name != entry.name {
+                let hint = "give one of kind '\(QuotedText.shortened(name))' another name"
+                let message = "'kind': a section named '\(entry.name)' is of that kind; \(hint)"
+                return report(kind.value.position, message, of: key)
+            }
+            guard registry.knownNames.contains(name) else {
+                return report(kind.value.position, registry.unknownKind(name), of: key)
+            }
+            section.kindLocation = location(kind.value.position)
+            section.kindName = stronger ?? name
+        } else if stronger == nil {
+            let name = QuotedText.shortened(entry.name)
+            if let nearest = NearestName.find(for: entry.name, among: TopLevelSetting.names + registry.knownNames) {
+                return report(entry.position, "unknown key '\(name)', did you mean '\(nearest)'?")
+            }
+            let expected = "the name of a kind as the section's name or as its 'kind'"
+            let known = registry.knownNames.joined(separator: ", ")
+            let message = "the section '\(name)' has no 'kind'; expected \(expected): \(known)"
+            return report(entry.position, message, of: key)
+        }
+        guard SectionName.isValid(entry.name) else {
+            let name = QuotedText.shortened(entry.name)
+            let message = "'\(name)' cannot name a backend; expected \(SectionName.expectation)"
+            return report(entry.position, message, of: key)
+        }
+        sections[entry.name] = section
+        guard let kind = section.kindName.flatMap(registry.kind(named:)) else { return }
+        for setting in entries where setting.name != TopLevelSetting.kind {
+            guard mistakes.count < Self.largestNumberOfMistakes else { return isComplete = false }
+            readSetting(setting, in: entry.name, kind)
+        }
+    }
+
+    private mutating func readSetting(_ entry: ConfigurationDocument.Entry, in section: String, _ kind: BackendKind) {
+        if let setting = kind.settings.first(where: { $0.name == entry.name }) {
+            return readValue(entry, setting, SettingKey(section: section, name: entry.name))
+        }
+        let known = kind.settings.map(\.name) + [TopLevelSetting.kind]
+        let suggestion = NearestName.suggestion(for: entry.name, among: known, listing: "settings of \(kind.name)")
+        report(entry.position, "unknown key '\(QuotedText.shortened(entry.name))' in '\(section)'\(suggestion)")
+    }
+
+    private func unknownKey(_ entry: ConfigurationDocument.Entry) -> String {
+        let message = "unknown key '\(QuotedText.shortened(entry.name))'"
+        let parts = entry.name.split(separator: ".", maxSplits: 1).map(String.init)
+        if parts.count == 2, registry.knownNames.contains(parts[0]) {
+            let section = QuotedText.shortened("\(parts[0]): {\(parts[1]): \(entry.value.scalar?.string ?? "…")}")
+            return "\(message); the settings of a backend are in its section: write '\(section)'"
+        }
+        let candidates = TopLevelSetting.names + registry.knownNames
+        return message + NearestName.suggestion(for: entry.name, among: candidates, listing: "known keys")
+    }
+}
+
+extension BackendRegistry {
+    /// The message about a kind that is neither in this build nor missing in it.
+    func unknownKind(_ name: String) -> String {
+        let suggestion = NearestName.suggestion(for: name, among: knownNames, listing: "known kinds")
+        return "unknown kind '\(QuotedText.shortened(name))'\(suggestion)"
+    }
+}

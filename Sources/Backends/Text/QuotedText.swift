@@ -1,0 +1,83 @@
+/// Texts of unknown origin as a message quotes them.
+enum QuotedText {
+    /// A text fit for one line of a message: its beginning, if it is long.
+    static func shortened(_ text: String) -> String {
+        let beginning = String(text.unicodeScalars.prefix(60))
+        return beginning.unicodeScalars.count < text.unicodeScalars.count ? escaped(beginning) + "…" : escaped(text)
+    }
+
+    /// Such as `U+001B`.
+    static func codePoint(_ scalar: Unicode.Scalar) -> String {
+        let digits = String(scalar.value, radix: 16, uppercase: true)
+        return "U+" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    }
+
+    /// A text fit for one line of a terminal.
+    static func escaped(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\n": result += "\\n"
+            case "\t": result += "\\t"
+            case "\r": result += "\\r"
+            default:
+                // What a terminal would obey or would not show.
+                switch scalar.properties.generalCategory {
+                case .control, .format, .lineSeparator, .paragraphSeparator:
+                    result += "\\u{\(codePoint(scalar).dropFirst(2))}"
+                default: result.unicodeScalars.append(scalar)
+                }
+            }
+        }
+        return result
+    }
+}
+
+/// Finds the name that somebody meant who wrote one that is not known.
+enum NearestName {
+    /// The nearest of `candidates`, when one is near enough to be worth suggesting: equal but for the case, or at most
+    /// a third of its letters away.
+    static func find(for name: String, among candidates: [String]) -> String? {
+        // A long name is not a typing error, and the comparison below is quadratic.
+        guard name.count <= 64 else { return nil }
+        let folded = name.lowercased()
+        var best: (distance: Int, name: String)?
+        for candidate in candidates where candidate != name {
+            let distance = distance(folded, candidate.lowercased())
+            let length = max(name.count, candidate.count)
+            guard distance <= max(1, length / 3), distance < length else { continue }
+            if best == nil || distance < best?.distance ?? 0 { best = (distance, candidate) }
+        }
+        return best?.name
+    }
+
+    /// The end of a message about an unknown name: `, did you mean 'startDelay'?`, or else what there is to choose
+    /// from.
+    static func suggestion(for name: String, among candidates: [String], listing noun: String) -> String {
+        if let nearest = find(for: name, among: candidates) { return ", did you mean '\(nearest)'?" }
+        guard !candidates.isEmpty else { return "" }
+        return "; \(noun): \(candidates.joined(separator: ", "))"
+    }
+
+    /// The number of single-character insertions, deletions, replacements and swaps of neighbours between two texts.
+    static func distance(_ first: String, _ second: String) -> Int {
+        let (first, second) = (Array(first.unicodeScalars), Array(second.unicodeScalars))
+        guard !first.isEmpty, !second.isEmpty else { return max(first.count, second.count) }
+        var beforePrevious: [Int] = []
+        var previous = Array(0...second.count)
+        for row in 1...first.count {
+            var current = [row]
+            for column in 1...second.count {
+                let same = first[row - 1] == second[column - 1]
+                var best = min(previous[column] + 1, current[column - 1] + 1, previous[column - 1] + (same ? 0 : 1))
+                if row > 1, column > 1, first[row - 1] == second[column - 2], first[row - 2] == second[column - 1] {
+                    best = min(best, beforePrevious[column - 2] + 1)
+                }
+                current.append(best)
+            }
+            beforePrevious = previous
+            previous = current
+        }
+        return previous[second.count]
+    }
+}

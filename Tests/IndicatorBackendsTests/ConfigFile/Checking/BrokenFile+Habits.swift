@@ -1,0 +1,102 @@
+extension BrokenFile {
+    /// Files with what other formats allow or mean differently.
+    static let habits: [BrokenFile] = [
+        BrokenFile(
+            "a setting with the name that check-config prints",
+            "logFile.path: 7\n",
+            reports: [
+                "indicator.yaml:1:1: error: unknown key 'logFile.path'; the settings of a backend are in its section: write 'logFile: {path: 7}'"
+            ]
+        ),
+        BrokenFile(
+            "a number for a path",
+            "logFile:\n  path: 7\n",
+            reports: [
+                "indicator.yaml:2:9: error: 'path': expected the path of a file, found '7'; put it in quotes if the file has that name"
+            ]
+        ),
+        BrokenFile(
+            "a format that is only a placeholder, without quotes",
+            "terminalTitle:\n  format: {label}\n",
+            reports: [
+                "indicator.yaml:2:11: error: 'format': expected a text, found a section ('key: value'); put quotes around a text that begins with '{'"
+            ]
+        ),
+        BrokenFile(
+            "a comment of another language on a line of its own",
+            "// the delay\nstartDelay: 1\n",
+            reports: [
+                "indicator.yaml:1:1: error: a comment begins with '#', not with '//'"
+            ]
+        ),
+        BrokenFile(
+            "a comment of another language after a value",
+            "startDelay: 1 // seconds\n",
+            reports: [
+                "indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found '1 // seconds'; a comment begins with '#', not with '//'"
+            ]
+        ),
+        BrokenFile(
+            "a comment of another language in JSON, and another mistake",
+            "{\n  \"startDelay\": 1, // seconds\n  \"completionDelay\": /* soon */ \"x\"\n}\n",
+            file: "indicator.json",
+            reports: [
+                "indicator.json:2:20: error: a comment begins with '#', not with '//'",
+                "indicator.json:3:33: error: 'completionDelay': expected a number of seconds, zero or more, found the text \"x\"; remove the quotes",
+            ]
+        ),
+        BrokenFile(
+            "a comment of another language before JSON",
+            "/* mine */\n{\"startDelay\": 1}\n",
+            file: "indicator.json",
+            reports: [
+                "indicator.json:1:1: error: a comment begins with '#', not with '/*'"
+            ]
+        ),
+        BrokenFile(
+            "slashes in a text of JSON are no comment",
+            "{\"logFile\": {\"path\": \"/a // b\", \"keep\": -1}}\n",
+            file: "indicator.json",
+            reports: [
+                "indicator.json:1:41: error: 'keep': expected a whole number from 0 to 100, found '-1'"
+            ]
+        ),
+        BrokenFile(
+            "JSON's comma at the end of a line of YAML",
+            "startDelay: 1,\nenabled: true,\n",
+            reports: [
+                "indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found '1,'; remove the comma at the end",
+                "indicator.yaml:2:10: error: 'enabled': expected true or false, found 'true,'; remove the comma at the end",
+            ]
+        ),
+        BrokenFile(
+            "a comma after a list",
+            "backends: [logFile],\n",
+            reports: [
+                "indicator.yaml:1:20: error: a ',' cannot stand here; remove it"
+            ]
+        ),
+        BrokenFile(
+            "two commas in JSON",
+            "{\"startDelay\": 1,, \"enabled\": true}\n",
+            file: "indicator.json",
+            reports: [
+                "indicator.json:1:18: error: a ',' cannot stand here; remove it"
+            ]
+        ),
+        BrokenFile(
+            "a byte order mark in the middle, where two files were joined",
+            "startDelay: 1\n\u{FEFF}enabled: true\n",
+            reports: [
+                "indicator.yaml:2:1: error: the byte order mark U+FEFF is allowed at the beginning only; remove it"
+            ]
+        ),
+        BrokenFile(
+            "UTF-32",
+            bytes: [0xFF, 0xFE, 0x00, 0x00, 0x61, 0x00, 0x00, 0x00],
+            reports: [
+                "indicator.yaml:1:1: error: this file is UTF-32; save it as UTF-8"
+            ]
+        ),
+    ]
+}

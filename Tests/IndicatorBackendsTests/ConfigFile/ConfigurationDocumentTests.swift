@@ -1,0 +1,48 @@
+import Testing
+
+@testable import IndicatorBackends
+
+@Suite("The YAML of a config file")
+struct ConfigurationDocumentTests {
+    @Test(
+        "is read about once when there is much of it, whatever it holds",
+        arguments: [
+            "a: 1\n", "startDelay: 1\n", "a: b: c\n", "a: \"b\n", "- a\n", "{a: [", "? ", "a: [1\n", "a: *b\n",
+            "a: @\n",
+            "'a': &x 1\n", "a: {b: 1, b: 2}\n", "---\n",
+        ]
+    )
+    func cost(line: String) {
+        let text = String(repeating: line, count: 400_000 / line.utf8.count)
+        let document = ConfigurationDocument(text)
+        #expect(!document.problems.isEmpty || line == "- a\n")
+        // Reading costs the same for each byte.
+        #expect(document.bytesRead <= ConfigurationDocument.largestTotalSize)
+        let largest = ConfigurationDocument(String(repeating: line, count: (1 << 20) / line.utf8.count))
+        #expect(largest.bytesRead <= 1 << 20)
+    }
+
+    @Test("reports every duplicate key of a file of ordinary size")
+    func duplicates() {
+        let error = #expect(throws: ConfigurationError.self) {
+            try configuration(of: String(repeating: "startDelay: 1\n", count: 20))
+        }
+        let places = error?.mistakes.map(\.location.description)
+        #expect(places == (2...20).map { "indicator.yaml:\($0):1" })
+    }
+
+    @Test("warns of commas that other readers of JSON refuse, at their places")
+    func trailingCommas() throws {
+        let text =
+            "{\n  \"startDelay\": 1,\n  \"backends\": [\"terminalTitle\", ],\n  # \",}\"\n  \"observe\": [],\n}\n"
+        let configuration = try configuration(of: text, file: "indicator.json")
+        #expect(
+            configuration.warnings.map { $0.line(severity: "warning") } == [
+                "indicator.json:3:31: warning: a comma before ']' is not JSON: other programs will refuse this file",
+                "indicator.json:5:16: warning: a comma before '}' is not JSON: other programs will refuse this file",
+            ]
+        )
+        let plain = "{\"terminalTitle\": {\"format\": \"a,] \\\" ,}\"}, 'backends': ['terminalTitle']}"
+        #expect(try IndicatorBackendsTests.configuration(of: plain).warnings.isEmpty)
+    }
+}
