@@ -17,6 +17,11 @@ extension IndicatorManager {
     /// from before holds, and the mistakes are logged. A file that is deleted changes nothing either, until the next `SIGHUP`;
     /// and one that appears at a stronger place, or the first one, is found at the next `SIGHUP`.
     ///
+    /// Where the app has left `SIGINT` or `SIGTERM` at its default action, the signal shuts the indicator down, in a second at
+    /// most, and then ends the process as it would have. `exit`, and returning from `main`, shut it down too. Ctrl-Z restores
+    /// the terminal's title until the process is continued. A signal that the app handles itself, or begins to handle later, is
+    /// the app's.
+    ///
     /// - Parameters:
     ///   - applicationName: the name of the app; also the name of its folder under `$XDG_CONFIG_HOME`.
     ///   - path: the config file to read, wherever the usual ones are.
@@ -61,6 +66,7 @@ extension IndicatorManager {
         )
         try reloader.begin()
         manager.keep(reloader)
+        ProcessSignals.shared.shutDownWithProcess(manager)
         return manager
     }
 

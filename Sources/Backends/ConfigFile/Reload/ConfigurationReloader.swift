@@ -34,7 +34,7 @@ final class ConfigurationReloader: ManagerResource {
         var lastFailure: ConfigurationError?
         var lastReload: Task<Void, Never>?
         var watcher: FileWatcher?
-        var hangup: HangupSignal.Subscription?
+        var hangup: ProcessSignals.Subscription?
         var isClosed = false
     }
 
@@ -68,7 +68,7 @@ final class ConfigurationReloader: ManagerResource {
         log(configuration.warnings)
         watch(configuration.file)
         guard triggers.contains(.hangup) else { return }
-        let subscription = HangupSignal.shared.subscribe { [weak self] in self?.hangup() }
+        let subscription = ProcessSignals.shared.subscribe { [weak self] in self?.hangup() }
         if !subscription.isEffective {
             logger.debug("SIGHUP is handled or ignored already; it does not reload the configuration")
         }
@@ -229,6 +229,6 @@ final class ConfigurationReloader: ManagerResource {
             return (state.watcher, state.hangup)
         }
         watcher?.stop()
-        if let hangup { HangupSignal.shared.cancel(hangup) }
+        if let hangup { ProcessSignals.shared.cancel(hangup) }
     }
 }

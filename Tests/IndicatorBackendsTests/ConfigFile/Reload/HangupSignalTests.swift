@@ -123,7 +123,7 @@ struct HangupSignalTests {
                 let parts = word.split(separator: "=")
                 switches[String(parts[0])] = parts.count > 1 ? Int(parts[1]) : nil
             }
-            return switches.filter { ["config-watcher", "sighup"].contains($0.key) }
+            return switches.filter { ["config-watcher", "signals"].contains($0.key) }
         }
         // Until both threads have come to their waiting.
         var before: [String: Int] = [:]
