@@ -1,30 +1,26 @@
-/// The identity of an activity: any hashable value, with texts and numbers, which most are, kept out of a box.
-enum ActivityKey: Sendable {
-    /// Any other value.
-    struct Other: ActivityIdentity, @unchecked Sendable {
+/// The identity of an activity: any hashable value. Texts and numbers, which most are, need no box.
+enum ActivityKey: Hashable, Sendable {
+    /// A value of the caller's own type, whose `==`, `hash(into:)` and `deinit` are the caller's code.
+    struct Value: Hashable, @unchecked Sendable {
         // `@unchecked`: the value is `Sendable`, or comes out of a notification, and is read and never changed.
 
-        fileprivate let value: AnyHashable
-
-        func tableHash(seed: UInt64) -> UInt64 {
-            FoldedHash.of(UInt64(bitPattern: Int64(value.hashValue)), seed: seed)
-        }
+        fileprivate let base: AnyHashable
     }
 
     case text(String)
     case number(Int)
-    case value(Other)
+    case value(Value)
 
     init(_ value: some Hashable & Sendable) {
         self.init(unchecked: value)
     }
 
-    /// Makes a key of a value from a notification, which must not be changed by whoever posted it.
-    init<Value: Hashable>(unchecked value: Value) {
-        // Not `as?`, which begins a search in generic code.
-        if Value.self == Int.self {
+    /// Makes a key of a value from a notification, which its poster must not change.
+    init<Base: Hashable>(unchecked value: Base) {
+        // Not `as?` for the two common types: it begins a search in generic code.
+        if Base.self == Int.self {
             self = .number(withUnsafePointer(to: value) { UnsafeRawPointer($0).load(as: Int.self) })
-        } else if Value.self == String.self {
+        } else if Base.self == String.self {
             self = .text(withUnsafePointer(to: value) { UnsafeRawPointer($0).load(as: String.self) })
         } else if let text = value as? String {
             self = .text(text)
@@ -32,7 +28,12 @@ enum ActivityKey: Sendable {
             // An `AnyHashable` of it would be equal to one of the same number of another type.
             self = .number(number)
         } else {
-            self = .value(Other(value: AnyHashable(value)))
+            self = .value(Value(base: AnyHashable(value)))
         }
+    }
+
+    /// Whether releasing the key may run the caller's code.
+    var isForeign: Bool {
+        if case .value = self { true } else { false }
     }
 }

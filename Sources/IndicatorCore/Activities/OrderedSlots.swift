@@ -22,6 +22,8 @@ struct OrderedSlots<Value> {
     /// How many values there are.
     private(set) var count = 0
 
+    /// A larger table is released when its last value is removed.
+    private static var keptCapacity: Int { 1024 }
     private static var noSlot: Int32 { -1 }
     private static var unranked: Int32 { -1 }
 
@@ -34,6 +36,19 @@ struct OrderedSlots<Value> {
     /// The ranked value of lowest order.
     var firstRanked: Value? {
         heap.first.flatMap { entries[Int($0)].value }
+    }
+
+    /// The ranked values of lowest order, at most `limit`, in order. Takes O(limit²).
+    func firstRanked(_ limit: Int) -> [Value] {
+        var first: [Value] = []
+        // The positions in the heap that can be next: children of those taken.
+        var candidates = heap.isEmpty ? [] : [0]
+        while first.count < limit, let next = candidates.min(by: { order(at: $0) < order(at: $1) }) {
+            candidates.removeAll { $0 == next }
+            candidates += [2 * next + 1, 2 * next + 2].filter { $0 < heap.count }
+            first.append(self[heap[next]])
+        }
+        return first
     }
 
     /// The value in a slot that is in use.
@@ -74,6 +89,7 @@ struct OrderedSlots<Value> {
         entries[Int(slot)].link = firstFree
         firstFree = slot
         count -= 1
+        if count == 0, entries.capacity > Self.keptCapacity { self = Self() }
         return value
     }
 

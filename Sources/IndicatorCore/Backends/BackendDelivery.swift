@@ -19,8 +19,8 @@ public struct BackendDelivery: Sendable, Hashable {
     /// Default `false`: a hidden indicator then costs the backend nothing.
     public var includesHidden: Bool
 
-    /// While visible, the latest snapshot is delivered again at this interval, for surfaces that animate. Default `nil`: it
-    /// is delivered only when something changed.
+    /// While visible, the latest snapshot is delivered again at this interval, for backends that animate. Default `nil`: it
+    /// is delivered only when something changed. Less than 10 ms counts as 10 ms.
     public var animationInterval: Duration?
 
     /// How long a call to the backend may take before the backend counts as stalled. Default 5 seconds.
@@ -44,4 +44,14 @@ public struct BackendDelivery: Sendable, Hashable {
 
     /// Every showing and hiding, in order, through a queue of 1024: what a record of events wants.
     public static var everyTransition: Self { Self(mode: .everyTransition(capacity: 1024)) }
+}
+
+extension BackendDelivery {
+    /// The policy with its times limited to what makes sense.
+    var limited: Self {
+        var limited = self
+        limited.updateTimeLimit = min(updateTimeLimit, TimeSource.longest)
+        limited.animationInterval = animationInterval.map { min(max($0, .milliseconds(10)), TimeSource.longest) }
+        return limited
+    }
 }

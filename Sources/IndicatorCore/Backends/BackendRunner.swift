@@ -1,42 +1,61 @@
 import Logging
 
-/// Runs one backend on a thread of its own, and keeps its troubles away from everything else.
+/// Runs one backend on a thread of its own, and keeps its failures away from everything else.
 ///
-/// ``BackendRunnerStateMachine`` decides; the runner holds its lock, calls the backend, sets the timer and writes the log. The
-/// runner lives until the backend has stopped.
-final class BackendRunner: Sendable {
+/// ``BackendRunnerStateMachine`` decides; the runner holds its lock, calls the backend, sets the timer and writes the log.
+/// The runner lives until the backend has stopped.
+final class BackendRunner: SnapshotReceiver {
+    /// What the runner's lock protects. Nothing is called with it held.
     private struct Storage: Sendable {
         var machine: BackendRunnerStateMachine
         /// The runner's loop, while it waits for something to do.
         var idleLoop: CheckedContinuation<BackendRunnerStateMachine.Operation?, Never>?
         /// Those who wait for the backend to have stopped.
         var waiters: [CheckedContinuation<Void, Never>] = []
-        var timer: DeadlineTimer?
+        /// Orders the settings of the timer, which is set without the lock.
+        var timerVersion: UInt64 = 0
+    }
+
+    /// What is to be done after unlocking.
+    private struct Afterwards: Sendable {
+        var loop: CheckedContinuation<BackendRunnerStateMachine.Operation?, Never>?
+        var operation: BackendRunnerStateMachine.Operation?
+        var waiters: [CheckedContinuation<Void, Never>]
+        var deadline: Duration?
+        var timerVersion: UInt64
+        var events: [BackendRunnerStateMachine.Event]
     }
 
     let name: String
-    let delivery: BackendDelivery
 
+    private let delivery: BackendDelivery
     private let backend: any IndicatorBackend
     private let time: TimeSource
     private let logger: Logger
     private let thread: BackendThread
     private let storage: Locked<Storage>
+    private let timer: DeadlineTimer
 
     init(backend: any IndicatorBackend, time: TimeSource, logger: Logger) {
         name = backend.name
-        var delivery = backend.delivery
-        delivery.updateTimeLimit = min(delivery.updateTimeLimit, TimeSource.longest)
-        delivery.animationInterval = delivery.animationInterval.map { min($0, TimeSource.longest) }
-        self.delivery = delivery
+        delivery = backend.delivery.limited
         self.backend = backend
         self.time = time
         self.logger = logger
-        thread = BackendThread(name: "ind-\(backend.name)")
+        thread = BackendThread(name: "ind-\(name)")
         storage = Locked(Storage(machine: BackendRunnerStateMachine(delivery: delivery)))
-        let timer = DeadlineTimer(time: time) { [weak self] in self?.deadlineIsDue() }
-        storage.withLock { $0.timer = timer }
+        let target = WeakRunner()
+        timer = DeadlineTimer(time: time) { target.runner?.deadlineHasCome($0) }
+        target.runner = self
     }
+
+    /// Lets the timer refer to the runner that owns it.
+    private final class WeakRunner: @unchecked Sendable {
+        // `@unchecked`: written once, before the timer is set for the first time.
+        weak var runner: BackendRunner?
+    }
+
+    var audience: IndicatorStateMachine.Audience { delivery.includesHidden ? .always : .whileVisible }
 
     var status: BackendStatus {
         storage.withLock { storage in
@@ -70,32 +89,33 @@ final class BackendRunner: Sendable {
         }
     }
 
-    /// Takes in what there is to show. Returns at once.
-    func post(_ snapshot: IndicatorSnapshot, at now: Duration) {
-        change(at: now) { $0.post(snapshot) }
+    func receive(_ snapshot: IndicatorSnapshot) {
+        change { machine, _ in machine.post(snapshot) }
     }
 
     /// Lets a backend that is unavailable be tried at once.
     func retry() {
-        let now = time.now
-        change(at: now) { $0.retry(at: now) }
+        change { machine, now in
+            machine.retry(at: now)
+            return []
+        }
     }
 
     /// Stops the backend and starts it again, as if an update had thrown an error with this text.
     func surfaceWasLost(_ reason: String) {
-        let now = time.now
-        let (events, afterwards) = storage.withLock { storage in
-            let events = storage.machine.surfaceWasLost(reason)
-            return (events, proceed(&storage, at: now))
-        }
-        for event in events { log(event) }
-        afterwards()
+        change { machine, _ in machine.surfaceWasLost(reason) }
     }
 
-    /// Lets the backend deliver what waits, stops it, and waits for that or until it is given up.
-    func finish(timeLimit: Duration) async {
-        let now = time.now
-        change(at: now) { $0.finish(timeLimit: min(timeLimit, TimeSource.longest), at: now) }
+    /// Lets the backend deliver what waits, and stops it, or gives it up.
+    func finish(timeLimit: Duration) {
+        change { machine, now in
+            machine.finish(timeLimit: min(timeLimit, TimeSource.longest), at: now)
+            return []
+        }
+    }
+
+    /// Returns when the backend has stopped or was given up, after ``finish(timeLimit:)``.
+    func waitUntilFinished() async {
         await withCheckedContinuation { continuation in
             let isFinished = storage.withLock { storage in
                 if !storage.machine.isFinished { storage.waiters.append(continuation) }
@@ -105,70 +125,71 @@ final class BackendRunner: Sendable {
         }
     }
 
-    /// Lets the backend come to its end without anyone waiting.
-    func abandon(at now: Duration) {
-        change(at: now) { $0.finish(timeLimit: .seconds(2), at: now) }
-    }
-
     private func nextOperation() async -> BackendRunnerStateMachine.Operation? {
         await withCheckedContinuation { continuation in
             let now = time.now
-            let afterwards = storage.withLock { storage in
-                storage.idleLoop = continuation
-                return proceed(&storage, at: now)
-            }
-            afterwards()
+            perform(
+                storage.withLock { storage in
+                    storage.idleLoop = continuation
+                    return proceed(&storage, [], at: now)
+                }
+            )
         }
     }
 
     private func finished(error: String?) {
         let now = time.now
-        let events = storage.withLock { $0.machine.finished(error: error, at: now) }
-        for event in events { log(event) }
+        for event in storage.withLock({ $0.machine.finished(error: error, at: now) }) { log(event) }
     }
 
-    private func deadlineIsDue() -> Duration? {
-        let now = time.now
-        let (events, afterwards, next) = storage.withLock { storage in
-            let events = storage.machine.advance(to: now)
-            let afterwards = proceed(&storage, at: now)
-            return (events, afterwards, storage.machine.deadline)
-        }
-        for event in events { log(event) }
-        afterwards()
-        return next
+    private func deadlineHasCome(_ deadline: Duration) {
+        let now = max(time.now, deadline)
+        change(at: now) { machine, now in machine.advance(to: now) }
     }
 
-    private func change(at now: Duration, _ body: (inout BackendRunnerStateMachine) -> Void) {
-        let afterwards = storage.withLock { storage in
-            body(&storage.machine)
-            return proceed(&storage, at: now)
-        }
-        afterwards()
-    }
-
-    /// Gives the loop something to do if it is idle, and sets the timer. Called with the lock held; what is returned is to be
-    /// called without it.
-    private func proceed(_ storage: inout Storage, at now: Duration) -> @Sendable () -> Void {
-        var resumeLoop: (@Sendable () -> Void)?
-        if let loop = storage.idleLoop {
-            let operation = storage.machine.nextOperation(at: now)
-            if operation != nil || storage.machine.isStopped {
-                storage.idleLoop = nil
-                resumeLoop = { loop.resume(returning: operation) }
+    private func change(
+        at now: Duration? = nil,
+        _ body: (inout BackendRunnerStateMachine, Duration) -> [BackendRunnerStateMachine.Event]
+    ) {
+        let now = now ?? time.now
+        perform(
+            storage.withLock { storage in
+                let events = body(&storage.machine, now)
+                return proceed(&storage, events, at: now)
             }
+        )
+    }
+
+    /// Finds out what is to be done next. Called with the lock held.
+    private func proceed(
+        _ storage: inout Storage,
+        _ events: [BackendRunnerStateMachine.Event],
+        at now: Duration
+    ) -> Afterwards {
+        var operation: BackendRunnerStateMachine.Operation?
+        var loop: CheckedContinuation<BackendRunnerStateMachine.Operation?, Never>?
+        if storage.idleLoop != nil {
+            operation = storage.machine.nextOperation(at: now)
+            if operation != nil || storage.machine.isStopped { loop = storage.idleLoop.take() }
         }
-        let waiters = storage.machine.isFinished ? storage.waiters : []
-        if storage.machine.isFinished { storage.waiters = [] }
-        if let deadline = storage.machine.deadline {
-            storage.timer?.wake(at: deadline)
-        } else {
-            storage.timer?.cancel()
-        }
-        return { [resumeLoop] in
-            for waiter in waiters { waiter.resume() }
-            resumeLoop?()
-        }
+        var waiters: [CheckedContinuation<Void, Never>] = []
+        if storage.machine.isFinished { swap(&waiters, &storage.waiters) }
+        storage.timerVersion += 1
+        return Afterwards(
+            loop: loop,
+            operation: operation,
+            waiters: waiters,
+            deadline: storage.machine.deadline,
+            timerVersion: storage.timerVersion,
+            events: events
+        )
+    }
+
+    private func perform(_ afterwards: Afterwards) {
+        for event in afterwards.events { log(event) }
+        timer.set(afterwards.deadline, version: afterwards.timerVersion)
+        for waiter in afterwards.waiters { waiter.resume() }
+        afterwards.loop?.resume(returning: afterwards.operation)
     }
 
     private func log(_ event: BackendRunnerStateMachine.Event) {
@@ -180,15 +201,15 @@ final class BackendRunner: Sendable {
         case .recovered:
             logger.notice("The backend '\(name)' is available again.")
         case .stalled:
-            logger.warning(
-                "The backend '\(name)' has not returned for \(delivery.updateTimeLimit); going on without it."
-            )
+            logger.warning("The backend '\(name)' has not returned for \(delivery.updateTimeLimit).")
         case .resumed:
             logger.notice("The backend '\(name)' has returned.")
+        case .drops:
+            logger.warning("The backend '\(name)' is too slow: updates do not fit in its queue and are lost.")
         case .dropped(let count):
-            logger.warning("The backend '\(name)' is too slow: \(count) updates did not fit in its queue and are lost.")
+            logger.notice("The backend '\(name)' has caught up; \(count) updates did not fit in its queue and are lost.")
         case .givenUp:
-            logger.warning("The backend '\(name)' did not stop in time and is left to itself.")
+            logger.warning("The backend '\(name)' did not stop in time and was given up.")
         }
     }
 }

@@ -16,6 +16,9 @@ struct BackendRunnerStateMachine: Sendable {
         case recovered
         case stalled
         case resumed
+        /// Updates begin to be dropped.
+        case drops
+        /// So many updates were dropped since ``drops``, and none is now.
         case dropped(Int)
         case givenUp
     }
@@ -64,7 +67,8 @@ struct BackendRunnerStateMachine: Sendable {
     private var repetitionDue: Duration?
     private var failures = 0
     private var outage: String?
-    private var unreportedDrops = 0
+    /// The drops of the present outage: from the first one until nothing waits any more.
+    private var dropsOfOutage = 0
     private var finish: Finish?
     private(set) var isStalled = false
     private(set) var isGivenUp = false
@@ -108,12 +112,14 @@ struct BackendRunnerStateMachine: Sendable {
     }
 
     /// Takes in what there is to show.
-    mutating func post(_ snapshot: IndicatorSnapshot) {
+    mutating func post(_ snapshot: IndicatorSnapshot) -> [Event] {
         latest = snapshot
-        guard !isFinished, finish == nil else { return }
+        _ = latest?.removeFinished()
+        guard !isFinished, finish == nil else { return [] }
         let dropped = inbox.post(snapshot)
         updatesDropped += dropped
-        unreportedDrops += dropped
+        defer { dropsOfOutage += dropped }
+        return dropped > 0 && dropsOfOutage == 0 ? [.drops] : []
     }
 
     /// Lets a backend that is unavailable be tried at once.
@@ -187,7 +193,8 @@ struct BackendRunnerStateMachine: Sendable {
             if snapshot.isVisible, let interval = delivery.animationInterval {
                 repetitionDue = max(call.begunAt + interval, now)
             }
-        case (.update, let error?):
+        case (.update(let snapshot, _), let error?):
+            inbox.keepFinished(of: snapshot)
             events += fail(error)
             phase = .failed
             if case .everyTransition = delivery.mode { updatesDropped += 1 }
@@ -200,9 +207,9 @@ struct BackendRunnerStateMachine: Sendable {
             events.append(.recovered)
         }
         if isGivenUp { updatesDropped += droppedFromInbox() }
-        if unreportedDrops > 0 {
-            events.append(.dropped(unreportedDrops))
-            unreportedDrops = 0
+        if dropsOfOutage > 0, inbox.count == 0 {
+            events.append(.dropped(dropsOfOutage))
+            dropsOfOutage = 0
         }
         return events
     }

@@ -1,3 +1,4 @@
+import DequeModule
 import Foundation
 
 /// A thread that runs the asynchronous functions of one backend, and nothing else.
@@ -6,8 +7,7 @@ import Foundation
 /// The thread waits on a condition, so that an idle one costs no wake-up. It is started by the first job and ends after
 /// ``close()``; a job that comes later still starts it again.
 ///
-/// All signals are blocked on the thread: the app's handlers run on the app's threads, and a broken pipe is an error (`EPIPE`) and
-/// not the end of the process.
+/// All signals are blocked on the thread (``ThreadStarter``).
 final class BackendThread: TaskExecutor, @unchecked Sendable {
     // `@unchecked`: `jobs`, `isRunning` and `isClosed` are used between locking and unlocking `mutex` only. A POSIX mutex and
     // condition, because the standard library has no condition that goes with its `Mutex`.
@@ -15,7 +15,7 @@ final class BackendThread: TaskExecutor, @unchecked Sendable {
     private let name: String
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private var jobs: [UnownedJob] = []
+    private var jobs: Deque<UnownedJob> = []
     private var isRunning = false
     private var isClosed = false
 
@@ -53,38 +53,12 @@ final class BackendThread: TaskExecutor, @unchecked Sendable {
     }
 
     private func start() {
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        defer { pthread_attr_destroy(&attributes) }
-
-        // A new thread inherits the mask of the one that starts it.
-        var all = sigset_t()
-        var before = sigset_t()
-        sigfillset(&all)
-        pthread_sigmask(SIG_SETMASK, &all, &before)
-        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-
-        var thread = pthread_t()
-        let context = Unmanaged.passRetained(self)
-        let status = pthread_create(
-            &thread,
-            &attributes,
-            { context in
-                guard let context else { return nil }
-                Unmanaged<BackendThread>.fromOpaque(context).takeRetainedValue().work()
-                return nil
-            },
-            context.toOpaque()
-        )
-        guard status != 0 else { return }
-        // No thread to be had: the process is at its limit. The jobs go to the system's threads rather than nowhere.
-        context.release()
+        if ThreadStarter.start(named: name, work) { return }
+        // The process is at its limit of threads: the jobs go to the system's threads rather than nowhere.
         DispatchQueue.global().async { self.work() }
     }
 
     private func work() {
-        Thread.current.name = String(decoding: name.utf8.prefix(15), as: UTF8.self)
         while let job = next() {
             job.runSynchronously(on: asUnownedTaskExecutor())
         }
@@ -100,6 +74,6 @@ final class BackendThread: TaskExecutor, @unchecked Sendable {
             }
             pthread_cond_wait(condition, mutex)
         }
-        return jobs.removeFirst()
+        return jobs.popFirst()
     }
 }

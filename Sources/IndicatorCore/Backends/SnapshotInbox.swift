@@ -1,14 +1,21 @@
-/// The snapshots that a backend has not taken yet.
+import DequeModule
+
+/// The snapshots that a receiver has not taken yet.
+///
+/// What has finished in a snapshot that is replaced or left out goes to the next one, so that a receiver gets all of it.
 struct SnapshotInbox: Sendable {
     private struct Item: Sendable {
         var snapshot: IndicatorSnapshot
-        /// Whether the indicator was shown or hidden with it. Such an item is never replaced by a later one.
+        /// Whether the indicator was shown or hidden with it. A later snapshot never replaces such an item in the queue of
+        /// every transition.
         var isTransition: Bool
     }
 
     private let delivery: BackendDelivery
-    private var items: [Item] = []
+    private var items: Deque<Item> = []
     private var wasVisible = false
+    /// What has finished in snapshots that were left out.
+    private var finished = FinishedActivities()
 
     init(delivery: BackendDelivery) {
         self.delivery = delivery
@@ -17,33 +24,68 @@ struct SnapshotInbox: Sendable {
     /// How many snapshots wait.
     var count: Int { items.count }
 
-    /// Takes a snapshot in. Returns how many that waited had to go for it.
+    /// Takes a snapshot in. Returns how many that waited were dropped for it.
     mutating func post(_ snapshot: IndicatorSnapshot) -> Int {
         let isTransition = snapshot.isVisible != wasVisible
         wasVisible = snapshot.isVisible
-        let item = Item(snapshot: snapshot, isTransition: isTransition)
+        var snapshot = snapshot
+        snapshot.takeOver(finished)
+        finished = FinishedActivities()
         switch delivery.mode {
         case .latestWins:
-            items = [item]
+            // While the completion delay runs, the receiver keeps what it shows: only the end of the delay, or new work,
+            // is a change to the user. What waits is still worth showing.
+            if isUnnoticed(snapshot) { return leaveOut(snapshot) }
+            if var last = items.popLast() { snapshot.takeOver(last.snapshot.removeFinished()) }
+            items = [Item(snapshot: snapshot, isTransition: isTransition)]
             return 0
         case .everyTransition(let capacity):
-            if !isTransition, !snapshot.isVisible, !delivery.includesHidden { return 0 }
-            if !isTransition, let last = items.last, !last.isTransition { items.removeLast() }
-            items.append(item)
+            if !isTransition, isUnnoticed(snapshot) { return leaveOut(snapshot) }
+            if !isTransition, var last = items.last, !last.isTransition {
+                items.removeLast()
+                snapshot.takeOver(last.snapshot.removeFinished())
+            }
+            items.append(Item(snapshot: snapshot, isTransition: isTransition))
             guard items.count > max(capacity, 1) else { return 0 }
-            items.removeFirst()
+            var dropped = items.removeFirst()
+            items[0].snapshot.takeOver(dropped.snapshot.removeFinished())
             return 1
         }
     }
 
-    /// Takes out the next snapshot that is worth delivering to a backend that shows `delivered`.
+    /// Whether the receiver does not notice a snapshot that neither shows nor hides the indicator.
+    private func isUnnoticed(_ snapshot: IndicatorSnapshot) -> Bool {
+        guard !delivery.includesHidden else { return false }
+        return switch snapshot.state {
+        case .active: false
+        case .delayingCompletion: true
+        case .inactive, .delayingStart: delivery.mode != .latestWins
+        }
+    }
+
+    private mutating func leaveOut(_ snapshot: IndicatorSnapshot) -> Int {
+        keepFinished(of: snapshot)
+        return 0
+    }
+
+    /// Hands what has finished in a snapshot that the receiver did not get on to the next one.
+    mutating func keepFinished(of snapshot: IndicatorSnapshot) {
+        var snapshot = snapshot
+        finished.append(snapshot.removeFinished())
+    }
+
+    /// Takes out the next snapshot that is worth delivering to a receiver that shows `delivered`.
     mutating func take(delivered: IndicatorSnapshot?) -> IndicatorSnapshot? {
-        while !items.isEmpty {
-            let item = items.removeFirst()
+        while var item = items.popFirst() {
+            item.snapshot.takeOver(finished)
+            finished = FinishedActivities()
             if case .everyTransition = delivery.mode, item.isTransition { return item.snapshot }
-            let isNews = item.snapshot != delivered
-            let isShown = item.snapshot.isVisible || delivered?.isVisible == true || delivery.includesHidden
-            if isNews, isShown { return item.snapshot }
+            if item.snapshot.isNews(after: delivered),
+                item.snapshot.isVisible || delivered?.isVisible == true || delivery.includesHidden
+            {
+                return item.snapshot
+            }
+            keepFinished(of: item.snapshot)
         }
         return nil
     }
@@ -54,9 +96,19 @@ struct SnapshotInbox: Sendable {
         return copy.take(delivered: delivered) != nil
     }
 
-    /// Throws away what waits. Returns how many snapshots that were.
+    /// Drops what waits. Returns how many snapshots that were.
     mutating func removeAll() -> Int {
         defer { items = [] }
         return items.count
+    }
+}
+
+extension IndicatorSnapshot {
+    /// Whether a receiver that has got `delivered` has not got this yet.
+    fileprivate func isNews(after delivered: IndicatorSnapshot?) -> Bool {
+        guard var delivered else { return true }
+        if !finished.isEmpty { return true }
+        _ = delivered.removeFinished()
+        return self != delivered
     }
 }

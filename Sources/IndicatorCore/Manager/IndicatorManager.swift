@@ -1,42 +1,36 @@
 import Foundation
 public import Logging
-import Synchronization
 
-/// Decides when the activity indicator of an app is shown, and has it shown on the app's surfaces.
+/// Decides when the activity indicator of an app is shown, and has it shown by the app's backends.
 ///
-/// Tell it when work begins and ends; it shows the indicator for work that lasts, keeps it through short gaps, and hides it
-/// when the work is done:
+/// Report when work begins and ends; the indicator is shown for work that lasts, stays visible through short gaps, and is
+/// hidden when the work is done:
 ///
 /// ```swift
-/// let indicator = IndicatorManager(backends: [MySurface()])
+/// let indicator = IndicatorManager(backends: [MyBackend()])
 /// try await indicator.withActivity("Uploading") { try await client.upload(file) }
 /// ```
 ///
 /// Apps with a config file get theirs from `IndicatorManager.configured(for:)` of the module IndicatorBackends.
 ///
-/// Everything may be called from any thread, without `await` except for what waits by nature, and no call blocks on a surface.
-/// The manager needs no run loop and no main queue: its delays run on Swift's cooperative threads, and each backend has a thread
-/// of its own.
+/// Everything may be called from any thread, without `await` except for what waits by nature, and no call blocks on a
+/// backend. The manager needs no run loop and no main queue: its delays run on Swift's cooperative threads, and each
+/// backend has a thread of its own.
 public final class IndicatorManager: Sendable {
     /// The indicator for a whole process. It is disabled until ``isEnabled`` is set to `true`.
     public static let shared = IndicatorManager(isEnabled: false)
 
-    @usableFromInline let word = ActivityWord()
-    /// How many activities are in progress that the manager itself knows of; written with the lock held.
-    let entryCount = Atomic<Int>(0)
-    let quiet = QuietPeriod()
-    let published: PublishedState
-    let time: TimeSource
-    let logger: Logger
-    let core: Locked<Core>
+    /// The engine's own counter, here so that activities reach it in one step.
+    @usableFromInline let counter: ActivityCounter
+    package let engine: IndicatorEngine
 
     /// Makes an indicator.
     ///
     /// - Parameters:
     ///   - delays: when it is shown and hidden; by default after 1 second and after 0.2 seconds.
-    ///   - isEnabled: whether it is switched on.
-    ///   - backends: the surfaces that show it. Their names must differ.
-    ///   - clock: the clock that the delays go by; tests inject one that they move by hand.
+    ///   - isEnabled: whether it is enabled.
+    ///   - backends: what shows it. Their names must differ.
+    ///   - clock: the clock of the delays; tests inject one that they move by hand.
     ///   - logger: where diagnostics of the indicator and its backends go.
     public init(
         delays: IndicatorDelays = .standard,
@@ -45,135 +39,132 @@ public final class IndicatorManager: Sendable {
         clock: any Clock<Duration> = ContinuousClock(),
         logger: Logger = Logger(label: "indicator")
     ) {
-        time = TimeSource.reading(clock)
-        self.logger = logger
-        let first = Core(machine: VisibilityStateMachine(delays: delays, isEnabled: isEnabled))
-        published = PublishedState(isEnabled: isEnabled, since: first.since)
-        core = Locked(first)
-        let timer = DeadlineTimer(time: time) { [weak self] in self?.deadlineIsDue() }
-        core.withLock { core in
-            core.timer = timer
-            changeVisibility(&core) { _, _ in true }
-        }
+        engine = IndicatorEngine(delays: delays, isEnabled: isEnabled, clock: clock, logger: logger)
+        counter = engine.counter
         for backend in backends { addBackend(backend) }
     }
 
     deinit {
-        var (publisher, observations, resources) = core.withLock { core in
-            core.timer?.cancel()
-            return (core.publisher, core.observations, core.resources)
-        }
-        for observation in observations { observation.cancel() }
-        publisher.abandon(at: time.now)
-        for resource in resources { resource.managerIsGone() }
+        engine.close()
     }
 
     // MARK: - State
 
-    /// Whether the indicator is switched on. While it is off it is hidden, and activities go on being counted.
+    /// Whether the indicator is enabled. While it is not, it is hidden, and activities go on being counted.
     ///
-    /// Switching it off hides it at once; switching it on while activities are in progress starts the start delay afresh. After
-    /// ``shutdown(timeLimit:)`` it stays off.
+    /// Disabling hides it at once; enabling it while activities are in progress starts the start delay afresh. After
+    /// ``shutdown(timeLimit:)`` it stays disabled.
     public var isEnabled: Bool {
-        get { published.phase.isEnabled }
-        set {
-            core.withLock { core in
-                guard !core.isShutDown, core.machine.isEnabled != newValue else { return }
-                changeVisibility(&core) { core, now in
-                    apply(core.machine.setEnabled(newValue, at: now), to: &core, at: now)
-                }
-            }
-        }
+        get { engine.isEnabled }
+        set { engine.setEnabled(newValue) }
     }
 
-    /// When the indicator is shown and hidden. A change holds from the next time that a delay is begun.
+    /// When the indicator is shown and hidden. A change of a delay holds from the next time that it begins.
     public var delays: IndicatorDelays {
-        get { core.withLock { $0.machine.delays } }
-        set {
-            core.withLock { setDelays(newValue, in: &$0) }
-        }
+        get { engine.delays }
+        set { engine.delays = newValue }
     }
 
-    /// How long work must be going on before the indicator is shown. Default 1 second.
+    /// How long work must last before the indicator is shown. Default 1 second.
     ///
-    /// A negative value is refused: the old one stays, and an error is logged. ``IndicatorDelays`` throws instead.
+    /// A negative value counts as zero, more than 100 years as 100 years. ``IndicatorDelays`` throws instead.
     public var startDelay: Duration {
         get { delays.startDelay }
-        set { setDelay(.startDelay, to: newValue) }
+        set { engine.setDelay(.startDelay, to: newValue) }
     }
 
-    /// How long nothing must be going on before the indicator is hidden. Default 0.2 seconds.
+    /// How long there must be no work before the indicator is hidden. Default 0.2 seconds.
     ///
-    /// A negative value is refused: the old one stays, and an error is logged. ``IndicatorDelays`` throws instead.
+    /// A negative value counts as zero, more than 100 years as 100 years. ``IndicatorDelays`` throws instead.
     public var completionDelay: Duration {
         get { delays.completionDelay }
-        set { setDelay(.completionDelay, to: newValue) }
+        set { engine.setDelay(.completionDelay, to: newValue) }
     }
 
     /// How long the indicator stays at least, once shown. Default zero.
     ///
-    /// A negative value is refused: the old one stays, and an error is logged. ``IndicatorDelays`` throws instead.
+    /// A negative value counts as zero, more than 100 years as 100 years. ``IndicatorDelays`` throws instead.
     public var minimumVisibleTime: Duration {
         get { delays.minimumVisibleTime }
-        set { setDelay(.minimumVisibleTime, to: newValue) }
+        set { engine.setDelay(.minimumVisibleTime, to: newValue) }
     }
 
-    /// How often objects that are observed or tracked are looked at, to end the activities of those that are gone. Default
-    /// 1 second; nothing is done while there are none. Values under a millisecond count as a millisecond.
+    /// How often objects that are observed or tracked are looked at, to end the activities of those that were deallocated.
+    /// Default 1 second; nothing is done while there are none. Less than a millisecond counts as a millisecond.
     public var lifetimeCheckInterval: Duration {
-        get { core.withLock { $0.lifetimeCheckInterval } }
+        get { engine.read { $0.lifetimeCheckInterval } }
         set {
-            core.withLock { core in
-                core.lifetimeCheckInterval = min(max(newValue, .milliseconds(1)), TimeSource.longest)
-                guard core.lifetimeCheckDue != nil else { return }
-                core.lifetimeCheckDue = time.now + core.lifetimeCheckInterval
-                arm(&core)
-            }
+            let now = engine.time.now
+            engine.change { machine, _ in machine.setLifetimeCheckInterval(newValue, at: now) }
         }
     }
 
-    /// The present state.
-    public var state: IndicatorState { published.phase.state(isBusy: word.value.isBusy) }
+    /// The present state. Takes no lock.
+    public var state: IndicatorState { counter.state }
 
-    /// Whether the indicator is shown.
-    public var isVisible: Bool { published.phase.isVisible }
+    /// Whether the indicator is shown. Takes no lock.
+    public var isVisible: Bool { counter.phase.isVisible }
 
-    /// How many activities are in progress.
-    public var activityCount: Int { word.value.tokenCount + entryCount.load(ordering: .relaxed) }
+    /// How many activities are in progress. Takes no lock.
+    public var activityCount: Int { counter.count }
 
     /// The whole public state now.
-    public var snapshot: IndicatorSnapshot {
-        guard let (phase, since) = published.phaseAndSince, !phase.hasDetails else {
-            return core.withLock { snapshot(of: $0) }
-        }
-        let count = activityCount
-        return IndicatorSnapshot(
-            state: phase.state(isBusy: count > 0),
-            isEnabled: phase.isEnabled,
-            activityCount: count,
-            label: nil,
-            progress: nil,
-            secondsOfSince: since.timeIntervalSinceReferenceDate
-        )
+    public var snapshot: IndicatorSnapshot { engine.read { $0.snapshot() } }
+
+    // MARK: - Backends
+
+    /// Adds a backend and starts it, without waiting for that. Its state is in ``backendStatuses``.
+    ///
+    /// - Returns: whether it was added. It is not, and an error is logged, when the manager has one of that name or was shut
+    ///   down.
+    @discardableResult
+    public func addBackend(_ backend: any IndicatorBackend) -> Bool {
+        engine.addBackend(backend)
     }
 
-    /// Called with the lock held.
-    private func setDelays(_ delays: IndicatorDelays, in core: inout Core) {
-        changeVisibility(&core) { core, now in
-            // What is due by now, though its timer may be late, goes by the old ones.
-            let isKnown = apply(core.machine.advance(to: now), to: &core, at: now)
-            core.machine.delays = delays
-            return isKnown
-        }
+    /// Removes a backend: it gets a snapshot that hides the indicator, and is stopped. Returns when it has stopped.
+    ///
+    /// - Parameters:
+    ///   - name: the backend's name; without effect when there is none of that name.
+    ///   - timeLimit: how long to wait for a call to it that does not return, before it is given up. Default 2 seconds.
+    public func removeBackend(named name: String, timeLimit: Duration = .seconds(2)) async {
+        await engine.removeBackend(named: name, timeLimit: timeLimit)
     }
 
-    private func setDelay(_ setting: IndicatorDelays.Setting, to value: Duration) {
-        do throws(InvalidDelayError) {
-            try core.withLock { core throws(InvalidDelayError) in
-                setDelays(try core.machine.delays.replacing(setting, with: value), in: &core)
-            }
-        } catch {
-            logger.error("The setting was not changed: \(error)")
-        }
+    /// The states of the backends, in the order in which they were added.
+    public var backendStatuses: [BackendStatus] { engine.backendStatuses }
+
+    /// Hides the indicator for good and stops the backends: what they changed is restored, what they hold is flushed.
+    ///
+    /// Returns when all have stopped. A backend whose call does not return within the time limit is given up, so one that
+    /// hangs costs the limit and no more. Activities may go on; they are counted and nothing else.
+    ///
+    /// - Parameter timeLimit: how long to wait for a call that does not return. Default 2 seconds. A backend that does
+    ///   return and has much left to deliver gets 5 seconds in all.
+    public func shutdown(timeLimit: Duration = .seconds(2)) async {
+        await engine.shutdown(timeLimit: timeLimit)
+    }
+
+    // MARK: - For our own targets
+
+    /// Keeps something until the manager is shut down or deallocated.
+    package func keep(_ resource: some ManagerResource) {
+        engine.keep(resource)
+    }
+
+    /// The resource of a type that the manager keeps, if it keeps one.
+    package func keptResource<Resource: ManagerResource>(_ type: Resource.Type) -> Resource? {
+        engine.keptResource(type)
+    }
+
+    /// Does what is due by now, for tests on clocks that wake nobody.
+    package func advance() {
+        engine.advance(to: engine.time.now)
+    }
+
+    /// Reports a change of the count that the counter asked for.
+    @usableFromInline
+    func report() {
+        engine.report()
     }
 }

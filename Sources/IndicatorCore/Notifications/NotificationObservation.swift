@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// The observation of a library's notifications, as ``IndicatorManager/observe(_:in:)`` returns it.
 public final class NotificationObservation: Sendable {
@@ -23,7 +24,7 @@ public final class NotificationObservation: Sendable {
         state.withLock { $0.tokens += token.tokens }
     }
 
-    /// Stops observing. Tasks that are in progress stay so until they are gone or ended otherwise.
+    /// Stops observing. Tasks in progress stay so until they are deallocated or ended otherwise.
     public func cancel() {
         let tokens = state.withLock { state in
             state.isCancelled = true
@@ -38,5 +39,33 @@ extension Array {
     fileprivate mutating func take() -> Self {
         defer { self = [] }
         return self
+    }
+}
+
+/// Tells objects from values among what notifications name as their tasks.
+final class TaskKinds: Sendable {
+    /// What a notification names.
+    enum Kind {
+        /// An instance of a class.
+        case object(AnyObject)
+        /// A value.
+        case value(Any)
+    }
+
+    /// The class that was seen last: to ask whether a type is a class takes a search, and most tasks are of one class.
+    private let lastClass = Atomic<UInt>(0)
+
+    /// What a notification names.
+    func kind(of identity: Any) -> Kind {
+        let type = UInt(bitPattern: ObjectIdentifier(type(of: identity)))
+        if lastClass.load(ordering: .relaxed) == type { return .object(Self.object(identity)) }
+        guard Swift.type(of: identity) is AnyClass else { return .value(identity) }
+        lastClass.store(type, ordering: .relaxed)
+        return .object(Self.object(identity))
+    }
+
+    /// A value whose type is a class as an object, without the search that `as` begins.
+    private static func object<Instance>(_ instance: Instance) -> AnyObject {
+        unsafeBitCast(instance, to: AnyObject.self)
     }
 }

@@ -1,26 +1,27 @@
-/// Wakes its owner when a deadline is due, and is set as rarely as possible.
+/// Wakes its owner at a deadline.
 ///
-/// The timer is re-armed lazily: a deadline that moves to a later time leaves it alone, and when it goes off too early for
-/// that reason it asks for the deadline that holds then. However often an indicator flips between busy and idle, what is
-/// scheduled is one wake-up for each delay that really runs out.
+/// Nothing runs under its lock: tasks are created and cancelled without it, since an injected clock may have cancellation
+/// handlers of its own.
 package final class DeadlineTimer: Sendable {
     private struct State: Sendable {
-        var armedFor: Duration?
+        var deadline: Duration?
+        var version: UInt64 = 0
+        /// Counts the tasks; only the newest one may fire.
+        var generation: UInt64 = 0
         var task: Task<Void, Never>?
-        var generation = 0
     }
 
     private let time: TimeSource
-    private let onDeadline: @Sendable () -> Duration?
+    private let onDeadline: @Sendable (Duration) -> Void
     private let state = Locked(State())
 
     /// Makes a timer that is not set.
     ///
     /// - Parameters:
-    ///   - time: the clock that it goes by.
-    ///   - onDeadline: called on one of Swift's cooperative threads when the timer goes off; returns the next deadline. It
-    ///     must not keep the owner alive.
-    package init(time: TimeSource, onDeadline: @escaping @Sendable () -> Duration?) {
+    ///   - time: the clock that it follows.
+    ///   - onDeadline: called with the deadline on one of Swift's cooperative threads when it has come. It must not keep
+    ///     the owner alive.
+    package init(time: TimeSource, onDeadline: @escaping @Sendable (Duration) -> Void) {
         self.time = time
         self.onDeadline = onDeadline
     }
@@ -29,55 +30,42 @@ package final class DeadlineTimer: Sendable {
         state.withLock { $0.task }?.cancel()
     }
 
-    /// Sees to it that the timer goes off at `deadline` or earlier.
-    package func wake(at deadline: Duration) {
-        state.withLock { state in
-            if let armedFor = state.armedFor, armedFor <= deadline { return }
-            state.task?.cancel()
+    /// Sets the timer, or unsets it.
+    ///
+    /// - Parameters:
+    ///   - deadline: when it fires; `nil` unsets it.
+    ///   - version: orders the calls of several threads: one with a lower version than an earlier call has no effect.
+    package func set(_ deadline: Duration?, version: UInt64) {
+        let (old, generation): (Task<Void, Never>?, UInt64?) = state.withLock { state in
+            guard version >= state.version else { return (nil, nil) }
+            state.version = version
+            guard deadline != state.deadline else { return (nil, nil) }
+            state.deadline = deadline
             state.generation += 1
-            state.armedFor = deadline
-            state.task = start(deadline: deadline, generation: state.generation)
+            return (state.task.take(), state.generation)
         }
-    }
-
-    /// Unsets the timer.
-    package func cancel() {
-        let task = state.withLock { state in
-            state.armedFor = nil
-            state.generation += 1
-            return state.task.take()
+        old?.cancel()
+        guard let generation, let deadline else { return }
+        // Detached: the task must not inherit the task-local values of the thread that happened to begin an activity.
+        let task = Task.detached { [weak self, time] in
+            do { try await time.sleep(until: deadline) } catch { return }
+            self?.fire(deadline, generation: generation)
         }
-        task?.cancel()
-    }
-
-    private func start(deadline: Duration, generation: Int) -> Task<Void, Never> {
-        // Detached: the task must not inherit the task-local values of whoever happened to begin an activity.
-        Task.detached { [weak self, time] in
-            var next = deadline
-            while true {
-                do { try await time.sleep(until: next) } catch { return }
-                guard let following = self?.wentOff(generation: generation) else { return }
-                next = following
-            }
-        }
-    }
-
-    /// Returns how long the task of this generation is to sleep on.
-    private func wentOff(generation: Int) -> Duration? {
         let isCurrent = state.withLock { state in
             guard state.generation == generation else { return false }
-            state.armedFor = nil
+            if state.deadline != nil { state.task = task }
             return true
         }
-        guard isCurrent, let next = onDeadline() else { return nil }
-        let isStillCurrent = state.withLock { state in
+        if !isCurrent { task.cancel() }
+    }
+
+    private func fire(_ deadline: Duration, generation: UInt64) {
+        let isCurrent = state.withLock { state in
             guard state.generation == generation else { return false }
-            state.armedFor = next
+            state.deadline = nil
+            state.task = nil
             return true
         }
-        if isStillCurrent { return next }
-        // Meanwhile the timer was set anew, perhaps by someone who did not know of `next` yet.
-        wake(at: next)
-        return nil
+        if isCurrent { onDeadline(deadline) }
     }
 }

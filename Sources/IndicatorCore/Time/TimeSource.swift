@@ -2,10 +2,10 @@ import Foundation
 
 /// Reads an injected clock as the time since the source was made.
 ///
-/// The type of the clock's instants stays inside, so that the state machine, the manager and the runners compute with plain
-/// `Duration`s whichever clock they run on.
+/// The type of the clock's instants stays inside, so that the state machines compute with plain `Duration`s whichever
+/// clock they run on.
 package class TimeSource: @unchecked Sendable {
-    // `@unchecked`: the class and its subclasses have no mutable state.
+    // `@unchecked`: the class and its subclasses have no mutable state, or a lock around it.
 
     fileprivate init() {}
 
@@ -15,20 +15,10 @@ package class TimeSource: @unchecked Sendable {
     /// The time since the source was made, in whole nanoseconds.
     package var nanoseconds: Int64 { now.wholeNanoseconds }
 
-    /// Whether a time has not come yet; costs less than reading the clock when it is some hundredths of a second away.
-    ///
-    /// On the system's clock it may still say so after the machine has slept, until the timer that is set for the time goes off.
-    ///
-    /// - Parameter deadline: nanoseconds since the source was made.
-    package func isBefore(_ deadline: Int64) -> Bool { nanoseconds < deadline }
-
     /// Waits until `deadline`, or throws when the task is cancelled.
     package func sleep(until deadline: Duration) async throws { preconditionFailure("abstract") }
 
-    /// A time that does not come, in nanoseconds: 146 years.
-    package static var distantFuture: Int64 { Int64.max / 2 - 1 }
-
-    /// The longest time that anything waits, a hundred years: what is longer is not computed with.
+    /// The longest time that anything waits: a hundred years. Longer times count as this.
     package static var longest: Duration { .seconds(3_155_760_000) }
 
     /// A source that reads `clock`.
@@ -63,44 +53,50 @@ private final class ContinuousTimeSource: TimeSource, @unchecked Sendable {
 
     private let originNanoseconds: Int64
     private let origin: ContinuousClock.Instant
-    /// What the coarse clock, which stands still while the machine sleeps, is behind the time of this source at most.
-    private let coarseLag: Int64
 
     override init() {
-        originNanoseconds = Self.read(CLOCK_BOOTTIME)
+        originNanoseconds = Self.read()
         // Not before the reading above: sleeping must not end early.
         origin = ContinuousClock.now
-        let coarse = Self.read(CLOCK_MONOTONIC_COARSE)
-        var resolution = timespec()
-        clock_getres(CLOCK_MONOTONIC_COARSE, &resolution)
-        // Two of its ticks, and what a virtual machine may be kept waiting.
-        coarseLag = Self.read(CLOCK_BOOTTIME) - coarse - originNanoseconds + 2 * Int64(resolution.tv_nsec) + 10_000_000
     }
 
     override var now: Duration { .nanoseconds(nanoseconds) }
 
-    override var nanoseconds: Int64 { Self.read(CLOCK_BOOTTIME) - originNanoseconds }
-
-    override func isBefore(_ deadline: Int64) -> Bool {
-        Self.read(CLOCK_MONOTONIC_COARSE) + coarseLag < deadline || nanoseconds < deadline
-    }
+    override var nanoseconds: Int64 { Self.read() - originNanoseconds }
 
     override func sleep(until deadline: Duration) async throws {
         try await ContinuousClock().sleep(until: origin.advanced(by: min(deadline, Self.longest * 2)), tolerance: nil)
     }
 
-    private static func read(_ clock: clockid_t) -> Int64 {
+    private static func read() -> Int64 {
         var time = timespec()
-        clock_gettime(clock, &time)
+        clock_gettime(CLOCK_BOOTTIME, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
+}
+
+/// A time that its owner sets, for replays. Nobody sleeps on it.
+final class ReplayTimeSource: TimeSource, @unchecked Sendable {
+    // `@unchecked`: the state is behind a lock.
+
+    private let time = Locked(Duration.zero)
+
+    override init() {}
+
+    override var now: Duration { time.withLock { $0 } }
+
+    func set(to now: Duration) {
+        time.withLock { $0 = max($0, now) }
+    }
+
+    override func sleep(until deadline: Duration) async throws { throw CancellationError() }
 }
 
 extension Duration {
     /// The whole nanoseconds, rounded down; limited to what half the range of an `Int64` holds, 146 years.
     package var wholeNanoseconds: Int64 {
         let (seconds, attoseconds) = components
-        let limit = TimeSource.distantFuture / 1_000_000_000 - 1
+        let limit = Int64.max / 2 / 1_000_000_000 - 1
         let nanoseconds = min(max(seconds, -limit), limit) * 1_000_000_000 + attoseconds / 1_000_000_000
         return attoseconds < 0 && attoseconds % 1_000_000_000 != 0 ? nanoseconds - 1 : nanoseconds
     }

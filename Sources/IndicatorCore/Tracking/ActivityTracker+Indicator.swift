@@ -1,8 +1,8 @@
 import Synchronization
 
 extension ActivityTracker {
-    /// Has an indicator show what this tracker tells: one activity of the indicator's, in progress while any of the tracker's is,
-    /// with what is said of the associated value as its label and progress.
+    /// Has an indicator show the status of this tracker: one activity of the indicator's, in progress while any of the
+    /// tracker's is, with a label and a progress that follow from the associated value.
     ///
     /// The tracker keeps the attachment, so the result may be discarded. Neither keeps the indicator alive. Attaching twice to the
     /// same indicator counts twice.
@@ -19,9 +19,9 @@ extension ActivityTracker {
         label: @escaping @Sendable (Value) -> String? = { String(describing: $0) },
         progress: @escaping @Sendable (Value) -> Double? = { _ in nil }
     ) -> ActivityTrackerAttachment {
-        let attachment = ActivityTrackerAttachment(manager: manager)
+        let attachment = ActivityTrackerAttachment(engine: manager.engine)
         let receiver = IndicatorDriver(attachment: attachment, label: label, progress: progress)
-        attachment.onDetach = { [weak self, weak receiver] in
+        attachment.setOnDetach { [weak self, weak receiver] in
             if let receiver { self?.unsubscribe(receiver) }
         }
         subscribe(receiver)
@@ -38,56 +38,72 @@ public final class ActivityTrackerAttachment: Sendable {
         private let number = Identity.next.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
-    private struct State {
-        weak var manager: IndicatorManager?
+    /// What the indicator is to be told, in order.
+    private enum Message: Sendable {
+        case start(label: String?, progress: Double?)
+        case set(label: String?, progress: Double?)
+        case stop
+    }
+
+    /// The indicator is called without the lock, in the order of `outbox`.
+    private struct State: Sendable {
+        weak var engine: IndicatorEngine?
         var isActive = false
         var isDetached = false
         var onDetach: (@Sendable () -> Void)?
+        var outbox = Outbox<Message>()
     }
 
-    private let identity = Identity()
+    private let identity = ActivityKey(Identity())
     private let state: Locked<State>
 
-    init(manager: IndicatorManager) {
-        state = Locked(State(manager: manager))
+    init(engine: IndicatorEngine) {
+        state = Locked(State(engine: engine))
     }
 
     /// Ends the attachment, and the activity of the indicator that it stands for.
     public func detach() {
+        show(isLoading: false, label: nil, progress: nil)
         let onDetach = state.withLock { state in
-            show(isLoading: false, label: nil, progress: nil, &state)
             state.isDetached = true
-            defer { state.onDetach = nil }
-            return state.onDetach
+            return state.onDetach.take()
         }
         onDetach?()
     }
 
-    /// What lets the tracker go of the attachment.
-    var onDetach: (@Sendable () -> Void)? {
-        get { state.withLock { $0.onDetach } }
-        set { state.withLock { $0.onDetach = newValue } }
+    /// What ends the tracker's subscription.
+    func setOnDetach(_ onDetach: @escaping @Sendable () -> Void) {
+        state.withLock { $0.onDetach = onDetach }
     }
 
-    /// Whether there is still someone to tell.
+    /// Whether there is an indicator to show the tracker.
     var isNeeded: Bool {
-        state.withLock { !$0.isDetached && $0.manager != nil }
+        state.withLock { !$0.isDetached && $0.engine != nil }
     }
 
-    /// Tells the indicator.
+    /// Shows a status in the indicator.
     func show(isLoading: Bool, label: String?, progress: Double?) {
-        state.withLock { show(isLoading: isLoading, label: label, progress: progress, &$0) }
-    }
-
-    private func show(isLoading: Bool, label: String?, progress: Double?, _ state: inout State) {
-        guard !state.isDetached, let manager = state.manager else { return }
-        switch (state.isActive, isLoading) {
-        case (false, true): manager.start(identity, label: label, progress: progress)
-        case (true, true): manager.update(identity, label: label ?? "", progress: progress ?? .nan)
-        case (true, false): manager.stop(identity)
-        case (false, false): break
+        let engine: IndicatorEngine? = state.withLock { state in
+            guard !state.isDetached else { return nil }
+            switch (state.isActive, isLoading) {
+            case (false, true): state.outbox.append(.start(label: label, progress: progress))
+            case (true, true): state.outbox.append(.set(label: label, progress: progress))
+            case (true, false): state.outbox.append(.stop)
+            case (false, false): break
+            }
+            state.isActive = isLoading
+            return state.outbox.attend() ? state.engine : nil
         }
-        state.isActive = isLoading
+        guard let engine else { return }
+        while let batch = state.withLock({ $0.outbox.nextBatch() }) {
+            for message in batch {
+                switch message {
+                case .start(let label, let progress): engine.start(identity, label: label, progress: progress)
+                case .set(let label, let progress): engine.set(identity, label: label, progress: progress)
+                case .stop: engine.stop(identity, .unspecified)
+                }
+            }
+        }
     }
 }
 

@@ -70,7 +70,12 @@ public struct IndicatorDelays: Sendable, Hashable {
     ///
     /// - Throws: ``InvalidDelayError`` when the value is negative or longer than 100 years.
     public func replacing(_ setting: Setting, with value: Duration) throws(InvalidDelayError) -> Self {
-        let value = try Self.checked(value, for: setting)
+        limiting(setting, to: try Self.checked(value, for: setting))
+    }
+
+    /// These delays with another value for one of them, limited to zero to 100 years.
+    func limiting(_ setting: Setting, to value: Duration) -> Self {
+        let value = Self.rounded(min(max(value, .zero), .seconds(Self.longestSeconds)))
         return Self(
             unchecked: setting == .startDelay ? value : startDelay,
             completionDelay: setting == .completionDelay ? value : completionDelay,
@@ -93,6 +98,10 @@ public struct IndicatorDelays: Sendable, Hashable {
         guard delay >= .zero, delay <= .seconds(longestSeconds) else {
             throw InvalidDelayError(setting: setting, value: "\(delay)")
         }
+        return rounded(delay)
+    }
+
+    private static func rounded(_ delay: Duration) -> Duration {
         let attosecondsPerMicrosecond: Int64 = 1_000_000_000_000
         let (seconds, attoseconds) = delay.components
         let microseconds = (attoseconds + attosecondsPerMicrosecond / 2) / attosecondsPerMicrosecond

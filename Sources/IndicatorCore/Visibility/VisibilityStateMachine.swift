@@ -1,22 +1,23 @@
 /// Decides when the indicator is shown and hidden.
 ///
-/// A plain value: it owns no timer, no lock and no task. Whoever owns it tells it when work begins and ends, wakes it at
-/// ``deadline``, and shows or hides the indicator as the returned ``VisibilityChanges`` say. "Now" is any time that does
-/// not run backwards, as the `Duration` since an origin of the owner's choice.
+/// A plain value: it owns no timer, no lock and no task. Its owner reports when work begins and ends, calls
+/// ``advance(to:)`` at ``deadline``, and shows or hides the indicator as the returned ``VisibilityChanges`` say. "Now" is
+/// any time that does not run backwards, as the `Duration` since an origin of the owner's choice.
 ///
-/// The rules are those of the two best-known iOS managers, Alamofire's and AFNetworking's, with their known faults mended:
+/// The rules are those of the two best-known iOS managers, Alamofire's and AFNetworking's, with their known bugs fixed:
 ///
-/// - Work that begins starts the start delay, which then runs out by itself whatever starts or stops meanwhile. At its end
-///   the indicator is shown if work is going on, and nothing happens if none is.
-/// - Work that ends starts the completion delay. Work that begins within it keeps the indicator up, and no surface notices.
+/// - Work that begins starts the start delay, which then runs out whatever starts or stops meanwhile. At its end the
+///   indicator is shown if work is in progress, and nothing happens if none is.
+/// - Work that ends starts the completion delay. Work that begins within it keeps the indicator visible, and no backend
+///   notices.
 /// - A deadline and an event at the same instant: the deadline comes first.
-/// - A change of ``delays`` holds from the next time that a delay is begun. The minimum visible time begins when the
+/// - A change of ``delays`` holds from the next time that the delay begins. The minimum visible time begins when the
 ///   indicator is shown.
-public struct VisibilityStateMachine: Sendable {
+package struct VisibilityStateMachine: Sendable {
     private enum State {
-        /// Nothing is shown and no delay is running. Busy only while disabled.
+        /// Hidden, and no delay runs. Busy only while disabled.
         case inactive
-        /// Work began; at `deadline` it is decided whether to show the indicator.
+        /// Hidden; at `deadline` the indicator is shown if work is in progress.
         case delayingStart(deadline: Duration)
         /// Shown, and busy.
         case active(hiddenAtEarliest: Duration)
@@ -24,24 +25,25 @@ public struct VisibilityStateMachine: Sendable {
         case delayingCompletion(deadline: Duration, hiddenAtEarliest: Duration)
     }
 
-    /// The delays for whatever begins from now on.
-    public var delays: IndicatorDelays
-    /// Whether work is going on.
-    public private(set) var isBusy = false
+    /// The delays that begin from now on.
+    package var delays: IndicatorDelays
+    /// Whether work is in progress, as last reported.
+    package private(set) var isBusy = false
     /// Whether the indicator may be shown.
-    public private(set) var isEnabled: Bool
+    package private(set) var isEnabled: Bool
 
     private var internalState = State.inactive
-    private var latest = Duration.zero
+    /// The time of the latest input. Inputs with an earlier time count as made at this time.
+    package private(set) var latest = Duration.zero
 
     /// Makes a machine that is not busy.
-    public init(delays: IndicatorDelays = .standard, isEnabled: Bool = true) {
+    package init(delays: IndicatorDelays = .standard, isEnabled: Bool = true) {
         self.delays = delays
         self.isEnabled = isEnabled
     }
 
     /// The present state.
-    public var state: IndicatorState {
+    package var state: IndicatorState {
         switch internalState {
         case .inactive: .inactive
         case .delayingStart: .delayingStart
@@ -51,10 +53,10 @@ public struct VisibilityStateMachine: Sendable {
     }
 
     /// Whether the indicator is shown.
-    public var isVisible: Bool { state.isVisible }
+    package var isVisible: Bool { state.isVisible }
 
-    /// When ``advance(to:)`` is due; `nil` when the machine waits for nothing but its owner.
-    public var deadline: Duration? {
+    /// When ``advance(to:)`` is due; `nil` while no delay runs.
+    package var deadline: Duration? {
         switch internalState {
         case .inactive, .active: nil
         case .delayingStart(let deadline), .delayingCompletion(let deadline, _): deadline
@@ -62,7 +64,7 @@ public struct VisibilityStateMachine: Sendable {
     }
 
     /// Lets the deadlines up to and including `now` pass.
-    public mutating func advance(to now: Duration) -> VisibilityChanges {
+    package mutating func advance(to now: Duration) -> VisibilityChanges {
         latest = max(latest, now)
         switch internalState {
         case .delayingStart(let deadline) where deadline <= latest:
@@ -79,8 +81,8 @@ public struct VisibilityStateMachine: Sendable {
         }
     }
 
-    /// Says whether work is going on. Saying what is the case already only lets time pass.
-    public mutating func setBusy(_ busy: Bool, at now: Duration) -> VisibilityChanges {
+    /// Reports whether work is in progress. A report of what is known already only lets time pass.
+    package mutating func setBusy(_ busy: Bool, at now: Duration) -> VisibilityChanges {
         let changes = advance(to: now)
         guard busy != isBusy else { return changes }
         isBusy = busy
@@ -88,39 +90,8 @@ public struct VisibilityStateMachine: Sendable {
         return changes + (busy ? workBegan() : workEnded())
     }
 
-    /// Says what has happened since the last call, if that was not told at the time: before the ``deadline`` work began and ended
-    /// some number of times. Allowed while the machine is in a ``quietPeriod`` only.
-    ///
-    /// - Parameters:
-    ///   - busy: whether work is going on.
-    ///   - idleSince: when work ended last, if it has begun since the last call and is not going on now. Not used while the start
-    ///     delay runs.
-    mutating func catchUp(isBusy busy: Bool, idleSince: Duration?) {
-        isBusy = busy
-        guard case .delayingCompletion(let deadline, let hiddenAtEarliest) = internalState else { return }
-        if busy {
-            internalState = .active(hiddenAtEarliest: hiddenAtEarliest)
-        } else if let idleSince {
-            latest = max(latest, idleSince)
-            internalState = .delayingCompletion(
-                deadline: max(deadline, idleSince + delays.completionDelay),
-                hiddenAtEarliest: hiddenAtEarliest
-            )
-        }
-    }
-
-    /// How long beginnings and ends of work need not be told: ``catchUp(isBusy:idleSince:)`` makes up for them.
-    var quietPeriod: (kind: QuietPeriod.Kind, end: Duration?)? {
-        switch internalState {
-        case .inactive: isEnabled ? nil : (.level, nil)
-        case .delayingStart(let deadline): (.level, deadline)
-        case .active: nil
-        case .delayingCompletion(let deadline, _): (.levelAndTime, deadline)
-        }
-    }
-
     /// Switches the indicator on or off. Disabling hides at once; enabling while busy starts the start delay afresh.
-    public mutating func setEnabled(_ enabled: Bool, at now: Duration) -> VisibilityChanges {
+    package mutating func setEnabled(_ enabled: Bool, at now: Duration) -> VisibilityChanges {
         let changes = advance(to: now)
         guard enabled != isEnabled else { return changes }
         isEnabled = enabled
@@ -167,5 +138,54 @@ public struct VisibilityStateMachine: Sendable {
     private mutating func show(at instant: Duration) -> VisibilityChanges {
         internalState = .active(hiddenAtEarliest: instant + delays.minimumVisibleTime)
         return VisibilityChanges(isVisible: true, at: instant)
+    }
+}
+
+/// What to do with the indicator: nothing, or one or two changes of its visibility, in order.
+///
+/// There are two when a deadline that was already due is followed by the event that was reported.
+package struct VisibilityChanges: Sendable, Hashable, RandomAccessCollection {
+    /// The indicator was shown or hidden.
+    package struct Element: Sendable, Hashable {
+        /// Whether it is shown from now on.
+        package var isVisible: Bool
+        /// The time of the change by the rules: for a delay that ran out its deadline, however late it was noticed.
+        package var instant: Duration
+    }
+
+    private var first: Element?
+    private var second: Element?
+
+    /// Nothing to do.
+    static var none: Self { Self() }
+
+    private init() {}
+
+    init(isVisible: Bool, at instant: Duration) {
+        first = Element(isVisible: isVisible, instant: instant)
+    }
+
+    /// The index of the first change.
+    package var startIndex: Int { 0 }
+
+    /// One more than the index of the last change.
+    package var endIndex: Int { first == nil ? 0 : second == nil ? 1 : 2 }
+
+    /// The change at a position.
+    package subscript(position: Int) -> Element {
+        guard let element = position == 0 ? first : position == 1 ? second : nil else {
+            preconditionFailure("index \(position) is out of the range \(startIndex)..<\(endIndex)")
+        }
+        return element
+    }
+
+    static func + (earlier: Self, later: Self) -> Self {
+        guard let head = earlier.first else { return later }
+        guard let tail = later.first else { return earlier }
+        precondition(earlier.second == nil && later.second == nil, "an event changes the visibility twice at most")
+        var both = Self()
+        both.first = head
+        both.second = tail
+        return both
     }
 }

@@ -19,7 +19,7 @@ extension RunRecorder {
     func expectedVisibility(delays: IndicatorDelays, isEnabled: Bool) -> [VisibilityChange] {
         var replay = ActivityReplay(delays: delays, isEnabled: isEnabled)
         var changes: [VisibilityChange] = []
-        func add(_ new: VisibilityChanges) {
+        func add(_ new: [VisibilityChanges.Element]) {
             changes += new.map { VisibilityChange(time: $0.instant, isVisible: $0.isVisible) }
         }
         for moment in moments {

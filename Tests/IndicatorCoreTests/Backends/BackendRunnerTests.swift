@@ -70,7 +70,9 @@ import Testing
         #expect(await eventually { slow.updates.count == 11 })
         #expect(slow.updates.map(\.isVisible) == [true] + (0..<10).map { !$0.isMultiple(of: 2) })
         #expect(await eventually { messages(.warning).count == 1 })
-        #expect(messages(.warning).first?.contains("90 updates did not fit in its queue and are lost") == true)
+        #expect(messages(.warning).first?.contains("updates do not fit in its queue and are lost") == true)
+        #expect(await eventually { messages(.notice).count == 1 })
+        #expect(messages(.notice).first?.contains("90 updates did not fit in its queue and are lost") == true)
         await manager.shutdown()
     }
 

@@ -1,5 +1,4 @@
 import Foundation
-import InMemoryLogging
 import IndicatorCore
 import Logging
 import Synchronization
@@ -189,21 +188,75 @@ import Testing
     @Test func theLabelIsThatOfTheEarliestActivityThatHasOne() {
         let manager = TestIndicator().manager
         let silent = manager.begin()
+        manager.start("first")
         manager.start("second", label: "second")
         let third = manager.begin("third", progress: 0.5)
         #expect(manager.snapshot.label == "second")
-        silent.update(label: "first", progress: 1)
+        // It began first, and has an identity, so its place is known.
+        manager.update("first", label: "first", progress: 1)
         #expect(manager.snapshot.label == "first")
-        #expect(manager.snapshot.progress == 0.75)
-        manager.update("second", progress: 0)
-        #expect(manager.snapshot.progress == 0.5)
-        silent.end()
+        // Without a label or an identity, the place is that of the first label.
+        silent.label = "silent"
+        #expect(manager.snapshot.activities.map(\.label) == ["first", "second", "third", "silent"])
+        manager.stop("first")
         #expect(manager.snapshot.label == "second")
         manager.stop("second")
         #expect(manager.snapshot.label == "third")
         third.end()
+        #expect(manager.snapshot.label == "silent")
+        silent.label = nil
         #expect(manager.snapshot.label == nil)
+    }
+
+    /// Four downloads showed the first one's label with the mean progress of all.
+    @Test func progressBelongsToTheActivityThatTheLabelIsOf() {
+        let manager = TestIndicator().manager
+        let first = manager.begin("first")
+        let second = manager.begin("second", progress: 0.5)
         #expect(manager.snapshot.progress == nil)
+        first.progress = 0.25
+        #expect(manager.snapshot.progress == 0.25)
+        first.progress = nil
+        first.total = 200
+        first.advance(by: 50)
+        first.advance(by: 100)
+        #expect(manager.snapshot.progress == 0.75)
+        #expect(first.completed == 150)
+        first.advance(by: .max)
+        #expect(manager.snapshot.progress == 1)
+        first.progress = -7
+        #expect(manager.snapshot.progress == 0)
+        first.progress = .nan
+        first.total = nil
+        #expect(manager.snapshot.progress == nil)
+        first.attention = "Passphrase?"
+        #expect(manager.snapshot.attention == "Passphrase?")
+        first.end()
+        #expect(manager.snapshot.progress == 0.5)
+        #expect(manager.snapshot.attention == nil)
+        second.end()
+    }
+
+    @Test func aSnapshotListsSixteenActivitiesAtMost() {
+        let manager = TestIndicator().manager
+        let activities = (0..<40).map { ManagedActivity("\($0)", in: manager) }
+        #expect(manager.snapshot.activities.compactMap(\.label) == (0..<16).map(String.init))
+        activities[3].end()
+        #expect(manager.snapshot.activities.compactMap(\.label).last == "16")
+        #expect(manager.snapshot.activityCount == 39)
+        activities[0].unit = .bytes
+        #expect(manager.snapshot.activities[0].unit == .bytes)
+    }
+
+    /// 2²⁸ beginnings after an activity, a later one took its place.
+    @Test func theOrderDoesNotWrapRound() {
+        let manager = TestIndicator().manager
+        let first = manager.begin("first")
+        for _ in 0..<1000 { manager.begin().end() }
+        let second = manager.begin("second")
+        #expect(manager.snapshot.label == "first")
+        first.end()
+        second.end()
     }
 
     @Test func disablingHidesAtOnceAndGoesOnCounting() async {
@@ -225,14 +278,14 @@ import Testing
         #expect(IndicatorManager().isEnabled)
     }
 
-    @Test func aNegativeDelayIsRefusedAndLogged() {
-        let handler = InMemoryLogHandler()
-        let indicator = TestIndicator(logger: Logger(label: "test") { _ in handler })
-        indicator.manager.startDelay = .seconds(3)
+    @Test func aDelayOutOfRangeIsLimited() {
+        let indicator = TestIndicator()
         indicator.manager.startDelay = .seconds(-1)
-        #expect(indicator.manager.startDelay == .seconds(3))
-        #expect(handler.entries.map(\.level) == [.error])
-        #expect(handler.entries.first.map { "\($0.message)".contains("startDelay is -1.0 seconds") } == true)
+        #expect(indicator.manager.startDelay == .zero)
+        indicator.manager.startDelay = .seconds(Int64.max)
+        #expect(indicator.manager.startDelay == .seconds(3_155_760_000))
+        indicator.manager.startDelay = .nanoseconds(1499)
+        #expect(indicator.manager.startDelay == .microseconds(1))
         indicator.manager.completionDelay = .seconds(4)
         indicator.manager.minimumVisibleTime = .seconds(5)
         #expect(indicator.manager.delays.completionDelay == .seconds(4))

@@ -50,7 +50,8 @@ import Testing
         progress(0.5)
         #expect(indicator.manager.activityCount == 0)
         #expect(indicator.manager.snapshot.progress == nil)
-        center.post(name: .indicatorTaskDidResume, object: request)
+        let label = [TaskNotifications.labelKey: "GET /"]
+        center.post(name: .indicatorTaskDidResume, object: request, userInfo: label)
         progress(0.25)
         #expect(indicator.manager.snapshot.progress == 0.25)
         progress(0.75)

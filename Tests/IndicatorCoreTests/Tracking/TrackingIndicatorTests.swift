@@ -46,7 +46,7 @@ import Testing
     @Test func theProgressComesFromAClosure() {
         let indicator = TestIndicator()
         let tracker = ActivityTracker<Double>()
-        tracker.attach(to: indicator.manager, label: { _ in nil }, progress: { $0 < 1 ? $0 : nil })
+        tracker.attach(to: indicator.manager, label: { _ in "Loading" }, progress: { $0 < 1 ? $0 : nil })
         let activity = tracker.begin(0.25)
         #expect(indicator.manager.snapshot.progress == 0.25)
         activity.update(0.5)

@@ -29,7 +29,8 @@ import Testing
         #expect(totalChanges > Self.count * 2)
     }
 
-    /// A manager, which does not hear of most edges between busy and idle, and whose timer may be late or not go off at all.
+    /// A manager, to which most edges between busy and idle are not reported. Its timer fires at each deadline, and now and
+    /// then when nothing is due.
     @Test func managersFollowTheRules() async throws {
         var visibleMoments = 0
         for index in 0..<UInt64(Self.count / 4) {
@@ -37,10 +38,7 @@ import Testing
             let seed = Self.seed &+ index
             let trace = RandomTrace(seed: seed)
             let expected = TickByTickIndicator.changes(of: trace)
-            var generator = SplitMix(state: ~seed)
             let failure = try trace.perform(on: TimerlessClock()) { tick, manager in
-                guard Bool.random(using: &generator) else { return true }
-                _ = manager.deadlineIsDue()
                 if manager.isVisible { visibleMoments += 1 }
                 return manager.isVisible == (expected.last { $0.tick <= tick }?.isVisible ?? false)
             }
@@ -50,6 +48,29 @@ import Testing
             }
         }
         #expect(visibleMoments > Self.count / 2)
+    }
+
+    /// Rule 10: whenever the timer fires, the indicator is not shown while nothing is in progress for longer than the delays
+    /// say, and not hidden while work goes on.
+    @Test func managersWithLateTimersEndAtTheTruth() async throws {
+        for index in 0..<UInt64(Self.count / 4) {
+            if index.isMultiple(of: 20) { await Task.yield() }
+            let seed = Self.seed &+ index
+            let trace = RandomTrace(seed: seed)
+            var generator = SplitMix(state: ~seed)
+            let failure = try trace.perform(on: TimerlessClock(), firesOnTime: false) { _, manager in
+                guard Bool.random(using: &generator) else { return true }
+                let wasVisible = manager.isVisible
+                let isBusy = manager.activityCount > 0
+                manager.advance()
+                if !isBusy, manager.isVisible, !wasVisible { return false }
+                return true
+            }
+            if let failure {
+                Issue.record("seed \(seed): shown while nothing is in progress at \(failure): \(trace)")
+                return
+            }
+        }
     }
 }
 
@@ -133,26 +154,34 @@ struct RandomTrace: CustomStringConvertible {
             case .stop(let id): changes += replay.apply(.stop(id: id), at: now)
             case .setEnabled(let isEnabled): changes += replay.apply(isEnabled ? .enable : .disable, at: now)
             case .setDelays(let start, let completion, let minimum):
-                changes += replay.advance(to: now)
-                replay.delays = try Self.delays((start, completion, minimum))
+                changes += replay.setDelays(try Self.delays((start, completion, minimum)), at: now)
             }
         }
         changes += replay.finish()
         return changes.map { .init(tick: Int($0.instant / Self.tick), isVisible: $0.isVisible) }
     }
 
-    /// Performs the trace on a manager, nameless work by tokens, and calls a function after the last step of each instant and some
-    /// time later.
+    /// Performs the trace on a manager, nameless work by tokens, and calls a function after the last step of each instant and
+    /// some time later.
     ///
     /// - Returns: the tick at which the function has returned `false`, if it has.
     fileprivate func perform(
         on clock: TimerlessClock,
+        firesOnTime: Bool = true,
         check: (Int, IndicatorManager) -> Bool
     ) throws -> Int? {
         let manager = IndicatorManager(delays: try Self.delays(initialDelays), clock: clock)
         var tokens: [ManagedActivity] = []
+        var now = 0
+        func go(to tick: Int) {
+            while now < tick {
+                now += 1
+                clock.set(to: Self.tick * now)
+                if firesOnTime { manager.advance() }
+            }
+        }
         for (index, (time, step)) in steps.enumerated() {
-            clock.set(to: Self.tick * time)
+            go(to: time)
             switch step {
             case .start(let id?): manager.start(id)
             case .start(nil): tokens.append(ManagedActivity(in: manager))
@@ -164,11 +193,20 @@ struct RandomTrace: CustomStringConvertible {
             }
             let next = index + 1 < steps.count ? steps[index + 1].time : time + 200
             for tick in Set([time, (time + next) / 2]).sorted() where tick < next {
-                clock.set(to: Self.tick * tick)
+                go(to: tick)
                 if !check(tick, manager) { return tick }
             }
         }
-        return nil
+        go(to: (steps.last?.time ?? 0) + 200)
+        manager.advance()
+        // Everything that was late is decided by now: what is shown is what is in progress.
+        let isSettled = manager.isVisible == (manager.isEnabled && manager.activityCount > 0)
+        return isSettled || !firesOnTime && Self.mayNeedAnotherRound(manager) ? nil : now
+    }
+
+    /// Whether a completion delay may still run, because the timer that decides has fired for the first time only now.
+    private static func mayNeedAnotherRound(_ manager: IndicatorManager) -> Bool {
+        manager.state == .delayingCompletion || manager.state == .delayingStart || manager.state == .active
     }
 
     private static func delays(_ ticks: (start: Int, completion: Int, minimum: Int)) throws -> IndicatorDelays {

@@ -1,0 +1,66 @@
+import DequeModule
+
+/// Remembers stops of unknown identities, to ignore the starts that they have overtaken (rule 7 of the design).
+///
+/// A task that finishes before its own start is announced is stopped first and started then; without this memory it would
+/// be in progress for ever. A stop is remembered for ``window``. The memory is bounded: beyond ``capacity`` the oldest
+/// stop is forgotten.
+struct EarlyStops<Key: Hashable & Sendable>: Sendable {
+    /// How long a stop is remembered: 250 ms. A start exactly that much later is a start.
+    static var window: Duration { .milliseconds(250) }
+    /// How many stops are remembered at most.
+    static var capacity: Int { 4096 }
+
+    private struct Stop {
+        var key: Key
+        var instant: Duration
+    }
+
+    private struct Memory: @unchecked Sendable {
+        // `@unchecked`: the object is compared with `nil` and never used; weak references may be read on any thread.
+
+        var instant: Duration
+        /// Whether the key stands for an object.
+        var hasObject: Bool
+        /// The object that was stopped. One that takes the place in memory of a deallocated one was not stopped.
+        weak var object: AnyObject?
+    }
+
+    /// The latest stop of each key.
+    private var memories: [Key: Memory] = [:]
+    /// All stops in the order of time, including those that a later stop or a start of the key has made void.
+    private var stops: Deque<Stop> = []
+
+    /// Whether nothing is remembered. What has expired may still count.
+    var isEmpty: Bool { memories.isEmpty }
+
+    /// Remembers a stop.
+    ///
+    /// - Parameters:
+    ///   - key: the identity.
+    ///   - object: the object that the key stands for, if it does.
+    ///   - now: the time.
+    /// - Returns: keys that were forgotten, to be released without a lock.
+    mutating func remember(_ key: Key, object: AnyObject? = nil, at now: Duration) -> [Key] {
+        var forgotten: [Key] = []
+        while let oldest = stops.first, now - oldest.instant >= Self.window || stops.count >= Self.capacity {
+            forgotten.append(oldest.key)
+            stops.removeFirst()
+            if let index = memories.index(forKey: oldest.key), memories[index].value.instant == oldest.instant {
+                forgotten.append(memories.remove(at: index).key)
+            }
+        }
+        memories[key] = Memory(instant: now, hasObject: object != nil, object: object)
+        stops.append(Stop(key: key, instant: now))
+        return forgotten
+    }
+
+    /// Forgets the stop of a key. Returns whether it has overtaken a start at `now`, which is to be ignored then.
+    mutating func consume(_ key: Key, at now: Duration) -> Bool {
+        guard let index = memories.index(forKey: key) else { return false }
+        // The key itself stays in `stops`, so this is not its last reference.
+        let memory = memories.remove(at: index).value
+        if memory.hasObject, memory.object == nil { return false }
+        return now - memory.instant < Self.window
+    }
+}

@@ -1,0 +1,333 @@
+import Foundation
+import Logging
+
+/// What an ``IndicatorManager`` is the public face of: the lock, the state machine behind it, and the queue of its actions.
+///
+/// Every input does the same three things (``change(_:)``): lock and ask ``IndicatorStateMachine``; unlock; perform the
+/// returned actions. While the lock is held nothing foreign runs: no continuation is resumed, no object of the caller's is
+/// released, no task is created, no backend or observer is called. Actions are performed in the order in which the lock
+/// was held, by the thread that finds the ``Outbox`` unattended, and no thread waits for another one's.
+///
+/// Timers, observations and backends refer to the engine, and activities to the manager. So nobody needs a weak reference
+/// to the manager, which would make every later retain of it slow.
+package final class IndicatorEngine: Sendable {
+    /// All that the lock protects. It is the only lock of the indicator; a backend's runner and a subscription have one
+    /// each, which is taken without this one.
+    private struct Storage: Sendable {
+        var machine: IndicatorStateMachine
+        var outbox = Outbox<Effect>()
+        /// The backends, in the order in which they were added.
+        var runners: [BackendRunner] = []
+        /// Those who receive snapshots: the runners, as soon as they have their first one, and the subscriptions.
+        var receivers: [any SnapshotReceiver] = []
+        var observations: [NotificationObservation] = []
+        var resources: [any ManagerResource] = []
+        var isShutDown = false
+    }
+
+    /// An action, with those that it concerns.
+    private enum Effect: Sendable {
+        case deliver(IndicatorSnapshot, to: [any SnapshotReceiver])
+        case wake(at: Duration, version: UInt64)
+        case release(IndicatorStateMachine.Garbage)
+        case finish([any SnapshotReceiver], timeLimit: Duration)
+    }
+
+    let counter: ActivityCounter
+    let time: TimeSource
+    let logger: Logger
+    private let storage: Locked<Storage>
+    private let timer: DeadlineTimer
+
+    init(delays: IndicatorDelays, isEnabled: Bool, clock: any Clock<Duration>, logger: Logger) {
+        self.logger = logger
+        time = TimeSource.reading(clock)
+        counter = ActivityCounter(phase: .inactive, time: time)
+        let machine = IndicatorStateMachine(delays: delays, isEnabled: isEnabled, counter: counter)
+        storage = Locked(Storage(machine: machine))
+        let target = WeakEngine()
+        timer = DeadlineTimer(time: time) { target.engine?.deadlineHasCome($0) }
+        target.engine = self
+    }
+
+    /// Lets the timer refer to the engine that owns it.
+    private final class WeakEngine: @unchecked Sendable {
+        // `@unchecked`: written once, before the timer is set for the first time.
+        weak var engine: IndicatorEngine?
+    }
+
+    /// Ends everything without waiting: the manager is deallocated.
+    func close() {
+        let now = time.now
+        let (observations, resources) = storage.withLock { storage in
+            append(storage.machine.setEnabled(false, at: now), to: &storage)
+            storage.isShutDown = true
+            let receivers = storage.receivers
+            append(.finish(receivers, timeLimit: .seconds(2)), to: &storage)
+            defer {
+                storage.receivers = []
+                storage.runners = []
+                storage.observations = []
+                storage.resources = []
+            }
+            return (storage.observations, storage.resources)
+        }
+        perform()
+        timer.set(nil, version: .max)
+        for observation in observations { observation.cancel() }
+        for resource in resources { resource.managerIsGone() }
+    }
+
+    // MARK: - Lock, ask, unlock, perform
+
+    /// Passes an input to the state machine, and performs what it returns.
+    ///
+    /// - Parameter input: called with the lock held; reads the time if it needs it.
+    func change(_ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> [IndicatorStateMachine.Action]) {
+        let mustPerform = storage.withLock { storage in
+            let actions = input(&storage.machine) { time.now }
+            if actions.isEmpty { return false }
+            append(actions, to: &storage)
+            return storage.outbox.attend()
+        }
+        if mustPerform { performAttended() }
+    }
+
+    /// Reads what the lock protects.
+    func read<Result: Sendable>(_ body: (inout IndicatorStateMachine) -> Result) -> Result {
+        storage.withLock { body(&$0.machine) }
+    }
+
+    /// The counter asked for a report.
+    func report() {
+        change { machine, now in machine.countChanged(now: now) }
+    }
+
+    private func append(_ actions: [IndicatorStateMachine.Action], to storage: inout Storage) {
+        for action in actions {
+            switch action {
+            case .publish(let snapshot, _):
+                if !storage.receivers.isEmpty { storage.outbox.append(.deliver(snapshot, to: storage.receivers)) }
+            case .wake(let deadline, let version):
+                storage.outbox.append(.wake(at: deadline, version: version))
+            case .release(let garbage):
+                storage.outbox.append(.release(garbage))
+            }
+        }
+    }
+
+    private func append(_ effect: Effect, to storage: inout Storage) {
+        storage.outbox.append(effect)
+    }
+
+    /// Performs what waits, unless another thread does.
+    private func perform() {
+        if storage.withLock({ $0.outbox.attend() }) { performAttended() }
+    }
+
+    private func performAttended() {
+        while let batch = storage.withLock({ $0.outbox.nextBatch() }) {
+            for effect in batch {
+                switch effect {
+                case .deliver(let snapshot, let receivers):
+                    for receiver in receivers { receiver.receive(snapshot) }
+                case .wake(let deadline, let version): timer.set(deadline, version: version)
+                case .release: break  // with the batch
+                case .finish(let receivers, let timeLimit):
+                    for receiver in receivers { receiver.finish(timeLimit: timeLimit) }
+                }
+            }
+        }
+    }
+
+    // MARK: - Time
+
+    private func deadlineHasCome(_ deadline: Duration) {
+        advance(to: max(time.now, deadline))
+    }
+
+    /// Does what is due by now.
+    func advance(to now: Duration) {
+        if storage.withLock({ $0.machine.isLifetimeCheckDue(at: now) }) {
+            for part in 0..<IndicatorStateMachine.lifetimeCheckPartCount {
+                change { machine, _ in machine.checkLifetimes(part: part, at: now) }
+            }
+        }
+        change { machine, _ in machine.advance(to: now) }
+    }
+
+    // MARK: - Receivers
+
+    /// Adds a receiver of snapshots, which receives the present one first. Returns whether it was added.
+    private func add(_ receiver: some SnapshotReceiver, if condition: (borrowing Storage) -> Bool) -> Bool {
+        let isAdded = storage.withLock { storage in
+            guard condition(storage) else { return false }
+            storage.receivers.append(receiver)
+            updateAudience(of: &storage)
+            storage.outbox.append(.deliver(storage.machine.snapshot(), to: [receiver]))
+            return true
+        }
+        perform()
+        return isAdded
+    }
+
+    private func remove(_ receiver: some SnapshotReceiver, from storage: inout Storage) {
+        storage.receivers.removeAll { $0 === receiver }
+        updateAudience(of: &storage)
+    }
+
+    private func updateAudience(of storage: inout Storage) {
+        storage.machine.setAudience(storage.receivers.map(\.audience).max() ?? .nobody)
+    }
+
+    /// Subscribes to snapshots. The subscription ends at once if the indicator was shut down.
+    func subscribe() -> SnapshotSubscription {
+        let subscription = SnapshotSubscription()
+        if !add(subscription, if: { !$0.isShutDown }) {
+            subscription.receive(read { $0.snapshot() })
+            subscription.finish(timeLimit: .zero)
+        }
+        return subscription
+    }
+
+    /// Ends a subscription.
+    func unsubscribe(_ subscription: SnapshotSubscription) {
+        storage.withLock { remove(subscription, from: &$0) }
+    }
+
+    // MARK: - Backends
+
+    package func addBackend(_ backend: any IndicatorBackend) -> Bool {
+        let runner = BackendRunner(backend: backend, time: time, logger: logger)
+        let refusal: String? = storage.withLock { storage in
+            if storage.isShutDown { return "the indicator was shut down" }
+            if storage.runners.contains(where: { $0.name == runner.name }) {
+                return "there is one of that name already; give each backend a name of its own"
+            }
+            storage.runners.append(runner)
+            return nil
+        }
+        if let refusal {
+            logger.error("The backend '\(runner.name)' was not added: \(refusal)")
+            return false
+        }
+        backend.attach(
+            to: IndicatorControl(
+                setEnabled: { [weak self] in self?.setEnabled($0) },
+                retry: { [weak runner] in runner?.retry() },
+                surfaceWasLost: { [weak runner] in runner?.surfaceWasLost($0) }
+            )
+        )
+        let isNeeded = add(runner) { storage in storage.runners.contains { $0 === runner } && !storage.isShutDown }
+        // It was removed, or the indicator was shut down, while it was attached.
+        if !isNeeded { runner.finish(timeLimit: .zero) }
+        runner.run()
+        return true
+    }
+
+    package func removeBackend(named name: String, timeLimit: Duration) async {
+        let runner: BackendRunner? = storage.withLock { storage in
+            guard let index = storage.runners.firstIndex(where: { $0.name == name }) else { return nil }
+            let runner = storage.runners.remove(at: index)
+            remove(runner, from: &storage)
+            var hidden = storage.machine.snapshot()
+            hidden.state = .inactive
+            storage.outbox.append(.deliver(hidden, to: [runner]))
+            storage.outbox.append(.finish([runner], timeLimit: timeLimit))
+            return runner
+        }
+        perform()
+        await runner?.waitUntilFinished()
+    }
+
+    package var backendStatuses: [BackendStatus] {
+        storage.withLock { $0.runners }.map(\.status)
+    }
+
+    package func shutdown(timeLimit: Duration) async {
+        let now = time.now
+        let (runners, resources, observations) = storage.withLock { storage in
+            if !storage.isShutDown {
+                append(storage.machine.setEnabled(false, at: now), to: &storage)
+                storage.isShutDown = true
+                append(.finish(storage.receivers, timeLimit: timeLimit), to: &storage)
+            }
+            defer {
+                storage.receivers = []
+                storage.resources = []
+                storage.observations = []
+            }
+            return (storage.runners, storage.resources, storage.observations)
+        }
+        perform()
+        for observation in observations { observation.cancel() }
+        await withTaskGroup { group in
+            for runner in runners { group.addTask { await runner.waitUntilFinished() } }
+            for resource in resources { group.addTask { await resource.managerWillShutDown() } }
+        }
+    }
+
+    // MARK: - Settings
+
+    package func setEnabled(_ isEnabled: Bool) {
+        let now = time.now
+        storage.withLock { storage in
+            guard !storage.isShutDown else { return }
+            append(storage.machine.setEnabled(isEnabled, at: now), to: &storage)
+        }
+        perform()
+    }
+
+    package var isEnabled: Bool { counter.phase != .disabled }
+
+    package var delays: IndicatorDelays {
+        get { read { $0.delays } }
+        set {
+            let now = time.now
+            change { machine, _ in machine.setDelays(newValue, at: now) }
+        }
+    }
+
+    // MARK: - What lives with the manager
+
+    func keep(_ observation: NotificationObservation) {
+        storage.withLock { storage in
+            storage.observations.removeAll(where: \.isCancelled)
+            storage.observations.append(observation)
+        }
+    }
+
+    func keep(_ resource: some ManagerResource) {
+        let isShutDown = storage.withLock { storage in
+            if !storage.isShutDown { storage.resources.append(resource) }
+            return storage.isShutDown
+        }
+        if isShutDown { resource.managerIsGone() }
+    }
+
+    func keptResource<Resource: ManagerResource>(_ type: Resource.Type) -> Resource? {
+        storage.withLock { $0.resources }.lazy.compactMap { $0 as? Resource }.first
+    }
+}
+
+/// What receives snapshots: a backend's runner, or a subscription.
+///
+/// It is called without a lock, one call at a time, in order.
+protocol SnapshotReceiver: AnyObject, Sendable {
+    /// Which changes it wants to hear of.
+    var audience: IndicatorStateMachine.Audience { get }
+
+    /// The indicator has changed. Returns at once.
+    func receive(_ snapshot: IndicatorSnapshot)
+
+    /// There will be no more snapshots. Returns at once.
+    func finish(timeLimit: Duration)
+}
+
+/// Something that lives and ends with a manager, such as what watches its config file.
+package protocol ManagerResource: AnyObject, Sendable {
+    /// The manager is being shut down: release everything, in bounded time.
+    func managerWillShutDown() async
+    /// The manager was deallocated without having been shut down: release everything, without waiting.
+    func managerIsGone()
+}

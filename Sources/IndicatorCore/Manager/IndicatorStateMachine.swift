@@ -1,0 +1,384 @@
+import Foundation
+
+/// Decides everything that an indicator does: what is in progress, when it is shown, and when a snapshot is published.
+///
+/// It owns no lock, no timer and no task, and calls no code of others. Each input returns the actions to perform, in
+/// order. ``IndicatorEngine`` holds the lock around it and performs the actions after unlocking; ``ActivityReplay``
+/// drives it without either.
+///
+/// It is a value around shared parts: the ``ActivityCounter``, which other threads change meanwhile, and the records of
+/// activities. There is one machine for a counter; do not copy it.
+struct IndicatorStateMachine: Sendable {
+    /// What is to be done after an input.
+    enum Action: Sendable {
+        /// Deliver a snapshot to all receivers. With a change if the indicator was shown or hidden.
+        case publish(IndicatorSnapshot, VisibilityChanges.Element?)
+        /// Call ``advance(to:)`` at this time. Supersedes those with a lower version.
+        case wake(at: Duration, version: UInt64)
+        /// Release what may run the caller's code when it is released.
+        case release(Garbage)
+    }
+
+    /// Objects and identities that may have no other reference.
+    struct Garbage: @unchecked Sendable {
+        // `@unchecked`: nothing but its release happens to it.
+        fileprivate let values: [Any]
+    }
+
+    /// Who wants to hear of changes other than those of the visibility.
+    enum Audience: Int, Sendable, Comparable {
+        case nobody
+        /// Receivers that show the indicator while it is visible.
+        case whileVisible
+        /// At least one receiver that follows the count and the label while the indicator is hidden, too.
+        case always
+
+        static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    /// A point in time: read from a clock only if it is needed.
+    typealias Now = () -> Duration
+
+    /// The least time between two snapshots that do not change the visibility: a tenth of a second.
+    static var refreshInterval: Duration { .milliseconds(100) }
+
+    private let counter: ActivityCounter
+    private var visibility: VisibilityStateMachine
+    private var list = ActivityList()
+    private var since = Date()
+    private var audience = Audience.nobody
+    private var publishedAt: Duration?
+    /// Whether the present input has published.
+    private var hasPublished = false
+    /// When changes that were held back are published.
+    private var refreshDue: Duration?
+    private var lifetimeCheckDue: Duration?
+    /// The time that the last ``Action/wake(at:)`` named, until it comes.
+    private var wakesAt: Duration?
+    private var wakeVersion: UInt64 = 0
+    private var actions: [Action] = []
+
+    /// How often observed and tracked objects are looked at. 1 ms to 100 years.
+    private(set) var lifetimeCheckInterval = Duration.seconds(1)
+
+    /// Makes a machine.
+    ///
+    /// - Parameters:
+    ///   - delays: when the indicator is shown and hidden.
+    ///   - isEnabled: whether it may be shown.
+    ///   - counter: what counts the activities. It counts none yet.
+    init(delays: IndicatorDelays, isEnabled: Bool, counter: ActivityCounter) {
+        self.counter = counter
+        visibility = VisibilityStateMachine(delays: delays, isEnabled: isEnabled)
+        counter.setPhase(phase)
+    }
+
+    // MARK: - Reading
+
+    /// The delays that begin from now on.
+    var delays: IndicatorDelays { visibility.delays }
+
+    /// Whether the indicator may be shown.
+    var isEnabled: Bool { visibility.isEnabled }
+
+    /// When a delay runs out, if one runs.
+    var deadline: Duration? { visibility.deadline }
+
+    /// The public state now.
+    mutating func snapshot() -> IndicatorSnapshot {
+        IndicatorSnapshot(
+            state: counter.state,
+            isEnabled: visibility.isEnabled,
+            activityCount: counter.count,
+            activities: list.activities(),
+            since: since
+        )
+    }
+
+    // MARK: - Inputs: activities
+
+    /// An activity begins that says something of itself.
+    mutating func begin(_ details: ActivityDetails, now: Now) -> (record: ActivityRecord, actions: [Action]) {
+        let record = list.makeRecord(details, at: now())
+        return (record, finish(.init(changesCount: true, changesDetails: details.label != nil), now) { $0.begin() })
+    }
+
+    /// An activity that has begun says something of itself for the first time.
+    mutating func insert(_ details: ActivityDetails, now: Now) -> (record: ActivityRecord, actions: [Action]) {
+        let record = list.makeRecord(details, at: now())
+        return (record, finish(.init(changesDetails: details.label != nil), now))
+    }
+
+    /// An activity says nothing of itself any more.
+    mutating func remove(_ record: ActivityRecord, now: Now) -> [Action] {
+        finish(.init(changesDetails: list.remove(record)), now)
+    }
+
+    /// An activity changes what it says of itself.
+    mutating func update(
+        _ record: ActivityRecord,
+        now: Now,
+        _ change: (inout ActivityDetails) -> Void
+    ) -> [Action] {
+        finish(.init(changesDetails: list.update(record, change)), now)
+    }
+
+    /// An activity with a record ends.
+    mutating func end(_ record: ActivityRecord, now: Now) -> [Action] {
+        finish(.init(changesCount: true, changesDetails: list.end(record, at: now)), now) { $0.end() }
+    }
+
+    /// The counter asked for a report.
+    mutating func countChanged(now: Now) -> [Action] {
+        finish(.init(changesCount: true), now)
+    }
+
+    /// An activity without an identity begins that ``decrement(now:)`` ends.
+    mutating func increment(now: Now) -> [Action] {
+        finish(list.increment(), now) { $0.begin() }
+    }
+
+    /// One of those activities ends.
+    mutating func decrement(now: Now) -> [Action] {
+        finish(list.decrement(), now) { $0.end() }
+    }
+
+    /// An activity with an identity starts.
+    mutating func start(_ key: ActivityKey, label: String?, progress: Double?, now: Now) -> [Action] {
+        finish(list.start(key, label: label, progress: progress, at: now), now) { $0.begin() }
+    }
+
+    /// An activity with an identity changes what it says of itself.
+    mutating func update(_ key: ActivityKey, now: Now, _ change: (inout ActivityDetails) -> Void) -> [Action] {
+        finish(list.update(key, at: now, change), now)
+    }
+
+    /// An activity with an identity stops.
+    mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome, now: Now) -> [Action] {
+        finish(list.stop(key, outcome, at: now), now) { $0.end() }
+    }
+
+    /// The activity of an object starts.
+    mutating func start(_ object: AnyObject, as role: ObservedObjects.Role, label: String?, now: Now) -> [Action] {
+        let (change, endsPredecessor) = list.start(object, as: role, label: label, at: now)
+        if lifetimeCheckDue == nil { lifetimeCheckDue = now() + lifetimeCheckInterval }
+        let actions = finish(change, now) { $0.begin() }
+        return endsPredecessor ? actions + finish(.init(changesCount: true), now) { $0.end() } : actions
+    }
+
+    /// The activity of an object changes what it says of itself.
+    mutating func update(
+        _ object: AnyObject,
+        as role: ObservedObjects.Role,
+        now: Now,
+        _ change: (inout ActivityDetails) -> Void
+    ) -> [Action] {
+        finish(list.update(object, as: role, at: now, change), now)
+    }
+
+    /// The activity of an object stops.
+    mutating func stop(
+        _ object: AnyObject,
+        as role: ObservedObjects.Role,
+        _ outcome: ActivityOutcome,
+        now: Now
+    ) -> [Action] {
+        finish(list.stop(object, as: role, outcome, at: now), now) { $0.end() }
+    }
+
+    // MARK: - Inputs: settings
+
+    /// Switches the indicator on or off.
+    mutating func setEnabled(_ isEnabled: Bool, at now: Duration) -> [Action] {
+        guard isEnabled != visibility.isEnabled else { return [] }
+        apply(catchUp(), at: now)
+        apply(visibility.setEnabled(isEnabled, at: now), at: now)
+        return finish(.init(changesDetails: true)) { now }
+    }
+
+    /// Changes the delays. What is due by now follows the old ones, though its timer may be late.
+    mutating func setDelays(_ delays: IndicatorDelays, at now: Duration) -> [Action] {
+        apply(catchUp(), at: now)
+        apply(visibility.advance(to: now), at: now)
+        visibility.delays = delays
+        return finish(.init()) { now }
+    }
+
+    /// Changes how often objects are looked at.
+    mutating func setLifetimeCheckInterval(_ interval: Duration, at now: Duration) -> [Action] {
+        lifetimeCheckInterval = min(max(interval, .milliseconds(1)), TimeSource.longest)
+        if lifetimeCheckDue != nil { lifetimeCheckDue = now + lifetimeCheckInterval }
+        return finish(.init()) { now }
+    }
+
+    /// Says who wants to hear of changes. Call it before the snapshot for a newcomer is made: then no change is missed.
+    mutating func setAudience(_ audience: Audience) {
+        self.audience = audience
+        counter.setWatched(isHeard && refreshDue == nil)
+    }
+
+    // MARK: - Inputs: time
+
+    /// Whether the objects are to be looked at before ``advance(to:)``: regularly, and before the start delay's deadline is
+    /// decided, so that an object that was deallocated never shows the indicator (rule 11 of the design).
+    func isLifetimeCheckDue(at now: Duration) -> Bool {
+        guard list.objectCount > 0 else { return false }
+        if let lifetimeCheckDue, lifetimeCheckDue <= now { return true }
+        if visibility.state == .delayingStart, let deadline = visibility.deadline { return deadline <= now }
+        return false
+    }
+
+    /// How many parts the objects are looked at in.
+    static var lifetimeCheckPartCount: Int { ObservedObjects.shardCount }
+
+    /// Ends the activities of the objects of one part that have ended.
+    mutating func checkLifetimes(part: Int, at now: Duration) -> [Action] {
+        let (change, endedCount) = list.endActivitiesOfEndedObjects(inShard: part, at: { now })
+        return finish(change, { now }) { counter in
+            for _ in 0..<endedCount { _ = counter.end() }
+            return true
+        }
+    }
+
+    /// Does what is due.
+    mutating func advance(to now: Duration) -> [Action] {
+        if let due = wakesAt, due <= now { wakesAt = nil }
+        if let due = lifetimeCheckDue, due <= now {
+            lifetimeCheckDue = list.objectCount == 0 ? nil : now + lifetimeCheckInterval
+        }
+        let stateBefore = visibility.state
+        apply(catchUp(), at: now)
+        apply(visibility.advance(to: now), at: now)
+        settle { now }
+        if let due = refreshDue, due <= now { publish(at: now) }
+        return finish(.init(changesDetails: visibility.state != stateBefore)) { now }
+    }
+
+    // MARK: - Visibility
+
+    /// The phase that the counter is to have.
+    private var phase: ActivityCounter.Phase {
+        guard visibility.isEnabled else { return .disabled }
+        return switch visibility.state {
+        case .inactive: .inactive
+        case .delayingStart: .delayingStart
+        case .active: .active
+        case .delayingCompletion: .delayingCompletion
+        }
+    }
+
+    /// Brings what was not reported to the visibility machine, as if it had happened before any deadline that is due
+    /// (rule 10 of the design).
+    private mutating func catchUp() -> VisibilityChanges {
+        let isBusy = counter.isBusy
+        switch phase {
+        case .inactive, .active:
+            return .none
+        case .disabled, .delayingStart:
+            return visibility.setBusy(isBusy, at: visibility.latest)
+        case .delayingCompletion:
+            // Taken in any case: what ended before work began again does not count any more.
+            let end = counter.takeTimeOfLastEnd()
+            if isBusy { return visibility.setBusy(true, at: visibility.latest) }
+            guard let end, end >= visibility.latest else { return .none }
+            // Work has begun and ended since.
+            return visibility.setBusy(true, at: visibility.latest) + visibility.setBusy(false, at: end)
+        }
+    }
+
+    /// Stores the phase that follows from the visibility. Whoever calls this comes to ``settle(_:)`` before the input ends.
+    private func storePhase() {
+        let phase = phase
+        if counter.phase != phase { counter.setPhase(phase) }
+    }
+
+    /// Stores the phase, reads the count, and follows it, until the two agree.
+    private mutating func settle(_ now: Now) {
+        while true {
+            storePhase()
+            let phase = phase
+            let isBusy = counter.isBusy
+            guard phase == .inactive && isBusy || phase == .active && !isBusy else { return }
+            let now = now()
+            apply(visibility.setBusy(isBusy, at: now), at: now)
+        }
+    }
+
+    /// Publishes changes of the visibility.
+    private mutating func apply(_ changes: VisibilityChanges, at now: Duration) {
+        guard !changes.isEmpty else { return }
+        let wallClock = Date()
+        for (index, change) in changes.enumerated() {
+            since = wallClock.addingTimeInterval(-((now - change.instant) / .seconds(1)))
+            let isLast = index == changes.count - 1
+            let state: IndicatorState? = isLast ? nil : change.isVisible ? .active : .inactive
+            publish(state: state, change, at: now)
+        }
+    }
+
+    // MARK: - Publishing
+
+    /// Whether anybody wants to hear of changes that do not change the visibility.
+    private var isHeard: Bool { audience == .always || audience == .whileVisible && visibility.isVisible }
+
+    private mutating func publish(
+        state: IndicatorState? = nil,
+        _ change: VisibilityChanges.Element? = nil,
+        at now: Duration
+    ) {
+        publishedAt = now
+        hasPublished = true
+        refreshDue = nil
+        // First: a change that the snapshot does not contain is reported.
+        counter.setWatched(isHeard)
+        storePhase()
+        var snapshot = snapshot()
+        if let state { snapshot.state = state }
+        snapshot.take(list.finished)
+        list.finished = FinishedActivities()
+        actions.append(.publish(snapshot, change))
+    }
+
+    /// Publishes a change that does not change the visibility, at most every ``refreshInterval``.
+    private mutating func publishSoon(_ now: Now) {
+        guard isHeard else { return counter.setWatched(false) }
+        guard refreshDue == nil else { return }
+        let now = now()
+        if let publishedAt, now < publishedAt + Self.refreshInterval {
+            refreshDue = publishedAt + Self.refreshInterval
+            // Until then nobody needs to hear of further changes.
+            counter.setWatched(false)
+        } else {
+            publish(at: now)
+        }
+    }
+
+    /// Completes an input: counts, follows the count, publishes, sets the timer.
+    private mutating func finish(
+        _ change: ActivityList.Change,
+        _ now: Now,
+        counting count: (ActivityCounter) -> Bool = { _ in false }
+    ) -> [Action] {
+        if !change.released.isEmpty { actions.append(.release(Garbage(values: change.released))) }
+        if change.changesCount { _ = count(counter) }
+        settle(now)
+        if change.changesCount || change.changesDetails, !hasPublished { publishSoon(now) }
+        hasPublished = false
+        if let next = earliest(earliest(visibility.deadline, refreshDue), lifetimeCheckDue),
+            wakesAt.map({ next < $0 }) ?? true
+        {
+            wakesAt = next
+            wakeVersion += 1
+            actions.append(.wake(at: next, version: wakeVersion))
+        }
+        if actions.isEmpty { return [] }
+        defer { actions = [] }
+        return actions
+    }
+}
+
+/// The earlier of two times, of which either may be missing.
+private func earliest(_ first: Duration?, _ second: Duration?) -> Duration? {
+    guard let first, let second else { return first ?? second }
+    return min(first, second)
+}

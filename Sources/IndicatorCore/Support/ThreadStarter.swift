@@ -1,0 +1,57 @@
+import Foundation
+
+/// Starts threads for code that waits in a system call or a C library, most of the time or for ever.
+package enum ThreadStarter {
+    /// Runs `body` on a new, detached thread.
+    ///
+    /// All signals are blocked on it: the app's handlers run on the app's threads, and a broken pipe is an error (`EPIPE`)
+    /// and not the end of the process.
+    ///
+    /// - Parameters:
+    ///   - name: what debuggers show; Linux takes the first 15 bytes.
+    ///   - body: what the thread does.
+    /// - Returns: whether the thread was started; `false` when the process is at its limit.
+    package static func start(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
+        let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
+        pthread_attr_init(attributes)
+        pthread_attr_setdetachstate(attributes, Int32(PTHREAD_CREATE_DETACHED))
+        defer {
+            pthread_attr_destroy(attributes)
+            attributes.deallocate()
+        }
+
+        // A new thread inherits the mask of the one that starts it.
+        var all = sigset_t()
+        var before = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+
+        let work = Unmanaged.passRetained(Work(name: name, body: body))
+        var thread = pthread_t()
+        let status = pthread_create(
+            &thread,
+            attributes,
+            { context in
+                guard let context else { return nil }
+                let work = Unmanaged<Work>.fromOpaque(context).takeRetainedValue()
+                Thread.current.name = String(decoding: work.name.utf8.prefix(15), as: UTF8.self)
+                work.body()
+                return nil
+            },
+            work.toOpaque()
+        )
+        if status != 0 { work.release() }
+        return status == 0
+    }
+
+    private final class Work: Sendable {
+        let name: String
+        let body: @Sendable () -> Void
+
+        init(name: String, body: @escaping @Sendable () -> Void) {
+            self.name = name
+            self.body = body
+        }
+    }
+}
