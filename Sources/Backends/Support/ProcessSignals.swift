@@ -32,14 +32,11 @@ final class ProcessSignals: Sendable {
     private struct State {
         var nextID = 0
         var reloads: [Int: @Sendable () -> Void] = [:]
-        var managers: [WeakManager] = []
+        /// The indicators whose backends have not stopped.
+        var engines: [ObjectIdentifier: IndicatorEngine] = [:]
         var installed: Set<CInt> = []
         /// Whether the process had a terminal when it began to listen for `SIGHUP`.
         var hadTerminal = false
-    }
-
-    private struct WeakManager {
-        weak var manager: IndicatorManager?
     }
 
     private let state = Locked(State())
@@ -67,19 +64,38 @@ final class ProcessSignals: Sendable {
         }
     }
 
-    /// Shuts the manager down when a signal or `exit` ends the process, if it still exists then.
+    /// Shuts an indicator down when a signal or `exit` ends the process, and waits for one that is being shut down then.
     ///
-    /// These handlers stay when it does not: without an indicator they pass the signal on.
+    /// These handlers stay when the last indicator has ended: without one they pass the signal on.
     func shutDownWithProcess(_ manager: IndicatorManager) {
-        // Returned, so that none is released, and perhaps deallocated, with the lock held.
-        _ = change { state in
-            let managers = state.managers.compactMap(\.manager)
-            state.managers = (managers + [manager]).map(WeakManager.init)
+        let engine = manager.engine
+        change { state in
+            state.engines[ObjectIdentifier(engine)] = engine
             _ = exitHook
             // The kernel spares process 1 of a container the signals that it does not handle. It must not begin to lose
             // its indicator to them.
             if getpid() != 1 { for signal in [SIGINT, SIGTERM, SIGTSTP] { _ = install(signal, &state) } }
-            return managers
+        }
+        manager.keep(EndOfIndicator(engine: engine))
+    }
+
+    /// Forgets an indicator once its backends have stopped.
+    private final class EndOfIndicator: ManagerResource {
+        private let engine: IndicatorEngine
+
+        init(engine: IndicatorEngine) {
+            self.engine = engine
+        }
+
+        func managerWillShutDown() async {
+            // Without effect but to wait: it is being shut down already.
+            await engine.shutdown(timeLimit: .zero)
+            // Returned, so that it is not deallocated with the lock held.
+            _ = ProcessSignals.shared.change { $0.engines.removeValue(forKey: ObjectIdentifier(engine)) }
+        }
+
+        func managerIsGone() {
+            Task { await managerWillShutDown() }
         }
     }
 
@@ -158,13 +174,13 @@ final class ProcessSignals: Sendable {
 
     /// Shuts every indicator down, and waits for that as long as the limit says.
     fileprivate func shutDown() {
-        let managers = change { $0.managers.compactMap(\.manager) }
-        if managers.isEmpty { return }
+        let engines = change { Array($0.engines.values) }
+        if engines.isEmpty { return }
         let done = DispatchSemaphore(value: 0)
         // On threads of their own: the app may keep every thread of the shared pool busy.
         Task(executorPreference: OwnThreadExecutor()) {
             await withTaskGroup { group in
-                for manager in managers { group.addTask { await manager.shutdown(timeLimit: Self.shutdownLimit) } }
+                for engine in engines { group.addTask { await engine.shutdown(timeLimit: Self.shutdownLimit) } }
             }
             done.signal()
         }

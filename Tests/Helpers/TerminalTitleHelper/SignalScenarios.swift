@@ -34,6 +34,8 @@ enum SignalScenarios {
             registry: registry,
             logger: Logger(label: "helper") { StreamLogHandler.standardError(label: $0) }
         )
+        // As a global variable of a script: an indicator that is deallocated before the exit is not waited for.
+        kept = indicator
         say("pid \(getpid())")
         indicator.start("work", label: "Working")
         for await snapshot in indicator.snapshots where snapshot.isVisible { break }
@@ -54,6 +56,9 @@ enum SignalScenarios {
             say("done \(command)")
         }
     }
+
+    // Written once, before anything else happens.
+    nonisolated(unsafe) private static var kept: IndicatorManager?
 
     private static func say(_ text: String) {
         FileHandle.standardOutput.write(Data("\(text)\n".utf8))
