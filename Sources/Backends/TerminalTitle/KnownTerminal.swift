@@ -48,8 +48,12 @@ struct KnownTerminal: Sendable, Hashable {
         KnownTerminal("Linux console", "TERM=linux"),
         // Versions before 0.38 turn the sequence into a notification. Official builds do not reveal their version.
         KnownTerminal(
-            "kitty", "TERM=xterm-kitty", title: .stack,
-            progress: .since("0.47", in: kittyFolder), progressExpires: true),
+            "kitty",
+            "TERM=xterm-kitty",
+            title: .stack,
+            progress: .since("0.47", in: kittyFolder),
+            progressExpires: true
+        ),
         KnownTerminal("kitty", "KITTY_WINDOW_ID"),
         // Earlier versions know the sequence and show nothing, so it may be sent where the version did not come through
         // SSH.

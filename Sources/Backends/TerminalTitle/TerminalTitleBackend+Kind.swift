@@ -77,7 +77,7 @@ extension SnapshotFormat {
 public struct TerminalTitleSettings: Sendable, Hashable {
     /// When the terminal is shown the progress beside the title (OSC 9;4).
     public enum Progress: String, Sendable, Hashable, CaseIterable {
-        /// On terminals that are known to show it, judged by the environment. Others read it as a notification.
+        /// On terminals that are known to show it, judged by the environment. Others may read it as a notification.
         case auto
         /// Always.
         case on
@@ -96,10 +96,9 @@ public struct TerminalTitleSettings: Sendable, Hashable {
         self.progress = progress
     }
 
-    /// `{spinner} {label} ({count}) - {app}`: the beginning is what a narrow tab shows.
+    /// `{spinner} {label} {progress} ({count}) - {app}`: the beginning is what a narrow tab shows.
     public static let defaultFormat = SnapshotFormat(pieces: [
-        .placeholder(.spinner), .literal(" "), .placeholder(.label), .literal(" ("), .placeholder(.count),
-        .literal(") - "),
-        .placeholder(.app),
+        .placeholder(.spinner), .literal(" "), .placeholder(.label), .literal(" "), .placeholder(.progress),
+        .literal(" ("), .placeholder(.count), .literal(") - "), .placeholder(.app),
     ])
 }

@@ -47,6 +47,8 @@ public final class TerminalTitleBackend: IndicatorBackend {
         /// When the indicator was shown; `nil` while it is hidden.
         var shownAt: Duration?
         var progressWrittenAt: Duration = .zero
+        /// Whether an activity has failed since the indicator was shown.
+        var hasFailure = false
     }
 
     private let applicationName: String
@@ -125,6 +127,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
                 show(snapshot, on: terminal, at: now, state: &state)
             } else {
                 state.shownAt = nil
+                state.hasFailure = false
                 terminal.change { $0.hide(ObjectIdentifier(self)) }
             }
             return terminal
@@ -165,12 +168,16 @@ public final class TerminalTitleBackend: IndicatorBackend {
         if isFirst || repeatsProgress { state.progressWrittenAt = now }
         let frame = (now - shownAt).wholeMilliseconds / Self.spinnerInterval.wholeMilliseconds
         let title = title(for: snapshot, frame: frame)
-        let progress = showsProgress ? TerminalProgress(percentage: Percentage(snapshot.progress)) : nil
+        if !isFirst, snapshot.finished.contains(where: \.outcome.isFailure) { state.hasFailure = true }
+        let progress = TerminalProgress(
+            state: snapshot.attention != nil ? .attention : state.hasFailure ? .failed : .normal,
+            percentage: Percentage(snapshot.progress)
+        )
         terminal.change { ledger in
             ledger.show(
                 ObjectIdentifier(self),
                 title: title,
-                progress: progress,
+                progress: showsProgress ? progress : nil,
                 repeatsProgress: repeatsProgress && !isFirst
             )
         }
@@ -198,5 +205,11 @@ public final class TerminalTitleBackend: IndicatorBackend {
             default: return "?"
             }
         }.joined()
+    }
+}
+
+extension ActivityOutcome {
+    fileprivate var isFailure: Bool {
+        if case .failed = self { true } else { false }
     }
 }

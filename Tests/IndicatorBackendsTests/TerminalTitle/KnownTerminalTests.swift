@@ -21,7 +21,10 @@ import Testing
         ["TERM_PROGRAM": "iTerm.app", "TERM_PROGRAM_VERSION": "3.10.0beta2"],
         ["LC_TERMINAL": "iTerm2", "LC_TERMINAL_VERSION": "3.6.9"],
         ["KONSOLE_VERSION": "260400"], ["KONSOLE_VERSION": "260801"],
-        ["TERM": "tmux-256color", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux", "TERM_PROGRAM_VERSION": "3.7"],
+        [
+            "TERM": "tmux-256color", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux",
+            "TERM_PROGRAM_VERSION": "3.7",
+        ],
         ["TERM": "screen", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux", "TERM_PROGRAM_VERSION": "3.7b"],
     ])
     func progressIsSentToTerminalsThatShowIt(variables: [String: String]) {
@@ -47,15 +50,23 @@ import Testing
         ["WT_SESSION": "6f7a", "TMUX": "/tmp/tmux-0/default,1,0"], ["VTE_VERSION": "8203", "STY": "1.pts-0"],
         ["VTE_VERSION": "8203", "TERM": "screen-256color"], ["VTE_VERSION": "8203", "TERM": "tmux-256color"],
         ["TERM_PROGRAM": "ghostty", "ZELLIJ": "0"],
-        ["TERM": "tmux-256color", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux", "TERM_PROGRAM_VERSION": "3.3a"],
+        [
+            "TERM": "tmux-256color", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux",
+            "TERM_PROGRAM_VERSION": "3.3a",
+        ],
         // GNU screen in a tmux that shows progress.
-        ["TERM": "screen", "STY": "1.pts-0", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux", "TERM_PROGRAM_VERSION": "3.7"],
+        [
+            "TERM": "screen", "STY": "1.pts-0", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux",
+            "TERM_PROGRAM_VERSION": "3.7",
+        ],
     ])
     func progressIsNotSentToOthers(variables: [String: String]) {
         #expect(!showsProgress(variables))
     }
 
-    @Test(arguments: [("0, 26, 5", false), ("0, 46, 2", false), ("0, 47, 0", true), ("0, 50, 1", true), ("1, 0, 0", true)])
+    @Test(arguments: [
+        ("0, 26, 5", false), ("0, 46, 2", false), ("0, 47, 0", true), ("0, 50, 1", true), ("1, 0, 0", true),
+    ])
     func theVersionOfKittyIsReadFromItsInstallation(version: String, shown: Bool) throws {
         let folder = try TemporaryDirectory()
         try FileManager.default.createDirectory(atPath: folder.appending("kitty"), withIntermediateDirectories: false)

@@ -38,7 +38,12 @@ import Testing
         #expect(written(&ledger) == "\u{1B}]9;4;1;50\u{1B}\\")
         ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(percentage: Percentage(0.501)))
         #expect(written(&ledger) == "")
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(percentage: Percentage(0.501)), repeatsProgress: true)
+        ledger.show(
+            ObjectIdentifier(first),
+            title: "Work",
+            progress: TerminalProgress(percentage: Percentage(0.501)),
+            repeatsProgress: true
+        )
         #expect(written(&ledger) == "\u{1B}]9;4;1;50\u{1B}\\")
         ledger.hide(ObjectIdentifier(first))
         #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
