@@ -57,10 +57,11 @@ final class ProcessSignals: Sendable {
 
     /// Ends a subscription. With the last one, `SIGHUP` has its default action again.
     func cancel(_ subscription: Subscription) {
-        change { state in
-            state.reloads[subscription.id] = nil
-            guard state.reloads.isEmpty, state.installed.remove(SIGHUP) != nil else { return }
-            Self.restoreDefault(SIGHUP)
+        // Returned, so that it is not released with the lock held.
+        _ = change { state in
+            let reload = state.reloads.removeValue(forKey: subscription.id)
+            if state.reloads.isEmpty, state.installed.remove(SIGHUP) != nil { Self.restoreDefault(SIGHUP) }
+            return reload
         }
     }
 
@@ -72,8 +73,7 @@ final class ProcessSignals: Sendable {
         change { state in
             state.engines[ObjectIdentifier(engine)] = engine
             _ = exitHook
-            // The kernel spares process 1 of a container the signals that it does not handle. It must not begin to lose
-            // its indicator to them.
+            // Signals that process 1 of a container does not handle have no effect on it, and so must not end its indicator.
             if getpid() != 1 { for signal in [SIGINT, SIGTERM, SIGTSTP] { _ = install(signal, &state) } }
         }
         manager.keep(EndOfIndicator(engine: engine))
@@ -227,11 +227,28 @@ final class ProcessSignals: Sendable {
     }
 }
 
+/// Two connected descriptors by which one thread, or a signal handler, wakes another.
+///
+/// A pair of sockets rather than a pipe: it is closed on `exec` from the first moment, so that no child process that is started
+/// meanwhile keeps it.
+struct WakeUpDescriptors {
+    var read: Int32
+    var write: Int32
+
+    /// Makes them; `nil` when that fails, with the reason in `errno`.
+    init?() {
+        var descriptors: [Int32] = [-1, -1]
+        let type = Int32(bitPattern: SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        guard socketpair(AF_UNIX, type, 0, &descriptors) == 0 else { return nil }
+        (read, write) = (descriptors[0], descriptors[1])
+    }
+}
+
 /// Runs each job on a thread that is started for it.
 private final class OwnThreadExecutor: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        // Without a thread nothing is shut down, and the one who waits goes on after its limit.
+        // Without a thread nothing is shut down, and the wait ends at its limit.
         _ = OwnThread.start(named: "shutdown") { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }
