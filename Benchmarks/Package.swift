@@ -23,6 +23,7 @@ let package = Package(
             dependencies: [
                 "CBusCalls",
                 "Workloads",
+                .product(name: "IndicatorCore", package: "swift-indicator"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),

@@ -55,9 +55,9 @@ package final class DesktopProbe: Sendable {
         try await eventually { try await status(of: backend).contains(text) }
     }
 
-    /// Shuts the indicator down. Returns how long that took.
-    package func shutdown() async throws -> Duration {
-        .milliseconds(Int(try await tell("shutdown")) ?? .max)
+    /// Shuts the indicator down, and returns when that is done.
+    package func shutdown() async throws {
+        try await tell("shutdown")
     }
 
     private struct Silent: Error, CustomStringConvertible {

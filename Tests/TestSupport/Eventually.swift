@@ -17,9 +17,3 @@ package func eventually(
     }
     return try await condition()
 }
-
-/// How long a shutdown that must not wait for a dead or hung surface may take on a machine that is busy with other tests.
-///
-/// The manager's own limit is 2 seconds by its clock (tested exactly on a virtual one); what it must not wait for, a call of
-/// libdbus or libnotify, takes 25.
-package let shutdownPatience: Duration = .seconds(12)

@@ -19,7 +19,10 @@ package final class Httpbin: Sendable {
         guard FileManager.default.isExecutableFile(atPath: program) else {
             throw NotStarted(description: "httpbin is not installed in \(environment): run Scripts/lib/httpbin")
         }
-        let server = try Daemon(program, ["--bind", "127.0.0.1:0", "--threads", "8", "httpbin:app"])
+        let server = try Daemon(
+            program,
+            ["--bind", "127.0.0.1:0", "--threads", "8", "--no-control-socket", "httpbin:app"]
+        )
         guard
             await eventually({ server.errors.contains("Booting worker") }),
             let address = server.errors.firstMatch(of: #/Listening at: (http://[0-9.:]+)/#)?.1,

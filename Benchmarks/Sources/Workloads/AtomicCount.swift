@@ -11,11 +11,17 @@ final class AtomicCount: Sendable {
             count.wrappingSubtract(1, ordering: .acquiringAndReleasing)
         }
     }
+}
 
-    /// Reads it twice, so many times.
-    func loadTwice(_ times: Int) {
+/// The limit of what is read under a lock: an uncontended lock and unlock, around one number.
+final class UncontendedLock: Sendable {
+    private let count = Mutex(0)
+
+    /// Locks and unlocks it, so many times.
+    func lockAndUnlock(_ times: Int) {
         for _ in 0..<times {
-            consume(count.load(ordering: .acquiring), count.load(ordering: .acquiring))
+            let value = count.withLock { $0 }
+            consume(value, value)
         }
     }
 }

@@ -51,7 +51,7 @@ extension Comparison {
         "start-stop-id",
         "start and stop by identity",
         peer: lockedSet,
-        goal: 0.5
+        goal: 0.8
     ) {
         Contestants(
             Workload(BusyIndicator(.shown).startAndStop),
@@ -119,13 +119,13 @@ extension Comparison {
     private static let snapshot = Comparison(
         "snapshot-read",
         "reading the snapshot",
-        peer: "two atomic loads",
-        goal: 5,
+        peer: "an uncontended lock and unlock",
+        goal: 3,
         variants: [nil, "GET /items"].map { label in
             Variant(label == nil ? "without a label" : "with a label") {
                 Contestants(
                     Workload(BusyIndicator(.shown, label: label).readSnapshot),
-                    reference: Workload(AtomicCount().loadTwice)
+                    reference: Workload(UncontendedLock().lockAndUnlock)
                 )
             }
         }

@@ -10,6 +10,8 @@ struct Scale {
     var settling: Duration
     /// How many activities are in progress at once when memory is counted.
     var liveActivities: Int
+    /// How many objects are tracked at once when the longest wait is measured.
+    var trackedObjects = 100_000
     /// How many times activities begin and end when allocations and system calls are counted.
     var countedPairs: Int
     /// How many times a process is started whose start is measured.

@@ -1,3 +1,4 @@
+import Foundation
 public import Synchronization
 
 /// One piece of work in progress. It ends when the value goes out of scope.
@@ -13,7 +14,7 @@ public import Synchronization
 /// ```
 ///
 /// Any thread may use it. Beginning and ending one without a label is one atomic operation each while others are in
-/// progress, and the retain and release of its indicator, which lives at least as long.
+/// progress, and a retain and a release. The indicator works at least until its activities have ended.
 public struct Activity: ~Copyable, Sendable {
     @usableFromInline let handle: ActivityHandle
 
@@ -167,28 +168,28 @@ public final class ManagedActivity: Sendable {
     }
 }
 
-/// What ``Activity`` and ``ManagedActivity`` have in common: the indicator, and the activity's record if it says something
-/// of itself. 16 bytes.
+/// What ``Activity`` and ``ManagedActivity`` have in common: where it is counted, and its record if it says something of
+/// itself. 16 bytes.
 @usableFromInline
 struct ActivityHandle: ~Copyable, Sendable {
     @inlinable static var noRecord: UInt { 0 }
     private static var ended: UInt { 1 }
 
-    @usableFromInline let manager: IndicatorManager
+    @usableFromInline let counter: ActivityCounter
     /// The address of the record, of which the handle holds a reference; or one of the two values above. Stored with the
     /// manager's lock held, except for `ended`.
     @usableFromInline let recordBits: Atomic<UInt>
 
     /// Makes the handle of an activity that has begun.
     @inlinable
-    init(_ manager: IndicatorManager) {
-        self.manager = manager
+    init(_ counter: ActivityCounter) {
+        self.counter = counter
         recordBits = Atomic(Self.noRecord)
     }
 
     /// Makes the handle of an activity that has begun and has a record.
-    init(_ manager: IndicatorManager, record: ActivityRecord) {
-        self.manager = manager
+    init(_ counter: ActivityCounter, record: ActivityRecord) {
+        self.counter = counter
         recordBits = Atomic(UInt(bitPattern: Unmanaged.passRetained(record).toOpaque()))
     }
 
@@ -202,9 +203,10 @@ struct ActivityHandle: ~Copyable, Sendable {
 
     /// What the activity says of itself now; after its end, nothing.
     var details: ActivityDetails {
-        manager.engine.read { _ in
-            Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue().details ?? ActivityDetails()
+        let details = counter.engine?.read { _ in
+            Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue().details
         }
+        return details.flatMap(\.self) ?? ActivityDetails()
     }
 
     func update(label: String?, progress: Double?) {
@@ -220,11 +222,11 @@ struct ActivityHandle: ~Copyable, Sendable {
     /// - Parameter change: called with the manager's lock held.
     func update(_ change: (inout ActivityDetails) -> Void) {
         guard !hasEnded else { return }
-        manager.engine.change { machine, now in
+        counter.engine?.change { machine, now in
             let bits = recordBits.load(ordering: .acquiring)
             if let record = Self.record(bits) { return machine.update(record.takeUnretainedValue(), now: now, change) }
             guard bits == Self.noRecord else { return [] }
-            var details = ActivityDetails()
+            var details = ActivityDetails(since: .distantPast)
             change(&details)
             let (record, actions) = machine.insert(details, now: now)
             let stored = recordBits.compareExchange(
@@ -242,7 +244,7 @@ struct ActivityHandle: ~Copyable, Sendable {
     /// Stores how the activity is about to end. The outcome of one without a record interests nobody.
     func setOutcome(_ outcome: ActivityOutcome) {
         guard outcome != .unspecified, recordBits.load(ordering: .relaxed) != Self.noRecord else { return }
-        manager.engine.read { _ in
+        counter.engine?.read { _ in
             Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue().outcome = outcome
         }
     }
@@ -253,7 +255,7 @@ struct ActivityHandle: ~Copyable, Sendable {
         // A thread that updated it has passed it on since, so nobody stores a record any more.
         let bits = recordBits.load(ordering: .acquiring)
         if bits != Self.noRecord { return endWithRecord(bits) }
-        if manager.counter.end() { manager.report() }
+        if counter.end() { counter.report() }
     }
 
     /// Ends the activity; without effect when it has ended.
@@ -262,12 +264,12 @@ struct ActivityHandle: ~Copyable, Sendable {
         let bits = recordBits.exchange(Self.ended, ordering: .acquiringAndReleasing)
         guard bits != Self.ended else { return }
         if bits != Self.noRecord { return endWithRecord(bits) }
-        if manager.counter.end() { manager.report() }
+        if counter.end() { counter.report() }
     }
 
     @usableFromInline
     func endWithRecord(_ bits: UInt) {
         guard let record = Self.record(bits)?.takeRetainedValue() else { return }
-        manager.engine.change { machine, now in machine.end(record, now: now) }
+        counter.engine?.change { machine, now in machine.end(record, now: now) }
     }
 }

@@ -34,9 +34,9 @@ public import Synchronization
 /// not earlier than the call that ended the last one. The time only grows (an atomic maximum), so a thread that was held
 /// up between reading the clock and storing does not set it back.
 ///
-/// A thread that reads ``Phase/active`` and ends its activity without storing a time reports under the lock, and the
-/// machine takes the time of the report. Could the completion delay begin between its two steps? No: it begins when
-/// nothing is in progress, and the thread's own activity is, until it changes the count.
+/// A thread may also read an earlier phase and end its activity without storing a time, just when the delay begins. The
+/// machine therefore stores ``Phase/delayingCompletion`` before it reads the clock that the delay counts from: such a
+/// thread made its call before that time.
 ///
 /// `Tests/Models/ActivityCounter.pml` states this protocol for the model checker `spin`.
 @usableFromInline
@@ -61,10 +61,18 @@ package final class ActivityCounter: Sendable {
     @usableFromInline static var watchedBit: UInt64 { 1 }
     @usableFromInline static var delayingCompletion: UInt8 { Phase.delayingCompletion.rawValue }
 
+    // Activities retain the counter, so its reference count changes together with the word: both are in one cache line.
+    // The phase, which every end reads, is in another.
     @usableFromInline let word = Atomic<UInt64>(0)
+    private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
     @usableFromInline let phaseBits: Atomic<UInt8>
     private let lastEnd = Atomic<Int64>(.min)
     private let time: TimeSource
+
+    /// The engine to report to. It holds the counter, too; ``IndicatorEngine/close()`` ends that circle.
+    ///
+    /// `nonisolated(unsafe)`: written before the first activity begins and after the last one has ended.
+    nonisolated(unsafe) var engine: IndicatorEngine?
 
     /// Makes a counter of nothing.
     ///
@@ -120,6 +128,12 @@ package final class ActivityCounter: Sendable {
     @usableFromInline
     func mustReport(endAfter old: UInt64) -> Bool {
         old & Self.watchedBit != 0 || (old < 2 * Self.unit && phase == .active)
+    }
+
+    /// Reports a change that must be reported.
+    @usableFromInline
+    func report() {
+        engine?.report()
     }
 
     // MARK: - For everybody

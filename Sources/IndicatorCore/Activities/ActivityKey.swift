@@ -1,5 +1,5 @@
 /// The identity of an activity: any hashable value. Texts and numbers, which most are, need no box.
-enum ActivityKey: Hashable, Sendable {
+enum ActivityKey: Sendable {
     /// A value of the caller's own type, whose `==`, `hash(into:)` and `deinit` are the caller's code.
     struct Value: Hashable, @unchecked Sendable {
         // `@unchecked`: the value is `Sendable`, or comes out of a notification, and is read and never changed.
@@ -30,10 +30,5 @@ enum ActivityKey: Hashable, Sendable {
         } else {
             self = .value(Value(base: AnyHashable(value)))
         }
-    }
-
-    /// Whether releasing the key may run the caller's code.
-    var isForeign: Bool {
-        if case .value = self { true } else { false }
     }
 }

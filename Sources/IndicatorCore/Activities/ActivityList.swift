@@ -1,4 +1,5 @@
 import DequeModule
+import Foundation
 
 /// Knows which activities are in progress that have an identity or say something of themselves: their labels, progress
 /// and order, and what was said of those that ended.
@@ -14,6 +15,53 @@ struct ActivityList: Sendable {
         var record: ActivityRecord?
     }
 
+    /// The activities of one type of identity. (Hashing a text or a number by itself costs half of hashing an enum.)
+    private struct Identities<Key: Hashable & Sendable>: Sendable {
+        // With room to spare: removing from a dictionary hashes the keys that follow in a crowded one.
+        private var entries: [Key: Entry] = Dictionary(minimumCapacity: 48)
+        private var earlyStops = EarlyStops<Key>()
+
+        var count: Int { entries.count }
+
+        /// Adds an activity, unless it is in progress already, or its stop has overtaken it. Returns whether it did.
+        mutating func insert(_ key: Key, _ entry: Entry, at now: () -> Duration) -> Bool {
+            // One search: an activity that is in progress already, which is rare, gets its entry back.
+            if let old = entries.updateValue(entry, forKey: key) {
+                entries.updateValue(old, forKey: key)
+                return false
+            }
+            if !earlyStops.isEmpty, earlyStops.consume(key, at: now()) {
+                entries[key] = nil
+                return false
+            }
+            return true
+        }
+
+        /// Removes an activity; a stop of one that is not in progress is remembered.
+        ///
+        /// - Parameter released: gets the keys that are to be released without a lock, if it is not `nil`.
+        /// - Returns: what was kept of it.
+        mutating func remove(_ key: Key, at now: () -> Duration, released: inout [Any]?) -> Entry? {
+            guard let index = entries.index(forKey: key) else {
+                let forgotten = earlyStops.remember(key, at: now())
+                released?.append(contentsOf: forgotten)
+                return nil
+            }
+            let (key, entry) = entries.remove(at: index)
+            released?.append(key)
+            return entry
+        }
+
+        /// The record of an activity, and whether it is new; `nil` if the activity is not in progress.
+        mutating func record(of key: Key, at now: () -> Duration) -> (record: ActivityRecord, isNew: Bool)? {
+            guard let index = entries.index(forKey: key) else { return nil }
+            if let record = entries.values[index].record { return (record, false) }
+            let record = ActivityRecord(entries.values[index].order, at: now())
+            entries.values[index].record = record
+            return (record, true)
+        }
+    }
+
     /// What one call is to do beyond the list.
     struct Change {
         /// Whether an activity began or ended.
@@ -24,28 +72,70 @@ struct ActivityList: Sendable {
         var released: [Any] = []
     }
 
-    private var identified: [ActivityKey: Entry] = [:]
+    private var texts = Identities<String>()
+    private var numbers = Identities<Int>()
+    private var values = Identities<ActivityKey.Value>()
     private var objects = ObservedObjects()
     private var records = OrderedSlots<ActivityRecord>()
-    private var earlyStops = EarlyStops<ActivityKey>()
     private var earlyObjectStops = EarlyStops<ObservedObjects.Key>()
     private var anonymousCount = 0
     private var nextOrder: UInt64 = 0
     /// The list for snapshots, while nothing in it has changed.
     private var cachedActivities: [ActivityDetails]?
 
-    /// The labelled activities that have ended and are not in any published snapshot yet.
-    var finished = FinishedActivities()
+    /// The labelled activities that have ended and are not in any published snapshot yet, and how many more there were.
+    private var finished: Deque<FinishedActivity> = []
+    private var omittedFinishedCount = 0
+
+    /// What the wall clock says at the origin of the manager's clock. Read when the indicator is shown or hidden.
+    private var origin: Date
+
+    /// Makes an empty list.
+    ///
+    /// - Parameter origin: what the wall clock says at the origin of the manager's clock.
+    init(origin: Date) {
+        self.origin = origin
+    }
+
+    /// Corrects the wall clock.
+    mutating func setOrigin(_ origin: Date) {
+        self.origin = origin
+        cachedActivities = nil
+    }
+
+    /// The wall clock at a time of the manager's clock.
+    func date(at time: Duration) -> Date {
+        origin.addingTimeInterval(time / .seconds(1))
+    }
 
     /// How many objects are observed.
     var objectCount: Int { objects.count }
 
+    /// How many activities are in progress that the list itself keeps: those that nobody holds.
+    var count: Int {
+        texts.count + numbers.count + values.count + objects.count + anonymousCount
+    }
+
     /// The activities in progress with a label in the order of their beginning, at most ``longestList``.
     mutating func activities() -> [ActivityDetails] {
         if let cachedActivities { return cachedActivities }
-        let activities = records.firstRanked(Self.longestList).map(\.details)
+        let activities = records.firstRanked(Self.longestList).map { record in
+            var details = record.details
+            details.since = date(at: record.began)
+            return details
+        }
         cachedActivities = activities
         return activities
+    }
+
+    /// Removes what has finished, and returns it.
+    mutating func takeFinished() -> FinishedActivities {
+        defer {
+            finished.removeAll(keepingCapacity: true)
+            omittedFinishedCount = 0
+        }
+        return finished.isEmpty
+            ? FinishedActivities() : FinishedActivities(latest: Array(finished), omittedCount: omittedFinishedCount)
     }
 
     // MARK: - Records
@@ -56,11 +146,17 @@ struct ActivityList: Sendable {
     }
 
     /// Makes the record of an activity that says something for the first time.
-    mutating func makeRecord(_ details: ActivityDetails, order: UInt64? = nil, at now: Duration) -> ActivityRecord {
-        let record = ActivityRecord(order: order ?? self.order(), began: now, details: details)
-        record.slot = records.insert(record, order: record.order, isRanked: details.label != nil)
-        if details.label != nil { cachedActivities = nil }
+    mutating func makeRecord(_ details: ActivityDetails, at now: Duration) -> ActivityRecord {
+        let record = ActivityRecord(order: order(), began: now, details: details)
+        insert(record)
         return record
+    }
+
+    /// Begins to keep what an activity says of itself.
+    private mutating func insert(_ record: ActivityRecord) {
+        let isListed = record.details.label != nil
+        record.slot = records.insert(record, order: record.order, isRanked: isListed)
+        if isListed { cachedActivities = nil }
     }
 
     /// Removes the record of an activity. Returns whether a snapshot showed it.
@@ -86,29 +182,52 @@ struct ActivityList: Sendable {
     /// Removes the record of an activity that ends. Returns whether a snapshot showed it.
     mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome? = nil, at now: () -> Duration) -> Bool {
         guard remove(record), let label = record.details.label else { return false }
-        let duration = now() - record.began
-        finished.append(FinishedActivity(label: label, outcome: outcome ?? record.outcome, duration: duration))
+        let now = now()
+        finished.append(
+            FinishedActivity(
+                label: label,
+                outcome: outcome ?? record.outcome,
+                duration: now - record.began,
+                date: date(at: now)
+            )
+        )
+        if finished.count > FinishedActivities.capacity {
+            finished.removeFirst()
+            omittedFinishedCount += 1
+        }
         return true
     }
 
     // MARK: - Identities
 
     /// Starts an activity. Nothing changes if it is in progress already, or if its stop has overtaken it.
-    mutating func start(
-        _ key: ActivityKey,
-        label: String?,
-        progress: Double?,
-        at now: () -> Duration
-    ) -> Change {
-        guard identified[key] == nil else { return Change() }
-        if !earlyStops.isEmpty, earlyStops.consume(key, at: now()) { return Change() }
-        var entry = Entry(order: order())
-        if label != nil || progress != nil {
-            let details = ActivityDetails(label: label, progress: progress)
-            entry.record = makeRecord(details, order: entry.order, at: now())
-        }
-        identified[key] = entry
-        return Change(changesCount: true, changesDetails: label != nil)
+    mutating func start(_ key: String, label: String?, progress: Double?, at now: () -> Duration) -> Change {
+        let entry = entry(label, progress, at: now)
+        return texts.insert(key, entry, at: now) ? began(entry) : Change()
+    }
+
+    /// Starts an activity. Nothing changes if it is in progress already, or if its stop has overtaken it.
+    mutating func start(_ key: Int, label: String?, progress: Double?, at now: () -> Duration) -> Change {
+        let entry = entry(label, progress, at: now)
+        return numbers.insert(key, entry, at: now) ? began(entry) : Change()
+    }
+
+    /// Starts an activity. Nothing changes if it is in progress already, or if its stop has overtaken it.
+    mutating func start(_ key: ActivityKey.Value, label: String?, progress: Double?, at now: () -> Duration) -> Change {
+        let entry = entry(label, progress, at: now)
+        return values.insert(key, entry, at: now) ? began(entry) : Change()
+    }
+
+    private mutating func entry(_ label: String?, _ progress: Double?, at now: () -> Duration) -> Entry {
+        let order = order()
+        guard label != nil || progress != nil else { return Entry(order: order) }
+        return Entry(order: order, record: ActivityRecord(order, label, progress, at: now()))
+    }
+
+    private mutating func began(_ entry: Entry) -> Change {
+        guard let record = entry.record else { return Change(changesCount: true) }
+        insert(record)
+        return Change(changesCount: true, changesDetails: record.details.label != nil)
     }
 
     /// Changes what an activity says of itself; without effect when it is not in progress.
@@ -117,22 +236,43 @@ struct ActivityList: Sendable {
         at now: () -> Duration,
         _ change: (inout ActivityDetails) -> Void
     ) -> Change {
-        guard let index = identified.index(forKey: key) else { return Change() }
-        let entry = identified.values[index]
-        let record = entry.record ?? makeRecord(ActivityDetails(), order: entry.order, at: now())
-        if entry.record == nil { identified.values[index].record = record }
+        let found =
+            switch key {
+            case .text(let key): texts.record(of: key, at: now)
+            case .number(let key): numbers.record(of: key, at: now)
+            case .value(let key): values.record(of: key, at: now)
+            }
+        guard let (record, isNew) = found else { return Change() }
+        if isNew { insert(record) }
         return Change(changesDetails: update(record, change))
     }
 
     /// Stops an activity; a stop of one that is not in progress is remembered.
-    mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome, at now: () -> Duration) -> Change {
-        guard let index = identified.index(forKey: key) else {
-            let forgotten = earlyStops.remember(key, at: now())
-            return Change(released: forgotten.filter(\.isForeign))
-        }
-        let (key, entry) = identified.remove(at: index)
-        let wasListed = entry.record.map { end($0, outcome, at: now) } ?? false
-        return Change(changesCount: true, changesDetails: wasListed, released: key.isForeign ? [key] : [])
+    mutating func stop(_ key: String, _ outcome: ActivityOutcome, at now: () -> Duration) -> Change {
+        // Releasing texts and numbers runs no code of the caller's.
+        var released: [Any]?
+        return ended(texts.remove(key, at: now, released: &released), outcome, at: now)
+    }
+
+    /// Stops an activity; a stop of one that is not in progress is remembered.
+    mutating func stop(_ key: Int, _ outcome: ActivityOutcome, at now: () -> Duration) -> Change {
+        // Releasing texts and numbers runs no code of the caller's.
+        var released: [Any]?
+        return ended(numbers.remove(key, at: now, released: &released), outcome, at: now)
+    }
+
+    /// Stops an activity; a stop of one that is not in progress is remembered.
+    mutating func stop(_ key: ActivityKey.Value, _ outcome: ActivityOutcome, at now: () -> Duration) -> Change {
+        var released: [Any]? = []
+        var change = ended(values.remove(key, at: now, released: &released), outcome, at: now)
+        change.released = released ?? []
+        return change
+    }
+
+    private mutating func ended(_ entry: Entry?, _ outcome: ActivityOutcome, at now: () -> Duration) -> Change {
+        guard let entry else { return Change() }
+        guard let record = entry.record else { return Change(changesCount: true) }
+        return Change(changesCount: true, changesDetails: end(record, outcome, at: now))
     }
 
     /// Counts one more of the activities that have no identity.
@@ -171,7 +311,8 @@ struct ActivityList: Sendable {
         guard objects.insert(object, role: role, order: order) else { return (change, endsPredecessor) }
         change.changesCount = true
         if let label {
-            let record = makeRecord(ActivityDetails(label: label), order: order, at: now())
+            let record = ActivityRecord(order, label, at: now())
+            insert(record)
             objects[key]?.record = record
             change.changesDetails = true
         }
@@ -187,8 +328,11 @@ struct ActivityList: Sendable {
     ) -> Change {
         let key = ObservedObjects.key(object, role: role)
         guard let entry = objects[key] else { return Change() }
-        let record = entry.record ?? makeRecord(ActivityDetails(), order: entry.order, at: now())
-        if entry.record == nil { objects[key]?.record = record }
+        let record = entry.record ?? ActivityRecord(entry.order, at: now())
+        if entry.record == nil {
+            insert(record)
+            objects[key]?.record = record
+        }
         return Change(changesDetails: update(record, change))
     }
 
@@ -204,7 +348,8 @@ struct ActivityList: Sendable {
             if role == .notified { _ = earlyObjectStops.remember(key, object: object, at: now()) }
             return Change()
         }
-        return Change(changesCount: true, changesDetails: entry.record.map { end($0, outcome, at: now) } ?? false)
+        guard let record = entry.record else { return Change(changesCount: true) }
+        return Change(changesCount: true, changesDetails: end(record, outcome, at: now))
     }
 
     /// Ends the activities of the objects of one shard that have ended. Returns how many those are.
@@ -227,23 +372,23 @@ struct FinishedActivities: Sendable, Hashable {
     /// How many are kept.
     static var capacity: Int { 64 }
 
-    private(set) var latest: Deque<FinishedActivity> = []
+    private(set) var latest: [FinishedActivity] = []
     /// How many more have ended, before those.
     private(set) var omittedCount = 0
 
-    var isEmpty: Bool { latest.isEmpty }
-
-    mutating func append(_ activity: FinishedActivity) {
-        latest.append(activity)
-        guard latest.count > Self.capacity else { return }
-        latest.removeFirst()
-        omittedCount += 1
+    init(latest: [FinishedActivity] = [], omittedCount: Int = 0) {
+        self.latest = latest
+        self.omittedCount = omittedCount
     }
+
+    var isEmpty: Bool { latest.isEmpty }
 
     /// Adds those that ended later.
     mutating func append(_ later: Self) {
         guard !later.isEmpty else { return }
-        for activity in later.latest { append(activity) }
-        omittedCount += later.omittedCount
+        latest += later.latest
+        let surplus = max(latest.count - Self.capacity, 0)
+        latest.removeFirst(surplus)
+        omittedCount += later.omittedCount + surplus
     }
 }

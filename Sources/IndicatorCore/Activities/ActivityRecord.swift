@@ -23,6 +23,14 @@ final class ActivityRecord: @unchecked Sendable {
         self.began = began
         self.details = details
     }
+
+    convenience init(_ order: UInt64, _ label: String? = nil, _ progress: Double? = nil, at now: Duration) {
+        self.init(
+            order: order,
+            began: now,
+            details: ActivityDetails(label: label, progress: progress, since: .distantPast)
+        )
+    }
 }
 
 /// What an activity says of itself. A value; `nil` means that it does not say it.
@@ -48,7 +56,7 @@ public struct ActivityDetails: Sendable, Hashable {
 
     /// When the activity began, by the wall clock. One that begins without a label or an identity counts from when it
     /// first says something.
-    public internal(set) var since: Date
+    public var since: Date
 
     private var explicitProgress: Double?
 

@@ -86,17 +86,21 @@ struct ObservedObjects: @unchecked Sendable {
     mutating func removeEnded(inShard shard: Int) -> (ended: [Entry], inUse: [AnyObject]) {
         var ended: [Key] = []
         var inUse: [AnyObject] = []
-        var index = shards[shard].startIndex
-        while index != shards[shard].endIndex {
-            let key = shards[shard].keys[index]
-            if key & Role.notified.rawValue != 0 {
-                if isKnownUniquelyReferenced(&shards[shard].values[index].holder) { ended.append(key) }
-            } else if let object = (shards[shard].values[index].holder as? WeakBox)?.object {
-                inUse.append(object)
-            } else {
-                ended.append(key)
+        // The notified ones first: to look at a tracked object takes a reference of it.
+        for role in [Role.notified, .tracked] {
+            var index = shards[shard].startIndex
+            while index != shards[shard].endIndex {
+                let key = shards[shard].keys[index]
+                defer { shards[shard].formIndex(after: &index) }
+                guard key & Role.notified.rawValue == role.rawValue else { continue }
+                switch role {
+                case .notified:
+                    if isKnownUniquelyReferenced(&shards[shard].values[index].holder) { ended.append(key) }
+                case .tracked:
+                    let object = (shards[shard].values[index].holder as? WeakBox)?.object
+                    if let object { inUse.append(object) } else { ended.append(key) }
+                }
             }
-            shards[shard].formIndex(after: &index)
         }
         let entries = ended.compactMap { remove($0) }
         if shards[shard].capacity > 64, shards[shard].count < shards[shard].capacity / 4 {
@@ -106,4 +110,8 @@ struct ObservedObjects: @unchecked Sendable {
         }
         return (entries, inUse)
     }
+
+    /// How many objects a shard has, and how many it has room for; for tests.
+    func size(ofShard shard: Int) -> Int { shards[shard].count }
+    func capacity(ofShard shard: Int) -> Int { shards[shard].capacity }
 }

@@ -44,15 +44,7 @@ final class BackendRunner: SnapshotReceiver {
         self.logger = logger
         thread = BackendThread(name: "ind-\(name)")
         storage = Locked(Storage(machine: BackendRunnerStateMachine(delivery: delivery)))
-        let target = WeakRunner()
-        timer = DeadlineTimer(time: time) { target.runner?.deadlineHasCome($0) }
-        target.runner = self
-    }
-
-    /// Lets the timer refer to the runner that owns it.
-    private final class WeakRunner: @unchecked Sendable {
-        // `@unchecked`: written once, before the timer is set for the first time.
-        weak var runner: BackendRunner?
+        timer = DeadlineTimer(time: time)
     }
 
     var audience: IndicatorStateMachine.Audience { delivery.includesHidden ? .always : .whileVisible }
@@ -187,7 +179,7 @@ final class BackendRunner: SnapshotReceiver {
 
     private func perform(_ afterwards: Afterwards) {
         for event in afterwards.events { log(event) }
-        timer.set(afterwards.deadline, version: afterwards.timerVersion)
+        timer.set(afterwards.deadline, version: afterwards.timerVersion, deadlineHasCome)
         for waiter in afterwards.waiters { waiter.resume() }
         afterwards.loop?.resume(returning: afterwards.operation)
     }
@@ -207,7 +199,9 @@ final class BackendRunner: SnapshotReceiver {
         case .drops:
             logger.warning("The backend '\(name)' is too slow: updates do not fit in its queue and are lost.")
         case .dropped(let count):
-            logger.notice("The backend '\(name)' has caught up; \(count) updates did not fit in its queue and are lost.")
+            logger.notice(
+                "The backend '\(name)' has caught up; \(count) updates did not fit in its queue and are lost."
+            )
         case .givenUp:
             logger.warning("The backend '\(name)' did not stop in time and was given up.")
         }

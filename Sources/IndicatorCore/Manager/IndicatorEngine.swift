@@ -8,8 +8,9 @@ import Logging
 /// released, no task is created, no backend or observer is called. Actions are performed in the order in which the lock
 /// was held, by the thread that finds the ``Outbox`` unattended, and no thread waits for another one's.
 ///
-/// Timers, observations and backends refer to the engine, and activities to the manager. So nobody needs a weak reference
-/// to the manager, which would make every later retain of it slow.
+/// The manager, activities, timers, observations and backends hold the engine, and it holds most of them; ``close()`` ends
+/// these circles, when the manager is deallocated and its last activity has ended. There are no weak references: an object
+/// to which there was one is slow to retain.
 package final class IndicatorEngine: Sendable {
     /// All that the lock protects. It is the only lock of the indicator; a backend's runner and a subscription have one
     /// each, which is taken without this one.
@@ -23,6 +24,8 @@ package final class IndicatorEngine: Sendable {
         var observations: [NotificationObservation] = []
         var resources: [any ManagerResource] = []
         var isShutDown = false
+        /// Whether the manager is deallocated: the engine closes when the last activity that somebody holds has ended.
+        var isOrphaned = false
     }
 
     /// An action, with those that it concerns.
@@ -43,21 +46,29 @@ package final class IndicatorEngine: Sendable {
         self.logger = logger
         time = TimeSource.reading(clock)
         counter = ActivityCounter(phase: .inactive, time: time)
-        let machine = IndicatorStateMachine(delays: delays, isEnabled: isEnabled, counter: counter)
+        let machine = IndicatorStateMachine(
+            delays: delays,
+            isEnabled: isEnabled,
+            counter: counter,
+            now: time.now
+        )
         storage = Locked(Storage(machine: machine))
-        let target = WeakEngine()
-        timer = DeadlineTimer(time: time) { target.engine?.deadlineHasCome($0) }
-        target.engine = self
+        timer = DeadlineTimer(time: time)
+        counter.engine = self
     }
 
-    /// Lets the timer refer to the engine that owns it.
-    private final class WeakEngine: @unchecked Sendable {
-        // `@unchecked`: written once, before the timer is set for the first time.
-        weak var engine: IndicatorEngine?
+    /// The manager is deallocated. Closes the engine, unless somebody holds an activity: then the end of the last one does.
+    func managerIsReleased() {
+        let isOver = storage.withLock { storage in
+            storage.isOrphaned = true
+            storage.machine.setOrphaned()
+            return storage.machine.heldActivityCount == 0
+        }
+        if isOver { close() }
     }
 
-    /// Ends everything without waiting: the manager is deallocated.
-    func close() {
+    /// Ends everything without waiting.
+    private func close() {
         let now = time.now
         let (observations, resources) = storage.withLock { storage in
             append(storage.machine.setEnabled(false, at: now), to: &storage)
@@ -73,7 +84,8 @@ package final class IndicatorEngine: Sendable {
             return (storage.observations, storage.resources)
         }
         perform()
-        timer.set(nil, version: .max)
+        timer.set(nil, version: .max) { _ in }
+        counter.engine = nil
         for observation in observations { observation.cancel() }
         for resource in resources { resource.managerIsGone() }
     }
@@ -84,13 +96,15 @@ package final class IndicatorEngine: Sendable {
     ///
     /// - Parameter input: called with the lock held; reads the time if it needs it.
     func change(_ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> [IndicatorStateMachine.Action]) {
-        let mustPerform = storage.withLock { storage in
+        let (mustPerform, isOver) = storage.withLock { storage in
             let actions = input(&storage.machine) { time.now }
-            if actions.isEmpty { return false }
+            let isOver = storage.isOrphaned && storage.machine.heldActivityCount == 0 && !storage.isShutDown
+            if actions.isEmpty { return (false, isOver) }
             append(actions, to: &storage)
-            return storage.outbox.attend()
+            return (storage.outbox.attend(), isOver)
         }
         if mustPerform { performAttended() }
+        if isOver { close() }
     }
 
     /// Reads what the lock protects.
@@ -131,7 +145,7 @@ package final class IndicatorEngine: Sendable {
                 switch effect {
                 case .deliver(let snapshot, let receivers):
                     for receiver in receivers { receiver.receive(snapshot) }
-                case .wake(let deadline, let version): timer.set(deadline, version: version)
+                case .wake(let deadline, let version): timer.set(deadline, version: version, deadlineHasCome)
                 case .release: break  // with the batch
                 case .finish(let receivers, let timeLimit):
                     for receiver in receivers { receiver.finish(timeLimit: timeLimit) }
@@ -213,9 +227,9 @@ package final class IndicatorEngine: Sendable {
         }
         backend.attach(
             to: IndicatorControl(
-                setEnabled: { [weak self] in self?.setEnabled($0) },
-                retry: { [weak runner] in runner?.retry() },
-                surfaceWasLost: { [weak runner] in runner?.surfaceWasLost($0) }
+                setEnabled: { [self] in setEnabled($0) },
+                retry: { runner.retry() },
+                surfaceWasLost: { runner.surfaceWasLost($0) }
             )
         )
         let isNeeded = add(runner) { storage in storage.runners.contains { $0 === runner } && !storage.isShutDown }
@@ -277,6 +291,9 @@ package final class IndicatorEngine: Sendable {
         }
         perform()
     }
+
+    /// Whether the engine is closed or shut down: it shows nothing any more.
+    var isClosed: Bool { storage.withLock { $0.isShutDown } }
 
     package var isEnabled: Bool { counter.phase != .disabled }
 

@@ -1,10 +1,12 @@
+import Foundation
+
 extension IndicatorManager {
     // MARK: - Activities without an identity
 
     /// Begins an activity that says nothing of itself, which ends when the returned value goes out of scope.
     ///
     /// While others are in progress, this and its end are one atomic operation each, and a retain and a release. The
-    /// indicator lives at least as long as its activities.
+    /// indicator works at least until its activities have ended, also when the manager is released before.
     @inlinable
     public func begin() -> Activity {
         Activity(beginHandle())
@@ -21,13 +23,16 @@ extension IndicatorManager {
 
     @inlinable
     func beginHandle() -> ActivityHandle {
-        if counter.begin() { report() }
-        return ActivityHandle(self)
+        if counter.begin() { counter.report() }
+        return ActivityHandle(counter)
     }
 
     func beginHandle(label: String?, progress: Double?) -> ActivityHandle {
         guard label != nil || progress != nil else { return beginHandle() }
-        return ActivityHandle(self, record: engine.begin(ActivityDetails(label: label, progress: progress)))
+        return ActivityHandle(
+            counter,
+            record: engine.begin(ActivityDetails(label: label, progress: progress, since: .distantPast))
+        )
     }
 
     /// Counts an activity for as long as a function runs. Its outcome is ``ActivityOutcome/succeeded`` when the function
@@ -132,12 +137,12 @@ extension IndicatorManager {
 
     /// Starts an activity with a text as its identity. See the general form for the rules.
     public func start(_ id: String, label: String? = nil, progress: Double? = nil) {
-        engine.start(.text(id), label: label, progress: progress)
+        engine.change { machine, now in machine.start(id, label: label, progress: progress, now: now) }
     }
 
     /// Starts an activity with a number as its identity. See the general form for the rules.
     public func start(_ id: Int, label: String? = nil, progress: Double? = nil) {
-        engine.start(.number(id), label: label, progress: progress)
+        engine.change { machine, now in machine.start(id, label: label, progress: progress, now: now) }
     }
 
     /// Changes the label, the progress, or both of an activity with an identity. What is `nil` stays as it is; without
@@ -169,12 +174,12 @@ extension IndicatorManager {
 
     /// Stops an activity with a text as its identity. See the general form.
     public func stop(_ id: String, _ outcome: ActivityOutcome = .unspecified) {
-        engine.stop(.text(id), outcome)
+        engine.change { machine, now in machine.stop(id, outcome, now: now) }
     }
 
     /// Stops an activity with a number as its identity. See the general form.
     public func stop(_ id: Int, _ outcome: ActivityOutcome = .unspecified) {
-        engine.stop(.number(id), outcome)
+        engine.change { machine, now in machine.stop(id, outcome, now: now) }
     }
 }
 

@@ -26,7 +26,7 @@ public struct IndicatorSnapshots: AsyncSequence, Sendable {
     /// Ends the subscription when the sequence and its iterators are released.
     fileprivate final class Lifetime: Sendable {
         let subscription: SnapshotSubscription
-        private weak let engine: IndicatorEngine?
+        private let engine: IndicatorEngine
 
         init(_ engine: IndicatorEngine) {
             self.engine = engine
@@ -34,7 +34,7 @@ public struct IndicatorSnapshots: AsyncSequence, Sendable {
         }
 
         deinit {
-            engine?.unsubscribe(subscription)
+            engine.unsubscribe(subscription)
         }
     }
 

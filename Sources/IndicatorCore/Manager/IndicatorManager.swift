@@ -45,7 +45,7 @@ public final class IndicatorManager: Sendable {
     }
 
     deinit {
-        engine.close()
+        engine.managerIsReleased()
     }
 
     // MARK: - State
@@ -160,11 +160,5 @@ public final class IndicatorManager: Sendable {
     /// Does what is due by now, for tests on clocks that wake nobody.
     package func advance() {
         engine.advance(to: engine.time.now)
-    }
-
-    /// Reports a change of the count that the counter asked for.
-    @usableFromInline
-    func report() {
-        engine.report()
     }
 }

@@ -19,7 +19,8 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// When the indicator was last shown or hidden, by the wall clock; for one that never was, when it was made.
     public var since: Date
 
-    private var finishedActivities = FinishedActivities()
+    /// What has ended; behind ``finished`` and ``omittedFinishedCount``.
+    var finishedActivities = FinishedActivities()
 
     /// Makes a snapshot, by default that of an indicator with nothing to do.
     ///
@@ -64,15 +65,10 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     ///
     /// Each receiver gets each activity once, also if it skips snapshots. The snapshot that an app reads
     /// (``IndicatorManager/snapshot``) and the first one of a receiver have none.
-    public var finished: [FinishedActivity] { Array(finishedActivities.latest) }
+    public var finished: [FinishedActivity] { finishedActivities.latest }
 
     /// How many more have ended than ``finished`` lists.
     public var omittedFinishedCount: Int { finishedActivities.omittedCount }
-
-    /// Adds activities that have ended.
-    mutating func take(_ finished: FinishedActivities) {
-        finishedActivities.append(finished)
-    }
 
     /// Puts what ended before in front: what a snapshot had that was skipped.
     mutating func takeOver(_ skipped: FinishedActivities) {

@@ -44,9 +44,10 @@ struct IndicatorStateMachine: Sendable {
 
     private let counter: ActivityCounter
     private var visibility: VisibilityStateMachine
-    private var list = ActivityList()
-    private var since = Date()
+    private var list: ActivityList
+    private var since: Date
     private var audience = Audience.nobody
+    private var isOrphaned = false
     private var publishedAt: Duration?
     /// Whether the present input has published.
     private var hasPublished = false
@@ -67,8 +68,11 @@ struct IndicatorStateMachine: Sendable {
     ///   - delays: when the indicator is shown and hidden.
     ///   - isEnabled: whether it may be shown.
     ///   - counter: what counts the activities. It counts none yet.
-    init(delays: IndicatorDelays, isEnabled: Bool, counter: ActivityCounter) {
+    ///   - now: the time.
+    init(delays: IndicatorDelays, isEnabled: Bool, counter: ActivityCounter, now: Duration = .zero) {
         self.counter = counter
+        since = Date()
+        list = ActivityList(origin: since.addingTimeInterval(-(now / .seconds(1))))
         visibility = VisibilityStateMachine(delays: delays, isEnabled: isEnabled)
         counter.setPhase(phase)
     }
@@ -83,6 +87,9 @@ struct IndicatorStateMachine: Sendable {
 
     /// When a delay runs out, if one runs.
     var deadline: Duration? { visibility.deadline }
+
+    /// How many activities are in progress that somebody holds, as opposed to those that are stopped by their identity.
+    var heldActivityCount: Int { counter.count - list.count }
 
     /// The public state now.
     mutating func snapshot() -> IndicatorSnapshot {
@@ -145,6 +152,19 @@ struct IndicatorStateMachine: Sendable {
 
     /// An activity with an identity starts.
     mutating func start(_ key: ActivityKey, label: String?, progress: Double?, now: Now) -> [Action] {
+        switch key {
+        case .text(let key): start(key, label: label, progress: progress, now: now)
+        case .number(let key): start(key, label: label, progress: progress, now: now)
+        case .value(let key):
+            finish(list.start(key, label: label, progress: progress, at: now), now) { $0.begin() }
+        }
+    }
+
+    mutating func start(_ key: String, label: String?, progress: Double?, now: Now) -> [Action] {
+        finish(list.start(key, label: label, progress: progress, at: now), now) { $0.begin() }
+    }
+
+    mutating func start(_ key: Int, label: String?, progress: Double?, now: Now) -> [Action] {
         finish(list.start(key, label: label, progress: progress, at: now), now) { $0.begin() }
     }
 
@@ -155,6 +175,18 @@ struct IndicatorStateMachine: Sendable {
 
     /// An activity with an identity stops.
     mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome, now: Now) -> [Action] {
+        switch key {
+        case .text(let key): stop(key, outcome, now: now)
+        case .number(let key): stop(key, outcome, now: now)
+        case .value(let key): finish(list.stop(key, outcome, at: now), now) { $0.end() }
+        }
+    }
+
+    mutating func stop(_ key: String, _ outcome: ActivityOutcome, now: Now) -> [Action] {
+        finish(list.stop(key, outcome, at: now), now) { $0.end() }
+    }
+
+    mutating func stop(_ key: Int, _ outcome: ActivityOutcome, now: Now) -> [Action] {
         finish(list.stop(key, outcome, at: now), now) { $0.end() }
     }
 
@@ -214,7 +246,13 @@ struct IndicatorStateMachine: Sendable {
     /// Says who wants to hear of changes. Call it before the snapshot for a newcomer is made: then no change is missed.
     mutating func setAudience(_ audience: Audience) {
         self.audience = audience
-        counter.setWatched(isHeard && refreshDue == nil)
+        setWatched(isHeard && refreshDue == nil)
+    }
+
+    /// The manager is deallocated: from now on every change is reported.
+    mutating func setOrphaned() {
+        isOrphaned = true
+        setWatched(true)
     }
 
     // MARK: - Inputs: time
@@ -299,6 +337,8 @@ struct IndicatorStateMachine: Sendable {
             let phase = phase
             let isBusy = counter.isBusy
             guard phase == .inactive && isBusy || phase == .active && !isBusy else { return }
+            // Before the clock is read: a thread that misses this phase has ended its activity before that time.
+            if !isBusy { counter.setPhase(.delayingCompletion) }
             let now = now()
             apply(visibility.setBusy(isBusy, at: now), at: now)
         }
@@ -307,9 +347,9 @@ struct IndicatorStateMachine: Sendable {
     /// Publishes changes of the visibility.
     private mutating func apply(_ changes: VisibilityChanges, at now: Duration) {
         guard !changes.isEmpty else { return }
-        let wallClock = Date()
+        list.setOrigin(Date().addingTimeInterval(-(now / .seconds(1))))
         for (index, change) in changes.enumerated() {
-            since = wallClock.addingTimeInterval(-((now - change.instant) / .seconds(1)))
+            since = list.date(at: change.instant)
             let isLast = index == changes.count - 1
             let state: IndicatorState? = isLast ? nil : change.isVisible ? .active : .inactive
             publish(state: state, change, at: now)
@@ -321,6 +361,10 @@ struct IndicatorStateMachine: Sendable {
     /// Whether anybody wants to hear of changes that do not change the visibility.
     private var isHeard: Bool { audience == .always || audience == .whileVisible && visibility.isVisible }
 
+    private func setWatched(_ isWatched: Bool) {
+        counter.setWatched(isWatched || isOrphaned)
+    }
+
     private mutating func publish(
         state: IndicatorState? = nil,
         _ change: VisibilityChanges.Element? = nil,
@@ -330,24 +374,23 @@ struct IndicatorStateMachine: Sendable {
         hasPublished = true
         refreshDue = nil
         // First: a change that the snapshot does not contain is reported.
-        counter.setWatched(isHeard)
+        setWatched(isHeard)
         storePhase()
         var snapshot = snapshot()
         if let state { snapshot.state = state }
-        snapshot.take(list.finished)
-        list.finished = FinishedActivities()
+        snapshot.finishedActivities = list.takeFinished()
         actions.append(.publish(snapshot, change))
     }
 
     /// Publishes a change that does not change the visibility, at most every ``refreshInterval``.
     private mutating func publishSoon(_ now: Now) {
-        guard isHeard else { return counter.setWatched(false) }
+        guard isHeard else { return setWatched(false) }
         guard refreshDue == nil else { return }
         let now = now()
         if let publishedAt, now < publishedAt + Self.refreshInterval {
             refreshDue = publishedAt + Self.refreshInterval
             // Until then nobody needs to hear of further changes.
-            counter.setWatched(false)
+            setWatched(false)
         } else {
             publish(at: now)
         }

@@ -96,6 +96,9 @@ public struct TaskNotifications: Sendable {
     /// Alamofire 5's notifications: `request.didResumeTask`, `didSuspendTask` and `didCompleteTask`, with the request in
     /// `userInfo`. A cancelled request posts `didCompleteTask` too, so `didCancelTask` is not observed.
     ///
+    /// A request's label is its method and URL, such as "GET https://example.org/items", from its description; the URL's
+    /// query, which may have secrets, is left out.
+    ///
     /// The names are those in Alamofire's `Source/Core/Notifications.swift`; Alamofire itself is not needed.
     public static var alamofire: Self {
         Self(
@@ -105,8 +108,27 @@ public struct TaskNotifications: Sendable {
                 Notification.Name("org.alamofire.notification.name.request.didSuspendTask"),
                 Notification.Name("org.alamofire.notification.name.request.didCompleteTask"),
             ],
-            identity: .userInfo("org.alamofire.notification.key.request")
+            identity: .userInfo("org.alamofire.notification.key.request"),
+            label: { notification in
+                let request = notification.userInfo?["org.alamofire.notification.key.request"]
+                return (request as? any CustomStringConvertible).flatMap {
+                    requestLabel(fromDescription: $0.description)
+                }
+            }
         )
+    }
+
+    /// The method and URL at the beginning of a description, as Alamofire's `Request` gives them: "GET https://… (200)".
+    static func requestLabel(fromDescription description: String) -> String? {
+        let words = description.split(separator: " ", maxSplits: 2)
+        guard words.count >= 2, words[0].allSatisfy({ $0.isASCII && $0.isUppercase }),
+            var url = URLComponents(string: String(words[1])), url.scheme != nil
+        else { return nil }
+        url.query = nil
+        url.fragment = nil
+        url.user = nil
+        url.password = nil
+        return url.string.map { "\(words[0]) \($0)" }
     }
 
     /// The key of a label, a `String`, in the `userInfo` of ``Foundation/NSNotification/Name/indicatorTaskDidResume``.

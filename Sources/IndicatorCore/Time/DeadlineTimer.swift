@@ -12,18 +12,11 @@ package final class DeadlineTimer: Sendable {
     }
 
     private let time: TimeSource
-    private let onDeadline: @Sendable (Duration) -> Void
     private let state = Locked(State())
 
     /// Makes a timer that is not set.
-    ///
-    /// - Parameters:
-    ///   - time: the clock that it follows.
-    ///   - onDeadline: called with the deadline on one of Swift's cooperative threads when it has come. It must not keep
-    ///     the owner alive.
-    package init(time: TimeSource, onDeadline: @escaping @Sendable (Duration) -> Void) {
+    package init(time: TimeSource) {
         self.time = time
-        self.onDeadline = onDeadline
     }
 
     deinit {
@@ -35,7 +28,13 @@ package final class DeadlineTimer: Sendable {
     /// - Parameters:
     ///   - deadline: when it fires; `nil` unsets it.
     ///   - version: orders the calls of several threads: one with a lower version than an earlier call has no effect.
-    package func set(_ deadline: Duration?, version: UInt64) {
+    ///   - onDeadline: called with the deadline on one of Swift's cooperative threads when it has come; kept until then, or
+    ///     until the timer is set anew.
+    package func set(
+        _ deadline: Duration?,
+        version: UInt64,
+        _ onDeadline: @escaping @Sendable (Duration) -> Void
+    ) {
         let (old, generation): (Task<Void, Never>?, UInt64?) = state.withLock { state in
             guard version >= state.version else { return (nil, nil) }
             state.version = version
@@ -49,7 +48,7 @@ package final class DeadlineTimer: Sendable {
         // Detached: the task must not inherit the task-local values of the thread that happened to begin an activity.
         let task = Task.detached { [weak self, time] in
             do { try await time.sleep(until: deadline) } catch { return }
-            self?.fire(deadline, generation: generation)
+            if self?.fires(generation) == true { onDeadline(deadline) }
         }
         let isCurrent = state.withLock { state in
             guard state.generation == generation else { return false }
@@ -59,13 +58,13 @@ package final class DeadlineTimer: Sendable {
         if !isCurrent { task.cancel() }
     }
 
-    private func fire(_ deadline: Duration, generation: UInt64) {
-        let isCurrent = state.withLock { state in
+    /// Whether the task of this generation is the newest. The timer is not set any more then.
+    private func fires(_ generation: UInt64) -> Bool {
+        state.withLock { state in
             guard state.generation == generation else { return false }
             state.deadline = nil
             state.task = nil
             return true
         }
-        if isCurrent { onDeadline(deadline) }
     }
 }

@@ -47,7 +47,7 @@ public final class ActivityTrackerAttachment: Sendable {
 
     /// The indicator is called without the lock, in the order of `outbox`.
     private struct State: Sendable {
-        weak var engine: IndicatorEngine?
+        var engine: IndicatorEngine?
         var isActive = false
         var isDetached = false
         var onDetach: (@Sendable () -> Void)?
@@ -66,6 +66,7 @@ public final class ActivityTrackerAttachment: Sendable {
         show(isLoading: false, label: nil, progress: nil)
         let onDetach = state.withLock { state in
             state.isDetached = true
+            state.engine = nil
             return state.onDetach.take()
         }
         onDetach?()
@@ -78,7 +79,7 @@ public final class ActivityTrackerAttachment: Sendable {
 
     /// Whether there is an indicator to show the tracker.
     var isNeeded: Bool {
-        state.withLock { !$0.isDetached && $0.engine != nil }
+        state.withLock { $0.engine }.map { !$0.isClosed } ?? false
     }
 
     /// Shows a status in the indicator.

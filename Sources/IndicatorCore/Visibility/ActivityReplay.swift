@@ -42,9 +42,9 @@ package struct ActivityReplay {
         let changes = advance(to: now)
         let actions =
             switch event {
-            case .start(let id?): machine.start(.text(id), label: nil, progress: nil, now: { now })
+            case .start(let id?): machine.start(id, label: nil, progress: nil, now: { now })
             case .start(nil): machine.increment(now: { now })
-            case .stop(let id?): machine.stop(.text(id), .unspecified, now: { now })
+            case .stop(let id?): machine.stop(id, .unspecified, now: { now })
             case .stop(nil): machine.decrement(now: { now })
             case .enable, .disable: machine.setEnabled(event == .enable, at: now)
             }

@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import IndicatorBackends
 import IndicatorCore
-import UnixSignals
 
 /// `indicator-demo run`: real requests, and the indicator that follows them.
 struct RunCommand: AsyncParsableCommand {
@@ -58,18 +57,29 @@ struct RunCommand: AsyncParsableCommand {
     )
     var baseURL: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Seconds, beyond 0.1, that the indicator may be early or late by; more on a busy machine.",
+            valueName: "seconds"
+        )
+    )
+    var slack = 0.0
+
     @Flag(help: "Print one JSON object, at the end, and nothing else.")
     var json = false
 
     func validate() throws {
         _ = try overrides()
         _ = try serverURL()
+        guard (0...3600).contains(slack) else {
+            throw ValidationError("--slack is '\(slack)'; it must be a number of seconds from 0 to 3600")
+        }
     }
 
     func run() async throws {
         // A reader of the output that goes away must not leave the terminal with the demo's title.
         signal(SIGPIPE, SIG_IGN)
-        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+        let signals = Signals.caught()
         let setup = try await DemoSetup.forCommand(
             DemoSetup.Options(config: config, backends: backends, delays: try overrides())
         )
@@ -108,7 +118,7 @@ struct RunCommand: AsyncParsableCommand {
                 delays: indicator.delays
             )
         }
-        let demo = DemoRun(plan: plan, indicator: indicator, recorder: recorder)
+        let demo = DemoRun(plan: plan, indicator: indicator, recorder: recorder, slack: .seconds(slack))
         let result = try await result(of: demo, plan: plan, style: style)
         await site.stop()
         if json {

@@ -1,8 +1,5 @@
 import ArgumentParser
 import Foundation
-import Logging
-import ServiceLifecycle
-import UnixSignals
 
 /// `indicator-demo serve`: the demo's server, alone.
 struct ServeCommand: AsyncParsableCommand {
@@ -23,6 +20,7 @@ struct ServeCommand: AsyncParsableCommand {
     var port: UInt16 = 0
 
     func run() async throws {
+        let signals = Signals.caught()
         let server: DemoServer
         do {
             server = try await DemoServer(port: port)
@@ -31,21 +29,7 @@ struct ServeCommand: AsyncParsableCommand {
             throw ExitCode.failure
         }
         try await Output.guarding { try Output.standard.write("\(server.url.absoluteString)\n") }
-        let group = ServiceGroup(
-            services: [RunningServer(server: server)],
-            gracefulShutdownSignals: [.sigint, .sigterm],
-            logger: Logger(label: "indicator-demo", factory: { _ in SwiftLogNoOpLogHandler() })
-        )
-        try await group.run()
-    }
-}
-
-/// A server that runs until the program is asked to end.
-private struct RunningServer: Service {
-    let server: DemoServer
-
-    func run() async throws {
-        try await gracefulShutdown()
+        for await _ in signals { break }
         await server.stop()
     }
 }

@@ -23,6 +23,7 @@ final class DemoRun: Sendable {
     private let client: RequestClient
     private let delays: IndicatorDelays
     private let isEnabled: Bool
+    private let slack: Duration
 
     /// Makes a run.
     ///
@@ -30,7 +31,9 @@ final class DemoRun: Sendable {
     ///   - plan: the requests.
     ///   - indicator: the indicator that is to show them, with its surfaces.
     ///   - recorder: what notes all that happens.
-    init(plan: DemoPlan, indicator: IndicatorManager, recorder: RunRecorder) {
+    ///   - slack: by how much more than on a quiet machine the indicator may be early or late.
+    init(plan: DemoPlan, indicator: IndicatorManager, recorder: RunRecorder, slack: Duration) {
+        self.slack = slack
         self.recorder = recorder
         self.plan = plan
         self.indicator = indicator
@@ -55,7 +58,12 @@ final class DemoRun: Sendable {
             moments: recorder.moments,
             observed: observed,
             expected: expected,
-            verdict: RunVerdict(observed: observed, expected: expected, lateness: probe.lateness(from:to:)),
+            verdict: RunVerdict(
+                observed: observed,
+                expected: expected,
+                slack: slack,
+                lateness: probe.lateness(from:to:)
+            ),
             statuses: statuses,
             problems: problems()
         )

@@ -17,12 +17,17 @@ struct RunVerdict: Sendable, Hashable {
     /// - Parameters:
     ///   - observed: when the indicator was shown and hidden.
     ///   - expected: when it should have been.
+    ///   - slack: by how much more a change may be early or late. Times for which it is hidden that are not longer
+    ///     need not be there.
     ///   - lateness: how late the machine itself was between two times, which is granted.
     init(
         observed: [VisibilityChange],
         expected: [VisibilityChange],
+        slack: Duration = .zero,
         lateness: (Duration, Duration) -> Duration = { _, _ in .zero }
     ) {
+        let observed = Self.joined(observed, slack: slack)
+        let expected = Self.joined(expected, slack: slack)
         for index in 0..<max(observed.count, expected.count) {
             let actual = index < observed.count ? observed[index] : nil
             let rule = index < expected.count ? expected[index] : nil
@@ -30,7 +35,7 @@ struct RunVerdict: Sendable, Hashable {
             case (let actual?, let rule?) where actual.isVisible == rule.isVisible:
                 let deviation = abs(actual.time - rule.time)
                 largestDeviation = max(largestDeviation, deviation)
-                if deviation > Self.tolerance + lateness(rule.time, actual.time) {
+                if deviation > Self.tolerance + slack + lateness(rule.time, actual.time) {
                     differences.append("\(Self.text(actual)), and by the rules it is \(Self.text(rule))")
                 }
             case (let actual?, let rule?):
@@ -39,6 +44,17 @@ struct RunVerdict: Sendable, Hashable {
             case (let actual?, nil): differences.append("\(Self.text(actual)), and by the rules it is not")
             case (nil, let rule?): differences.append("not \(Self.text(rule)), as it is by the rules")
             case (nil, nil): break
+            }
+        }
+    }
+
+    /// The changes without those by which it is hidden for no longer than the slack.
+    private static func joined(_ changes: [VisibilityChange], slack: Duration) -> [VisibilityChange] {
+        changes.reduce(into: []) { joined, change in
+            if slack > .zero, change.isVisible, let last = joined.last, change.time - last.time <= slack {
+                joined.removeLast()
+            } else {
+                joined.append(change)
             }
         }
     }

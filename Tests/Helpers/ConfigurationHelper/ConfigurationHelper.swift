@@ -7,8 +7,7 @@ import Logging
 ///
 /// Usage: `configuration-helper FILE [MODE…]`. It says `pid N` and `ready` when it listens, `delay S` whenever the start delay changes, and
 /// `count N` beside it, with one activity in progress all the time. A line on standard input is a command: `shutdown`, `reload`,
-/// `disposition` (of SIGHUP: `default`, `ignore` or `handler`), `child` (the same in a child process), `switches` (how often the
-/// process was given the processor), `quit`.
+/// `disposition` (of SIGHUP: `default`, `ignore` or `handler`), `child` (the same in a child process), `quit`.
 ///
 /// Modes: `ignore` and `own` set SIGHUP to be ignored or handled before the indicator is made; `two` makes two indicators;
 /// `hangup` leaves changes of the file alone; `idle` does not look at the start delay; `terminal` leaves standard input alone and only waits.
@@ -85,8 +84,6 @@ struct ConfigurationHelper {
                 child.arguments = ["-c", "grep SigIgn /proc/self/status"]
                 try child.run()
                 child.waitUntilExit()
-            case "switches":
-                say(switches())
             default:
                 withExtendedLifetime(activity) { exit(0) }
             }
@@ -106,21 +103,5 @@ struct ConfigurationHelper {
         case 1: return "ignore"
         default: return "handler"
         }
-    }
-
-    /// The context switches of every thread but the one that runs this, by thread name.
-    private static func switches() -> String {
-        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
-        let lines = tasks.sorted().compactMap { task -> String? in
-            guard let text = try? String(contentsOfFile: "/proc/self/task/\(task)/status", encoding: .utf8) else {
-                return nil
-            }
-            func field(_ name: String) -> String {
-                let line = text.split(separator: "\n").first { $0.hasPrefix("\(name):") }
-                return line?.split(separator: ":").last?.trimmingCharacters(in: .whitespaces) ?? ""
-            }
-            return "\(field("Name"))=\(field("voluntary_ctxt_switches"))"
-        }
-        return "switches " + lines.joined(separator: " ")
     }
 }

@@ -73,7 +73,7 @@ struct Probe {
         case "available":
             return await Self.availability()
         case "flip":
-            await flip(times: Int(words[1]) ?? 0, within: .seconds(Double(words[2]) ?? 0))
+            return "\(await flip(times: Int(words[1]) ?? 0, within: .seconds(Double(words[2]) ?? 0)) / .seconds(1))"
         case "still-initialised":
             return neighbour.isStillInitialised ? "yes" : "no"
         case "sigpipe":
@@ -82,17 +82,12 @@ struct Probe {
             return action.__sigaction_handler.sa_handler == nil ? "default" : "changed"
         case "memory":
             return Self.statistic("VmRSS:", of: "/proc/self/status")
-        case "threads":
-            return Self.threads()
         case "neighbour":
             return neighbour.check()
         case "neighbour-begin":
             neighbour.begin()
         case "shutdown":
-            let start = ContinuousClock.now
             await manager.shutdown()
-            let (seconds, attoseconds) = start.duration(to: .now).components
-            return "\(seconds * 1000 + attoseconds / 1_000_000_000_000_000)"
         default:
             return "unknown command"
         }
@@ -112,8 +107,8 @@ struct Probe {
         #endif
     }
 
-    /// Begins and ends an activity `times` times, evenly spread over a time.
-    private func flip(times: Int, within duration: Duration) async {
+    /// Begins and ends an activity `times` times, evenly spread over a time. Returns how long that took.
+    private func flip(times: Int, within duration: Duration) async -> Duration {
         let start = ContinuousClock.now
         for index in 0..<times {
             manager.start("flip")
@@ -122,16 +117,7 @@ struct Probe {
                 try? await Task.sleep(until: start + duration * Double(index) / Double(times), clock: .continuous)
             }
         }
-    }
-
-    /// How often each thread of the process has been put to sleep or interrupted.
-    private static func threads() -> String {
-        let folder = "/proc/self/task"
-        let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        return threads.sorted().map { thread in
-            let status = "\(folder)/\(thread)/status"
-            return "\(statistic("Name:", of: status))=\(statistic("voluntary_ctxt_switches:", of: status))"
-        }.joined(separator: "\t")
+        return start.duration(to: .now)
     }
 
     private static func statistic(_ name: String, of path: String) -> String {

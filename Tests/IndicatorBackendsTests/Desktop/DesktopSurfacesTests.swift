@@ -47,7 +47,7 @@ import Testing
             #expect(try await eventually { try await property("Visible", on: bus) == "b true" })
         }
         await bus.kill()
-        #expect(try await probe.shutdown() < shutdownPatience)
+        try await probe.shutdown()
         #expect(probe.isRunning)
     }
 
@@ -99,14 +99,15 @@ import Testing
         #expect(growth.last ?? .max < 8192, "kB in each round: \(growth.dropFirst())")
         let signals = try await SignalMonitor(bus, name: Self.name)
         let monitor = try await NotifyMonitor(bus)
-        try await probe.tell("flip", "100000", "10")
+        // 10, or longer on a busy machine.
+        let seconds = try #require(Double(try await probe.tell("flip", "100000", "10")))
         #expect(try await eventually { try await property("ActivityCount", on: bus) == "u 0" })
         #expect(try await eventually { try await property("State", on: bus) == "s \"inactive\"" })
         #expect(try await eventually { try await server.displayedCount == 0 })
         if delays {
-            // Coalesced to 10 a second, and each showing and hiding.
-            #expect(signals.count <= 140, "\(signals.count)")
-            #expect(monitor.shown.count <= 30, "\(monitor.shown.count)")
+            // Coalesced to 10 and 2 a second, and each showing and hiding.
+            #expect(Double(signals.count) <= seconds * 10 + 40, "\(signals.count)")
+            #expect(Double(monitor.shown.count) <= seconds * 2 + 10, "\(monitor.shown.count)")
         }
         // What was announced last is what is true.
         #expect(
@@ -118,7 +119,7 @@ import Testing
         try await probe.tell("begin", "after")
         #expect(try await eventually { try await property("Visible", on: bus) == "b true" })
         #expect(try await eventually { try await server.displayedCount == 1 })
-        #expect(try await probe.shutdown() < shutdownPatience)
+        try await probe.shutdown()
     }
 
     @Test(
@@ -144,11 +145,11 @@ import Testing
         #expect(neighbour == "ok")
         try await probe.tell("end")
         #expect(try await eventually { try await server.displayedCount == 0 })
-        #expect(try await probe.shutdown() < shutdownPatience)
+        try await probe.shutdown()
         #expect(try await probe.tell("still-initialised") == "yes")
     }
 
-    @Test("Idle for 10 s: no thread wakes up")
+    @Test("Idle, no thread wakes up by itself")
     func idle() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -158,41 +159,9 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 1 })
         try await probe.tell("end")
         #expect(try await eventually { try await server.displayedCount == 0 })
-        // Until what was begun has come to its end.
-        var before = wakeUps(of: probe)
-        #expect(
-            try await eventually {
-                try await Task.sleep(for: .milliseconds(500))
-                defer { before = wakeUps(of: probe) }
-                return before == wakeUps(of: probe)
-            }
-        )
-        #expect(before.keys.contains { $0.contains("ind-dbus") } && before.keys.contains { $0.contains("ind-notify") })
-        // A test that lets time pass: nothing is to happen in it, so there is no condition to wait for.
-        try await Task.sleep(for: .seconds(10))
-        #expect(wakeUps(of: probe) == before)
-    }
-
-    /// How often each thread of a process has given up the processor of its own accord.
-    ///
-    /// Without those of libdispatch: in every program that has run a Swift task, it looks once a second whether its threads
-    /// are enough for their work.
-    private func wakeUps(of probe: DesktopProbe) -> [String: Int] {
-        let folder = "/proc/\(probe.processID)/task"
-        let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        var counts: [String: Int] = [:]
-        for thread in threads {
-            let status = (try? String(contentsOfFile: "\(folder)/\(thread)/status", encoding: .utf8)) ?? ""
-            var name = ""
-            for line in status.split(separator: "\n") {
-                let fields = line.split(separator: "\t").map(String.init)
-                if fields.first == "Name:" { name = fields.last ?? "" }
-                if fields.first == "voluntary_ctxt_switches:", !name.hasSuffix("-qos"), !name.hasSuffix(".overcommit") {
-                    counts["\(name) \(thread)"] = fields.last.flatMap(Int.init)
-                }
-            }
-        }
-        return counts
+        #expect(await eventually { wakingThreads(of: probe.processID).waking.isEmpty })
+        let names = wakingThreads(of: probe.processID).names
+        #expect(names.contains { $0.contains("ind-dbus") } && names.contains { $0.contains("ind-notify") })
     }
 }
 #endif

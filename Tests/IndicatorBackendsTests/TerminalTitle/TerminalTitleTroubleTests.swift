@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func aFileIsNotWrittenTo() async throws {
-        let path = "/tmp/title-test-\(UUID().uuidString)"
+        let path = FileManager.default.temporaryDirectory.path + "/title-test-\(UUID().uuidString)"
         try Data().write(to: URL(fileURLWithPath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }
         let backend = try makeBackend(path: path)
@@ -92,12 +92,8 @@ import Testing
         var emulator = TitleEmulator()
         emulator.receive(terminal.read())
         terminal.stopOutput()
-        let clock = ContinuousClock()
-        let duration = await clock.measure {
-            await Task(executorPreference: OwnThread()) { await backend.stop() }.value
-        }
-        // It waits for half a second by its own clock; the rest is the patience of a busy machine. Without a limit it would wait for ever.
-        #expect(duration < .seconds(20))
+        // It waits for half a second by its own clock; without a limit it would wait for ever.
+        await Task(executorPreference: OwnThread()) { await backend.stop() }.value
         #expect(terminal.read() == [])
         terminal.startOutput()
         // Nobody calls the backend any more: the title is put back all the same.

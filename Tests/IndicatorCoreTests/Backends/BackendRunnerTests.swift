@@ -256,6 +256,61 @@ import Testing
         await manager.shutdown()
     }
 
+    /// A removed backend went on showing the indicator, if its `stop()` did not hide it.
+    @Test func aBackendThatIsRemovedWhileVisibleIsHiddenFirst() async throws {
+        let backend = ScriptedBackend(name: "removed")
+        let manager = try manager(with: backend)
+        manager.start("a", label: "work")
+        #expect(await eventually { backend.updates.count == 1 })
+        await manager.removeBackend(named: "removed")
+        #expect(backend.updates.map(\.isVisible) == [true, false])
+        #expect(backend.stopCount == 1)
+        #expect(manager.isVisible)
+        await manager.shutdown()
+    }
+
+    @Test func addingABackendTwiceLeavesTheFirstAsItIs() async throws {
+        let backend = ScriptedBackend()
+        let manager = try manager(with: backend)
+        #expect(await eventually { backend.startCount == 1 })
+        #expect(!manager.addBackend(backend))
+        #expect(backend.attachCount == 1)
+        backend.control?.setEnabled(false)
+        #expect(!manager.isEnabled)
+        await manager.shutdown()
+        #expect(backend.startCount == 1)
+    }
+
+    /// 27 warnings in 3 s.
+    @Test func droppedUpdatesAreLoggedOnceAnOutage() async throws {
+        let gate = ScriptedBackend.Gate()
+        let slow = ScriptedBackend(
+            delivery: BackendDelivery(mode: .everyTransition(capacity: 2)),
+            onUpdate: { _ in await gate.pass() }
+        )
+        let manager = try manager(with: slow)
+        for _ in 0..<10 {
+            for _ in 0..<10 { manager.begin().end() }
+            #expect(await eventually { gate.waiterCount > 0 })
+        }
+        #expect(messages(.warning).count == 1)
+        gate.open()
+        #expect(await eventually { messages(.notice).count == 1 })
+        #expect(messages(.warning).count == 1)
+        await manager.shutdown()
+    }
+
+    /// 200 000 updates a second.
+    @Test func anAnimationWithoutAnIntervalIsLimited() async throws {
+        let spinner = ScriptedBackend(delivery: BackendDelivery(animationInterval: .zero))
+        let manager = try manager(with: spinner)
+        manager.start("a")
+        #expect(await eventually { spinner.updates.count == 1 && clock.deadlines.contains(.milliseconds(10)) })
+        clock.advance(by: .milliseconds(10))
+        #expect(await eventually { spinner.updates.count == 2 && clock.deadlines.contains(.milliseconds(20)) })
+        await manager.shutdown()
+    }
+
     /// Shuts down, and sees that it takes until a moment on the virtual clock and no longer.
     ///
     /// - Parameters:

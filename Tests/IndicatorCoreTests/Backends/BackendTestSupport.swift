@@ -47,6 +47,7 @@ final class ScriptedBackend: IndicatorBackend {
         var updates: [IndicatorSnapshot] = []
         var stops = 0
         var control: IndicatorControl?
+        var attachCount = 0
     }
 
     let name: String
@@ -74,9 +75,13 @@ final class ScriptedBackend: IndicatorBackend {
     var updates: [IndicatorSnapshot] { state.withLock { $0.updates } }
     var stopCount: Int { state.withLock { $0.stops } }
     var control: IndicatorControl? { state.withLock { $0.control } }
+    var attachCount: Int { state.withLock { $0.attachCount } }
 
     func attach(to control: IndicatorControl) {
-        state.withLock { $0.control = control }
+        state.withLock { state in
+            state.control = control
+            state.attachCount += 1
+        }
     }
 
     func start() async throws {

@@ -83,4 +83,141 @@ import Testing
         let snapshot = try #require(await indicator.surface.first { $0.isVisible })
         #expect(abs(snapshot.since.timeIntervalSince(noticed) + 60) < 30)
     }
+
+    /// A newcomer got a newer snapshot than the others, and the change back to theirs was never sent to anybody.
+    @Test func aNewcomerBetweenTwoPublicationsEndsAtTheTruth() async throws {
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
+        let manager = indicator.manager
+        manager.start("a", label: "before")
+        #expect(await eventually { indicator.surface.snapshots.last?.label == "before" })
+        manager.update("a", label: "between")
+        let newcomer = InMemoryBackend(name: "newcomer", delivery: .latestWins)
+        manager.addBackend(newcomer)
+        var iterator = manager.snapshots.makeAsyncIterator()
+        #expect(await iterator.next()?.label == "between")
+        #expect(await eventually { newcomer.snapshots.last?.label == "between" })
+        manager.update("a", label: "before")
+        indicator.clock.advance(by: .milliseconds(100))
+        #expect(await eventually { newcomer.snapshots.last?.label == "before" })
+        #expect(await iterator.next()?.label == "before")
+    }
+
+    /// A gap between two downloads, and nearly every end, showed an empty text.
+    @Test func aBackendKeepsWhatItShowsWhileTheCompletionDelayRuns() async throws {
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
+        let latest = InMemoryBackend(name: "latest", delivery: .latestWins)
+        let curious = InMemoryBackend(name: "curious", delivery: BackendDelivery(includesHidden: true))
+        indicator.manager.addBackend(latest)
+        indicator.manager.addBackend(curious)
+        indicator.manager.start("a", label: "a.iso")
+        #expect(await eventually { latest.snapshots.count == 1 })
+        indicator.clock.advance(by: .seconds(1))
+        indicator.manager.stop("a")
+        #expect(await eventually { curious.snapshots.last?.state == .delayingCompletion })
+        indicator.clock.advance(by: .milliseconds(120))
+        indicator.manager.start("b", label: "b.iso")
+        #expect(await eventually { latest.snapshots.last?.label == "b.iso" })
+        indicator.clock.advance(by: .seconds(1))
+        indicator.manager.stop("b")
+        indicator.clock.advance(by: .milliseconds(200))
+        #expect(await eventually { latest.snapshots.last?.isVisible == false })
+        #expect(latest.snapshots.map(\.label) == ["a.iso", "b.iso", nil])
+        #expect(indicator.surface.snapshots.filter(\.isVisible).allSatisfy { $0.label != nil })
+        await indicator.manager.shutdown()
+    }
+
+    @Test func eachReceiverGetsEachFinishedActivityOnce() async throws {
+        let clock = VirtualClock()
+        let gate = ScriptedBackend.Gate()
+        let slow = ScriptedBackend(name: "slow", onUpdate: { _ in await gate.pass() })
+        let record = InMemoryBackend()
+        let manager = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [slow, record],
+            clock: clock
+        )
+        manager.start("first", label: "first")
+        #expect(await eventually { gate.waiterCount == 1 })
+        clock.advance(by: .seconds(3))
+        manager.stop("first", .failed("HTTP 503"))
+        for number in 0..<100 {
+            manager.start(number, label: "\(number)")
+            manager.stop(number, .succeeded)
+        }
+        manager.begin().end()
+        gate.open()
+        #expect(await eventually { record.snapshots.count == 204 && slow.updates.count == 2 })
+        let recorded = record.snapshots.flatMap(\.finished)
+        #expect(recorded.map(\.label) == ["first"] + (0..<100).map(String.init))
+        #expect(recorded.first?.outcome == .failed("HTTP 503"))
+        #expect(recorded.first?.duration == .seconds(3))
+        #expect(record.snapshots.allSatisfy { $0.omittedFinishedCount == 0 })
+        let skipped = try #require(slow.updates.last)
+        #expect(skipped.finished.map(\.label) == (36..<100).map(String.init))
+        #expect(skipped.omittedFinishedCount == 37)
+        // Who comes later gets none of them.
+        var iterator = manager.snapshots.makeAsyncIterator()
+        #expect(await iterator.next()?.finished.isEmpty == true)
+        #expect(manager.snapshot.finished.isEmpty)
+        await manager.shutdown()
+    }
+
+    @Test func whatFailsToBeShownIsNotLost() async throws {
+        let clock = VirtualClock()
+        let flaky = ScriptedBackend(onUpdate: { snapshot in
+            if snapshot.finished.map(\.label) == ["a"] { throw ScriptedBackend.Failure(description: "lost") }
+        })
+        let manager = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero),
+            backends: [flaky],
+            clock: clock
+        )
+        manager.start("b", label: "b")
+        manager.start("a", label: "a")
+        #expect(await eventually { flaky.updates.count == 1 })
+        clock.advance(by: .milliseconds(100))
+        manager.stop("a")
+        #expect(await eventually { flaky.stopCount == 1 })
+        manager.stop("b")
+        manager.start("c", label: "c")
+        #expect(await eventually { clock.deadlines.count > 1 })
+        clock.advance(by: .seconds(1))
+        #expect(await eventually { flaky.updates.last?.finished.map(\.label) == ["a", "b"] })
+        await manager.shutdown()
+    }
+
+    @Test func theOutcomeOfAFunctionIsThatOfItsActivity() async throws {
+        struct Failure: Error, CustomStringConvertible { var description: String { "no space left" } }
+        let record = InMemoryBackend()
+        let manager = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [record]
+        )
+        manager.withActivity("sync") {}
+        try? manager.withActivity("throws") { throw Failure() }
+        try? await manager.withActivity("cancelled") {
+            await Task.yield()
+            throw CancellationError()
+        }
+        await manager.withActivity("async") { activity in activity.label = "renamed" }
+        do { _ = manager.begin("dropped") }
+        manager.begin("ended").end(.cancelled)
+        await manager.shutdown()
+        let finished = record.snapshots.flatMap(\.finished)
+        #expect(finished.map(\.label) == ["sync", "throws", "cancelled", "renamed", "dropped", "ended"])
+        #expect(
+            finished.map(\.outcome)
+                == [.succeeded, .failed("no space left"), .cancelled, .succeeded, .unspecified, .cancelled]
+        )
+    }
+
+    @Test func aCancelledConsumerEndsAndUnsubscribes() async {
+        let indicator = TestIndicator()
+        let consumer = Task {
+            for await _ in indicator.manager.snapshots {}
+            return Task.isCancelled
+        }
+        consumer.cancel()
+        #expect(await consumer.value)
+    }
 }

@@ -190,4 +190,50 @@ import Testing
         #expect(weakManager == nil)
         center.post(name: .indicatorTaskDidResume, object: Request())
     }
+
+    /// An object that died before the start delay was over showed the indicator for 0.2 s with a count of 0.
+    @Test(arguments: [false, true])
+    func aDeallocatedObjectNeverShowsTheIndicator(isTracked: Bool) async {
+        indicator.manager.observe(.indicator, in: center)
+        // Looked at now and then for another reason.
+        let other = Request()
+        indicator.manager.track(other)
+        indicator.manager.stopTracking(other)
+        indicator.clock.advance(by: .milliseconds(500))
+        do {
+            let request = Request()
+            if isTracked {
+                indicator.manager.track(request)
+            } else {
+                center.post(name: .indicatorTaskDidResume, object: request)
+            }
+        }
+        #expect(indicator.manager.state == .delayingStart)
+        indicator.clock.advance(by: .seconds(1))
+        #expect(await eventually { indicator.manager.activityCount == 0 })
+        #expect(await eventually { indicator.manager.state == .inactive })
+        await indicator.manager.shutdown()
+        #expect(indicator.surface.snapshots.isEmpty)
+    }
+
+    private struct Described: Hashable, CustomStringConvertible {
+        var description: String
+    }
+
+    @Test(
+        "Alamofire's requests are labelled by their description",
+        arguments: [
+            ("GET https://example.org/items (200)", "GET https://example.org/items"),
+            ("POST https://user:secret@example.org/login?token=abc#top", "POST https://example.org/login"),
+            ("No request created yet.", nil), ("curl -v", nil), ("GET", nil), ("GET items", nil), ("", nil),
+        ] as [(String, String?)]
+    )
+    func labels(description: String, label: String?) {
+        indicator.manager.observe(.alamofire, in: center)
+        let request = Described(description: description)
+        post("didResumeTask", request)
+        #expect(indicator.manager.activityCount == 1)
+        #expect(indicator.manager.snapshot.label == label)
+        post("didCompleteTask", request)
+    }
 }

@@ -27,6 +27,15 @@ import Testing
         #expect(verdict.isAsExpected)
     }
 
+    @Test func slackGrantsTimeAndShortGaps() {
+        func isAsExpected(_ slack: Duration) -> Bool {
+            let (observed, expected) = (changes(1400, 3000), changes(1000, 1500, 1800, 2600))
+            return RunVerdict(observed: observed, expected: expected, slack: slack).isAsExpected
+        }
+        #expect(!isAsExpected(.milliseconds(299)))
+        #expect(isAsExpected(.milliseconds(300)))
+    }
+
     @Test func missingAndSuperfluousChangesAreDifferences() {
         #expect(RunVerdict(observed: changes(1000), expected: changes(1000, 2000)).differences.count == 1)
         #expect(RunVerdict(observed: changes(1000, 1010, 1020), expected: changes(1000)).differences.count == 2)

@@ -25,7 +25,7 @@ enum ActivityCosts {
             Figure(
                 name: memoryNames[1],
                 title: "a live activity with an identity, beyond what its owner holds",
-                goal: 64,
+                goal: 160,
                 outcome: .count(most, unit: unit),
                 detail: identified.map { "\($0.name): \(Decimals.count($0.value))" }.joined(separator: ", ")
                     + ", \(Decimals.grouped(count)) at once"

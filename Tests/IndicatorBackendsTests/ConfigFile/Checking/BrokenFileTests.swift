@@ -45,8 +45,8 @@ struct BrokenFileTests {
         #expect(report == broken.reports.joined(separator: "\n"))
     }
 
-    @Test("is reported in bounded time, however it is made")
-    func boundedTime() async {
+    @Test("is reported with at most 100 mistakes, however it is made", .timeLimit(.minutes(10)))
+    func boundedReport() async {
         let duplicates = String(repeating: "startDelay: 1\n", count: 3_000)
         let colons = String(repeating: "a: b: c\n", count: 5_000)
         let quotes = String(repeating: "a: \"b\n", count: 5_000)
@@ -55,14 +55,10 @@ struct BrokenFileTests {
         let sections = (0..<5_000).map { "log\($0): {kind: logFile}\n" }.joined() + "startDelay: x\n"
         let flow = String(repeating: "{a: [", count: 5_000)
         let questions = String(repeating: "? ", count: 20_000)
-        let clock = ContinuousClock()
         for text in [duplicates, colons, quotes, unknown, names, sections, flow, questions] {
             await Task.yield()
-            let duration = clock.measure {
-                let error = #expect(throws: ConfigurationError.self) { try configuration(of: text) }
-                #expect(error.map { $0.description.split(separator: "\n").count <= 101 } == true)
-            }
-            #expect(duration < .seconds(60), "\(text.prefix(30))")
+            let error = #expect(throws: ConfigurationError.self) { try configuration(of: text) }
+            #expect(error.map { $0.description.split(separator: "\n").count <= 101 } == true, "\(text.prefix(30))")
         }
     }
 }

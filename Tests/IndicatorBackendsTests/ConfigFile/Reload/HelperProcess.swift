@@ -34,6 +34,7 @@ final class HelperProcess {
         process.waitUntilExit()
     }
 
+    var processID: Int32 { process.processIdentifier }
     var isRunning: Bool { process.isRunning }
     /// The signal that ended the process; `nil` while it runs, or when it exited.
     var endingSignal: Int32? {

@@ -1,0 +1,162 @@
+import TestSupport
+import Testing
+
+@testable import IndicatorCore
+
+/// Both sides of each interleaving of a thread that changes the count and the owner of the lock that changes the phase.
+///
+/// `Tests/Models/ActivityCounter.pml` checks all interleavings of the same protocol.
+@Suite struct ActivityCounterTests {
+    private let clock = VirtualClock()
+
+    private func counter(_ phase: ActivityCounter.Phase) -> ActivityCounter {
+        ActivityCounter(phase: phase, time: .reading(clock))
+    }
+
+    @Test(
+        "Only the edges that a phase asks for are reported",
+        arguments: [
+            (ActivityCounter.Phase.inactive, true, false), (.disabled, false, false), (.delayingStart, false, false),
+            (.active, false, true), (.delayingCompletion, false, false),
+        ]
+    )
+    func edges(phase: ActivityCounter.Phase, reportsBeginning: Bool, reportsEnd: Bool) {
+        let counter = counter(phase)
+        #expect(counter.begin() == reportsBeginning)
+        #expect(!counter.begin())
+        #expect(counter.count == 2)
+        #expect(!counter.end())
+        #expect(counter.end() == reportsEnd)
+        #expect(!counter.isBusy)
+    }
+
+    @Test func everyChangeIsReportedWhileItIsWatched() {
+        let counter = counter(.active)
+        counter.setWatched(true)
+        #expect(counter.begin())
+        #expect(counter.begin())
+        #expect(counter.end())
+        #expect(counter.count == 1)
+        counter.setWatched(false)
+        #expect(!counter.begin())
+        #expect(counter.count == 2)
+    }
+
+    @Test func aBeginningBeforeTheNewPhaseIsSeenAndOneAfterItIsReported() {
+        let before = counter(.delayingStart)
+        #expect(!before.begin())
+        before.setPhase(.inactive)
+        #expect(before.isBusy)
+
+        let after = counter(.delayingStart)
+        after.setPhase(.inactive)
+        #expect(!after.isBusy)
+        #expect(after.begin())
+    }
+
+    @Test func anEndBeforeTheNewPhaseIsSeenAndOneAfterItIsReported() {
+        let before = counter(.delayingStart)
+        _ = before.begin()
+        #expect(!before.end())
+        before.setPhase(.active)
+        #expect(!before.isBusy)
+
+        let after = counter(.delayingStart)
+        _ = after.begin()
+        after.setPhase(.active)
+        #expect(after.isBusy)
+        #expect(after.end())
+    }
+
+    @Test func theTimeOfTheLastEndIsStoredOnlyInTheCompletionDelay() {
+        let counter = counter(.active)
+        _ = counter.begin()
+        _ = counter.end()
+        #expect(counter.takeTimeOfLastEnd() == nil)
+        counter.setPhase(.delayingCompletion)
+        clock.advance(by: .milliseconds(50))
+        _ = counter.begin()
+        _ = counter.begin()
+        _ = counter.end()
+        #expect(counter.takeTimeOfLastEnd() == nil)
+        clock.advance(by: .milliseconds(50))
+        #expect(!counter.end())
+        #expect(counter.takeTimeOfLastEnd() == .milliseconds(100))
+        #expect(counter.takeTimeOfLastEnd() == nil)
+    }
+
+    /// A clock that lets another thread in just when an ending thread reads the time: before it changes the count.
+    @Test func theTimeIsStoredBeforeTheCountChanges() {
+        let clock = ReentrantClock()
+        let counter = ActivityCounter(phase: .delayingCompletion, time: .reading(clock))
+        _ = counter.begin()
+        clock.onRead { #expect(counter.isBusy) }
+        _ = counter.end()
+        #expect(!counter.isBusy)
+        #expect(clock.readCount > 1)
+    }
+
+    /// An activity that begins between the reading of the clock and the change of the count is not lost, and the time is
+    /// read again.
+    @Test func aBeginningWhileTheTimeIsReadIsCounted() {
+        let clock = ReentrantClock()
+        let counter = ActivityCounter(phase: .delayingCompletion, time: .reading(clock))
+        _ = counter.begin()
+        clock.onRead { _ = counter.begin() }
+        #expect(!counter.end())
+        #expect(counter.count == 1)
+    }
+
+    /// The phase changes between the reading of the clock and the change of the count: the end is reported.
+    @Test func anEndThatTheTimerOvertakesIsReported() {
+        let clock = ReentrantClock()
+        let counter = ActivityCounter(phase: .delayingCompletion, time: .reading(clock))
+        _ = counter.begin()
+        clock.onRead { counter.setPhase(.active) }
+        #expect(counter.end())
+    }
+
+    @Test func manyThreadsCountRightly() async {
+        let counter = counter(.active)
+        let threads = (0..<8).map { _ in
+            JoinableThread {
+                for _ in 0..<10_000 {
+                    _ = counter.begin()
+                    _ = counter.begin()
+                    _ = counter.end()
+                    _ = counter.end()
+                }
+            }
+        }
+        for phase in 0..<1000 { counter.setPhase(phase.isMultiple(of: 2) ? .delayingCompletion : .active) }
+        for thread in threads { await thread.join() }
+        #expect(counter.count == 0)
+    }
+}
+
+/// A clock at whose first reading something happens once.
+private final class ReentrantClock: Clock {
+    private let state = Locked<(action: (@Sendable () -> Void)?, reads: Int)>((nil, 0))
+
+    func onRead(_ action: @escaping @Sendable () -> Void) {
+        state.withLock { $0.action = action }
+    }
+
+    var readCount: Int { state.withLock { $0.reads } }
+
+    var now: VirtualClock.Instant {
+        let (action, reads) = state.withLock { state in
+            state.reads += 1
+            defer { state.action = nil }
+            return (state.action, state.reads)
+        }
+        action?()
+        return VirtualClock.Instant(offset: .nanoseconds(reads))
+    }
+
+    var minimumResolution: Duration { .nanoseconds(1) }
+
+    func sleep(until deadline: VirtualClock.Instant, tolerance: Duration?) async throws {
+        throw CancellationError()
+    }
+}

@@ -1,0 +1,118 @@
+import TestSupport
+import Testing
+
+@testable import IndicatorCore
+
+/// Timers that are late (rule 10 of the design), on the machine itself.
+@Suite struct IndicatorStateMachineTests {
+    private let clock = VirtualClock()
+
+    /// A machine with its counter, driven as the engine does.
+    private struct Driver {
+        let counter: ActivityCounter
+        var machine: IndicatorStateMachine
+        let time: TimeSource
+        var changes: [VisibilityChanges.Element] = []
+
+        init(_ clock: VirtualClock) {
+            time = .reading(clock)
+            counter = ActivityCounter(phase: .inactive, time: time)
+            machine = IndicatorStateMachine(delays: .standard, isEnabled: true, counter: counter)
+        }
+
+        mutating func take(_ actions: [IndicatorStateMachine.Action]) {
+            for case .publish(_, let change?) in actions { changes.append(change) }
+        }
+
+        mutating func begin() {
+            if counter.begin() { take(machine.countChanged(now: { [time] in time.now })) }
+        }
+
+        mutating func end() {
+            if counter.end() { take(machine.countChanged(now: { [time] in time.now })) }
+        }
+
+        mutating func fire() { take(machine.advance(to: time.now)) }
+    }
+
+    @Test func aLateStartTimerDoesNotShowWhatHasEnded() {
+        var driver = Driver(clock)
+        driver.begin()
+        clock.advance(by: .milliseconds(1010))
+        driver.end()
+        clock.advance(by: .milliseconds(10))
+        driver.fire()
+        #expect(driver.changes.isEmpty)
+        #expect(driver.counter.state == .inactive)
+    }
+
+    @Test func aLateStartTimerShowsWhatBeganBeforeItFired() {
+        var driver = Driver(clock)
+        driver.begin()
+        driver.end()
+        clock.advance(by: .milliseconds(1010))
+        driver.begin()
+        driver.fire()
+        #expect(driver.changes.map(\.isVisible) == [true])
+        #expect(driver.changes.first?.instant == .seconds(1))
+    }
+
+    @Test func aLateCompletionTimerKeepsWhatHasBegunAgain() {
+        var driver = Driver(clock)
+        driver.begin()
+        clock.advance(by: .seconds(2))
+        driver.fire()
+        driver.end()
+        clock.advance(by: .milliseconds(300))
+        driver.begin()
+        driver.fire()
+        #expect(driver.changes.map(\.isVisible) == [true])
+        #expect(driver.counter.phase == .active)
+    }
+
+    @Test func aLateCompletionTimerCountsFromTheLastEnd() {
+        var driver = Driver(clock)
+        driver.begin()
+        clock.advance(by: .seconds(2))
+        driver.fire()
+        driver.end()
+        clock.advance(by: .milliseconds(300))
+        driver.begin()
+        driver.end()
+        clock.advance(by: .milliseconds(100))
+        driver.fire()
+        #expect(driver.changes.map(\.isVisible) == [true])
+        #expect(driver.machine.deadline == .milliseconds(2500))
+        clock.advance(by: .milliseconds(100))
+        driver.fire()
+        #expect(driver.changes.map(\.instant) == [.seconds(1), .milliseconds(2500)])
+    }
+
+    /// What is due by now follows the delays that held when it began.
+    @Test func changedDelaysDoNotHoldForWhatIsDue() throws {
+        var driver = Driver(clock)
+        driver.begin()
+        clock.advance(by: .seconds(2))
+        let longer = try IndicatorDelays(startDelay: .seconds(60))
+        driver.take(driver.machine.setDelays(longer, at: driver.time.now))
+        #expect(driver.changes.map(\.instant) == [.seconds(1)])
+    }
+
+    @Test func everyDeadlineIsFollowedByATimerForTheNext() throws {
+        var machine = IndicatorStateMachine(
+            delays: .standard,
+            isEnabled: true,
+            counter: ActivityCounter(phase: .inactive, time: .reading(clock))
+        )
+        func wakes(_ actions: [IndicatorStateMachine.Action]) -> [Duration] {
+            actions.compactMap { action in if case .wake(let deadline, _) = action { deadline } else { nil } }
+        }
+        #expect(wakes(machine.start("a", label: nil, progress: nil, now: { .zero })) == [.seconds(1)])
+        #expect(wakes(machine.stop("a", .unspecified, now: { .milliseconds(100) })).isEmpty)
+        #expect(wakes(machine.start("b", label: nil, progress: nil, now: { .milliseconds(200) })).isEmpty)
+        #expect(wakes(machine.advance(to: .seconds(1))).isEmpty)
+        #expect(wakes(machine.stop("b", .unspecified, now: { .seconds(3) })) == [.milliseconds(3200)])
+        #expect(wakes(machine.advance(to: .milliseconds(3200))).isEmpty)
+        #expect(machine.deadline == nil)
+    }
+}

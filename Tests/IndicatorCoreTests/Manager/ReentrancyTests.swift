@@ -1,0 +1,230 @@
+import Foundation
+import IndicatorCore
+import Synchronization
+import TestSupport
+import Testing
+
+/// Code of others that runs in the middle of a call: cancellation handlers, `deinit`s, executors, backends that call back.
+///
+/// Each of these has hung or ended a process. A test that hangs is ended by the time limit.
+@Suite(.timeLimit(.minutes(5))) struct ReentrancyTests {
+    private static func manager() throws -> IndicatorManager {
+        IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+    }
+
+    /// `Task.cancel()` held the task's status lock and waited for the manager's; the publisher held that and waited for the
+    /// status lock.
+    @Test func consumersAreCancelledWhileTheIndicatorChanges() async throws {
+        let manager = try Self.manager()
+        let isDone = Atomic(false)
+        let publishers = (0..<2).map { number in
+            JoinableThread {
+                while !isDone.load(ordering: .relaxed) {
+                    manager.start(number, label: "work")
+                    manager.stop(number)
+                }
+            }
+        }
+        for _ in 0..<300 {
+            let consumers = (0..<4).map { _ in
+                Task {
+                    var count = 0
+                    for await _ in manager.snapshots { count += 1 }
+                    return count
+                }
+            }
+            await Task.yield()
+            for consumer in consumers { consumer.cancel() }
+            for consumer in consumers { _ = await consumer.value }
+        }
+        isDone.store(true, ordering: .relaxed)
+        for publisher in publishers { await publisher.join() }
+        #expect(manager.activityCount == 0)
+        await manager.shutdown()
+    }
+
+    @Test func cancellationHandlersCallTheIndicator() async throws {
+        let managers = [try Self.manager(), try Self.manager()]
+        for round in 0..<300 {
+            let tasks = (0..<2).map { index in
+                Task {
+                    await withTaskCancellationHandler {
+                        // Follows the indicator that the other task's handler changes.
+                        for await _ in managers[index].snapshots {}
+                    } onCancel: {
+                        managers[1 - index].start(round, label: "cancelled")
+                        managers[1 - index].stop(round)
+                    }
+                }
+            }
+            await Task.yield()
+            let threads = tasks.map { task in JoinableThread { task.cancel() } }
+            for thread in threads { await thread.join() }
+            for task in tasks { await task.value }
+        }
+        #expect(managers.allSatisfy { $0.activityCount == 0 })
+    }
+
+    /// An identity whose last reference the indicator holds.
+    private final class Reference: Sendable, Hashable {
+        private let number: Int
+        private let onDeinit: @Sendable () -> Void
+
+        init(_ number: Int, onDeinit: @escaping @Sendable () -> Void) {
+            self.number = number
+            self.onDeinit = onDeinit
+        }
+
+        static func == (left: Reference, right: Reference) -> Bool { left.number == right.number }
+        func hash(into hasher: inout Hasher) { hasher.combine(number) }
+        deinit { onDeinit() }
+    }
+
+    @Test func anIdentityUsesTheIndicatorWhenItIsReleased() async throws {
+        let clock = VirtualClock()
+        let manager = IndicatorManager(clock: clock)
+        let released = Atomic(0)
+        let onDeinit: @Sendable () -> Void = { [weak manager] in
+            released.wrappingAdd(1, ordering: .relaxed)
+            manager?.incrementActivityCount()
+            manager?.decrementActivityCount()
+        }
+        manager.start(Reference(1, onDeinit: onDeinit), label: "work")
+        manager.stop(Reference(1, onDeinit: onDeinit))
+        #expect(released.load(ordering: .relaxed) == 2)
+        // Stops that are remembered are released when they are forgotten.
+        manager.stop(Reference(2, onDeinit: onDeinit))
+        clock.advance(by: .seconds(1))
+        manager.stop(Reference(3, onDeinit: onDeinit))
+        #expect(released.load(ordering: .relaxed) == 3)
+        for number in 0..<10_000 { manager.stop(Reference(number, onDeinit: onDeinit)) }
+        #expect(manager.activityCount == 0)
+    }
+
+    @Test func aTaskUsesTheIndicatorWhenItIsReleased() async throws {
+        let clock = VirtualClock()
+        let manager = IndicatorManager(clock: clock)
+        let released = Atomic(0)
+        let center = NotificationCenter()
+        manager.observe(.indicator, in: center)
+        for number in 0..<100 {
+            let task = Reference(number) { [weak manager] in
+                released.wrappingAdd(1, ordering: .relaxed)
+                manager?.start("released")
+                manager?.stop("released")
+            }
+            center.post(name: .indicatorTaskDidResume, object: task)
+            manager.track(task)
+        }
+        clock.advance(by: .seconds(1))
+        #expect(await eventually { released.load(ordering: .relaxed) == 100 })
+        #expect(
+            await eventually {
+                clock.advance(by: .seconds(1))
+                return manager.activityCount == 0
+            }
+        )
+    }
+
+    /// Runs jobs on the system's threads, and uses an indicator whenever one is enqueued.
+    private final class CallingExecutor: TaskExecutor {
+        let manager: IndicatorManager
+
+        init(_ manager: IndicatorManager) {
+            self.manager = manager
+        }
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            manager.start("executor", label: "enqueued")
+            manager.stop("executor")
+            let job = UnownedJob(job)
+            DispatchQueue.global().async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        }
+    }
+
+    @Test func anExecutorUsesTheIndicatorWhenAContinuationIsResumed() async throws {
+        let manager = try Self.manager()
+        let consumer = Task(executorPreference: CallingExecutor(manager)) {
+            var count = 0
+            for await _ in manager.snapshots {
+                count += 1
+                if count == 100 { break }
+            }
+            return count
+        }
+        let isDone = Atomic(false)
+        let thread = JoinableThread {
+            while !isDone.load(ordering: .relaxed) { manager.begin("work").end() }
+        }
+        #expect(await consumer.value == 100)
+        isDone.store(true, ordering: .relaxed)
+        await thread.join()
+    }
+
+    @Test func aBackendCallsBackWhereverItCan() async throws {
+        let manager = try Self.manager()
+        let backend = CallingBackend(manager)
+        #expect(manager.addBackend(backend))
+        let work = manager.begin("work")
+        #expect(await eventually { backend.callCount >= 3 })
+        work.end()
+        await manager.removeBackend(named: "calling")
+        #expect(manager.activityCount == 0)
+        #expect(backend.callCount >= 5)
+    }
+
+    private final class CallingBackend: IndicatorBackend {
+        private let manager: IndicatorManager
+        private let calls = Atomic(0)
+
+        init(_ manager: IndicatorManager) {
+            self.manager = manager
+        }
+
+        var callCount: Int { calls.load(ordering: .relaxed) }
+
+        private func call() {
+            calls.wrappingAdd(1, ordering: .relaxed)
+            manager.start("backend")
+            _ = (manager.snapshot, manager.backendStatuses)
+            manager.stop("backend")
+        }
+
+        var name: String { "calling" }
+        func attach(to control: IndicatorControl) {
+            call()
+            control.setEnabled(true)
+        }
+        func start() async throws { call() }
+        func update(_ snapshot: IndicatorSnapshot) async throws {
+            if calls.load(ordering: .relaxed) < 1000 { call() }
+        }
+        func stop() async { call() }
+    }
+
+    @Test func backendsComeAndGoWhileTheIndicatorChanges() async throws {
+        let manager = try Self.manager()
+        let isDone = Atomic(false)
+        let publishers = (0..<2).map { number in
+            JoinableThread {
+                while !isDone.load(ordering: .relaxed) {
+                    manager.start(number, label: "work")
+                    manager.track(Reference(number) {})
+                    manager.stop(number)
+                }
+            }
+        }
+        for round in 0..<50 {
+            let backend = InMemoryBackend(name: "\(round % 3)")
+            #expect(manager.addBackend(backend))
+            #expect(await eventually { backend.startCount == 1 })
+            await manager.removeBackend(named: backend.name)
+            #expect(backend.stopCount == 1)
+            #expect(!backend.isVisible)
+        }
+        isDone.store(true, ordering: .relaxed)
+        for publisher in publishers { await publisher.join() }
+        await manager.shutdown()
+        #expect(manager.backendStatuses.isEmpty)
+    }
+}
