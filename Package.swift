@@ -89,7 +89,11 @@ let package = Package(
         ),
         .executableTarget(
             name: "terminal-title-helper",
-            dependencies: ["IndicatorBackends", "IndicatorCore"],
+            dependencies: [
+                "IndicatorBackends",
+                "IndicatorCore",
+                .product(name: "Logging", package: "swift-log"),
+            ],
             path: "Tests/Helpers/TerminalTitleHelper"
         ),
         .testTarget(

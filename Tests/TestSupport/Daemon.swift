@@ -8,12 +8,12 @@ package final class Daemon: Sendable {
     /// Where its standard output goes.
     package let outputPath: String
 
-    private let hasEnded: HasEnded
+    private let ending: Ending
     private let input: Locked<FileHandle>
     private let folder: TemporaryDirectory
 
-    private final class HasEnded: Sendable {
-        let value = Locked(false)
+    private final class Ending: Sendable {
+        let status = Locked<Int?>(nil)
     }
 
     /// Starts a program.
@@ -41,10 +41,13 @@ package final class Daemon: Sendable {
         process.standardInput = pipe
         process.standardOutput = FileHandle(forWritingAtPath: outputPath)
         process.standardError = FileHandle(forWritingAtPath: try folder.write("", to: "error"))
-        let hasEnded = HasEnded()
-        process.terminationHandler = { _ in hasEnded.value.withLock { $0 = true } }
+        let ending = Ending()
+        process.terminationHandler = { process in
+            let status = Int(process.terminationStatus) + (process.terminationReason == .exit ? 0 : 128)
+            ending.status.withLock { $0 = status }
+        }
         try process.run()
-        self.hasEnded = hasEnded
+        self.ending = ending
         input = Locked(pipe.fileHandleForWriting)
         processID = process.processIdentifier
     }
@@ -57,7 +60,10 @@ package final class Daemon: Sendable {
     }
 
     /// Whether it runs, or is stopped.
-    package var isRunning: Bool { !hasEnded.value.withLock { $0 } }
+    package var isRunning: Bool { status == nil }
+
+    /// How it ended, as a shell reports it: its exit status, or 128 and the signal's number. `nil` while it runs.
+    package var status: Int? { ending.status.withLock { $0 } }
 
     /// What it has written to standard output so far.
     package var output: String { (try? folder.read("output")) ?? "" }

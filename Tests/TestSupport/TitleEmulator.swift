@@ -51,7 +51,7 @@ package struct TitleEmulator: Sendable, Hashable {
         // A control character in the middle means that a sequence was broken off.
         if body.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
             screen += text
-        } else if text.hasPrefix("0;") {
+        } else if text.hasPrefix("0;") || text.hasPrefix("2;") {
             title = String(text.dropFirst(2))
             titlesSet.append(title)
         } else if text.hasPrefix("9;4;") {

@@ -19,7 +19,7 @@ final class ConfigurationReloader: ManagerResource {
         var observations: [String: NotificationObservation] = [:]
         var lastReload: Task<Void, Never>?
         var watcher: FileWatcher?
-        var hangup: HangupSignal.Subscription?
+        var hangup: ProcessSignals.Subscription?
         var isClosed = false
     }
 
@@ -27,7 +27,8 @@ final class ConfigurationReloader: ManagerResource {
     private let triggers: ConfigurationReloadTriggers
     private let logger: Logger
     private let state: Locked<State>
-    private weak let manager: IndicatorManager?
+    /// The indicator's engine, which ends this reloader: a weak reference to the manager would make activities slower.
+    private let engine: IndicatorEngine
 
     init(
         _ configuration: IndicatorConfiguration,
@@ -37,7 +38,7 @@ final class ConfigurationReloader: ManagerResource {
         logger: Logger
     ) {
         self.source = source
-        self.manager = manager
+        engine = manager.engine
         self.triggers = triggers
         self.logger = logger
         state = Locked(State(current: configuration, lastRead: (configuration.file, configuration.fileText)))
@@ -47,11 +48,10 @@ final class ConfigurationReloader: ManagerResource {
 
     /// Makes what the configuration names, reports the mistakes in it, and begins to listen for changes.
     func begin(_ mistakes: [ConfigurationMistake]) {
-        guard let manager else { return }
         let configuration = state.withLock { $0.current }
         let wanted = applicable(configuration.backends)
         let (backends, refusals) = make(wanted)
-        for backend in backends { manager.addBackend(backend) }
+        for backend in backends { _ = engine.addBackend(backend) }
         let names = Set(backends.map(\.name))
         let problems = ConfigurationError(mistakes + refusals)
         state.withLock { state in
@@ -65,11 +65,11 @@ final class ConfigurationReloader: ManagerResource {
                 try? FileHandle.standardError.write(contentsOf: Data("\(source.applicationName): \(message)\n".utf8))
             }
         }
-        updateObservations(of: manager, to: configuration.observe)
+        updateObservations(to: configuration.observe)
         log(configuration.warnings)
         watch()
         guard triggers.contains(.hangup) else { return }
-        let subscription = HangupSignal.shared.subscribe { [weak self] in self?.hangup() }
+        let subscription = ProcessSignals.shared.subscribe { [weak self] in self?.hangup() }
         if !subscription.isEffective {
             logger.debug("SIGHUP is handled or ignored already; it does not reload the configuration")
         }
@@ -138,7 +138,7 @@ final class ConfigurationReloader: ManagerResource {
     /// Returns what happened, as a sentence for the log; `nil` when the manager has ended.
     private func reloadNow() async -> Result<String?, ConfigurationError> {
         let before = state.withLock { $0.isClosed ? nil : ($0.current, $0.made) }
-        guard let manager, let (old, oldBackends) = before else { return .success(nil) }
+        guard let (old, oldBackends) = before else { return .success(nil) }
         let (new, mistakes) = source.read()
         let wanted = applicable(new.backends)
         func isSame(_ one: IndicatorConfiguration.Backend, _ other: IndicatorConfiguration.Backend) -> Bool {
@@ -155,7 +155,7 @@ final class ConfigurationReloader: ManagerResource {
         }
         guard problems.mistakes.isEmpty else { return .failure(problems) }
         await withTaskGroup { group in
-            for name in removed { group.addTask { await manager.removeBackend(named: name) } }
+            for name in removed { group.addTask { [engine] in await engine.removeBackend(named: name, timeLimit: .seconds(2)) } }
         }
         let isClosed = state.withLock { state in
             state.current = new
@@ -163,11 +163,11 @@ final class ConfigurationReloader: ManagerResource {
             return state.isClosed
         }
         guard !isClosed else { return .success(nil) }
-        for backend in backends { manager.addBackend(backend) }
+        for backend in backends { _ = engine.addBackend(backend) }
         // Only what the configuration changes: the app, or a panel on the bus, may have set something else meanwhile.
-        if new.delays != old.delays { manager.delays = new.delays }
-        if new.isEnabled != old.isEnabled { manager.isEnabled = new.isEnabled }
-        updateObservations(of: manager, to: new.observe)
+        if new.delays != old.delays { engine.delays = new.delays }
+        if new.isEnabled != old.isEnabled { engine.setEnabled(new.isEnabled) }
+        updateObservations(to: new.observe)
         if new.file != old.file { watch() }
         if new.warnings != old.warnings { log(new.warnings) }
 
@@ -221,13 +221,13 @@ final class ConfigurationReloader: ManagerResource {
         return (made, refusals)
     }
 
-    private func updateObservations(of manager: IndicatorManager, to names: [String]) {
+    private func updateObservations(to names: [String]) {
         let present = state.withLock { $0.observations }
         var updated = present.filter { names.contains($0.key) }
         for (name, observation) in present where updated[name] == nil { observation.cancel() }
         for notifications in TopLevelSetting.notifications
         where names.contains(notifications.name) && updated[notifications.name] == nil {
-            updated[notifications.name] = manager.observe(notifications)
+            updated[notifications.name] = engine.observe(notifications, in: .default)
         }
         state.withLock { [updated] in $0.observations = updated }
     }
@@ -279,6 +279,6 @@ final class ConfigurationReloader: ManagerResource {
             return (state.watcher, state.hangup)
         }
         watcher?.stop()
-        if let hangup { HangupSignal.shared.cancel(hangup) }
+        if let hangup { ProcessSignals.shared.cancel(hangup) }
     }
 }

@@ -23,6 +23,11 @@ extension IndicatorManager {
     ///
     /// Callable from any thread; returns at once.
     ///
+    /// Where the app has left `SIGINT` or `SIGTERM` at its default action, the signal shuts the indicator down, in a second at
+    /// most, and then ends the process as it would have. `exit`, and returning from `main`, shut it down too. Ctrl-Z restores
+    /// the terminal's title until the process is continued. A signal that the app handles itself, or begins to handle later, is
+    /// the app's.
+    ///
     /// - Parameters:
     ///   - applicationName: the name of the app; also the name of its folder under `$XDG_CONFIG_HOME`.
     ///   - path: the config file to read, wherever the usual ones are.
@@ -66,6 +71,7 @@ extension IndicatorManager {
         )
         reloader.begin(mistakes)
         manager.keep(reloader)
+        ProcessSignals.shared.shutDownWithProcess(manager)
         return manager
     }
 

@@ -8,6 +8,8 @@ package final class AppendFile {
         case regular
         /// A FIFO or a character device: only written.
         case stream
+        /// Standard output or standard error, whatever it is: only written, and shared with the app.
+        case standardStream
     }
 
     /// Which file it is, under whatever name.
@@ -22,6 +24,8 @@ package final class AppendFile {
     }
 
     package let kind: Kind
+    /// Owner, group and mode, which its successor gets at rotation.
+    let status: stat
     /// Not given to another file while this one is open, so it can be compared later.
     package let identity: Identity
     private let path: LogFilePath
@@ -30,6 +34,7 @@ package final class AppendFile {
     private init(descriptor: Int32, kind: Kind, status: stat, path: LogFilePath) {
         self.descriptor = descriptor
         self.kind = kind
+        self.status = status
         self.identity = Identity(status)
         self.path = path
     }
@@ -41,22 +46,32 @@ package final class AppendFile {
     /// Opens the file, and makes it and its folders when they are missing.
     ///
     /// - `O_NOFOLLOW`: a symbolic link is refused. Rotation renames the name, and renaming a link would leave the file
-    ///   behind it growing; and whoever can write the folder could point the link at any file of this user's.
+    ///   behind it growing; and a user who can write the folder could point the link at any file of this user's.
     /// - `O_NONBLOCK`: a FIFO without reader is an error (`ENXIO`) instead of waiting for one, and a full FIFO or a
     ///   stopped terminal takes nothing instead of blocking. Without effect on regular files.
     /// - `O_NOCTTY`: a terminal does not become the one that controls the process.
     /// - Regular files are opened for reading too, to look at their last byte; FIFOs are not: one that is opened for
     ///   both is its own reader and never fails (fifo(7)).
+    ///
+    /// In a folder that other users can write, what another user has put there is not written to: see ``check(_:)``.
     package static func open(_ path: LogFilePath) throws(LogFileError) -> AppendFile {
-        // Each attempt fails only because somebody renames, removes or makes the file between two calls.
-        for _ in 0..<100 {
+        if let descriptor = path.standardStream { return try openStandardStream(descriptor, path: path) }
+        // Each attempt fails only because another process renames, removes or makes the file between two calls.
+        for attempt in 0..<100 {
             var before = stat()
             if lstat(path.description, &before) == 0 {
                 let kind = try kind(of: before, path: path)
                 guard let file = try open(path, kind: kind, flags: kind == .regular ? O_RDWR : O_WRONLY) else {
                     continue
                 }
-                return file
+                do throws(LogFileError) {
+                    try check(file.status, path: path)
+                    return file
+                } catch .hasOtherNames where attempt < 20 {
+                    // Perhaps another process rotates: then it has two names for a moment.
+                    usleep(500)
+                    continue
+                }
             }
             guard errno == ENOENT else { throw .system(path: path.description, operation: "open it", code: errno) }
             if let file = try open(path, kind: .regular, flags: O_RDWR | O_CREAT | O_EXCL) {
@@ -92,6 +107,34 @@ package final class AppendFile {
         return try Self.kind(of: status, path: path) == kind ? file : nil
     }
 
+    /// A descriptor of its own of what the app's descriptor leads to.
+    ///
+    /// Not opened by its path: that fails for a socket, and for a pipe of another user's, as containers have them.
+    private static func openStandardStream(_ original: Int32, path: LogFilePath) throws(LogFileError) -> AppendFile {
+        let descriptor = fcntl(original, F_DUPFD_CLOEXEC, 3)
+        var status = stat()
+        guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
+            throw .system(path: path.description, operation: "use it, it is closed", code: EBADF)
+        }
+        return AppendFile(descriptor: descriptor, kind: .standardStream, status: status, path: path)
+    }
+
+    /// Throws when another user may have put the file there, to read what is written, or to have it written elsewhere.
+    ///
+    /// In a folder that only this user and root can write, they alone decide what is there. In any other one the file
+    /// must belong to this user or root, and have no second name (a hard link to any file of this user's).
+    static func check(_ status: stat, path: LogFilePath) throws(LogFileError) {
+        var folder = stat()
+        let isPrivate =
+            stat(path.folder, &folder) == 0 && isTrusted(folder.st_uid) && folder.st_mode & (S_IWGRP | S_IWOTH) == 0
+        if isPrivate { return }
+        guard isTrusted(status.st_uid) else { throw .ownedByOther(path: path.description, user: status.st_uid) }
+        // A device file is made by root.
+        if status.st_mode & S_IFMT == S_IFREG, status.st_nlink > 1 { throw .hasOtherNames(path: path.description) }
+    }
+
+    private static func isTrusted(_ user: uid_t) -> Bool { user == geteuid() || user == 0 }
+
     /// What kind of file it is, or why it cannot be a log.
     static func kind(of status: stat, path: LogFilePath) throws(LogFileError) -> Kind {
         switch status.st_mode & S_IFMT {
@@ -104,8 +147,9 @@ package final class AppendFile {
         }
     }
 
-    /// Whether the path still names this file: nobody has renamed, removed or replaced it.
+    /// Whether the path still names this file: it was not renamed, removed or replaced.
     package var isAtItsPath: Bool {
+        if kind == .standardStream { return true }
         var status = stat()
         guard lstat(path.description, &status) == 0 else {
             // What cannot be looked up for another reason (`EACCES`, `EIO`) may well be there, and is open.
@@ -121,7 +165,7 @@ package final class AppendFile {
         return fstat(descriptor, &status) == 0 && status.st_nlink > 0
     }
 
-    /// The size by now, whoever wrote or truncated it.
+    /// The size by now, also if other processes write or truncate it.
     package var size: Int64 {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : 0
@@ -135,9 +179,10 @@ package final class AppendFile {
 
     /// Keeps the other processes that write this log out of the file until ``unlock()``.
     ///
-    /// Waits no longer than `patience`: whoever holds the lock may be stopped in a debugger. Returns whether to go on.
-    package func lock(patience: Duration) -> Bool {
-        let deadline = ContinuousClock.now + patience
+    /// Waits no longer than the limit: the process that holds the lock may be stopped in a debugger, and any process that
+    /// can read the file can hold it for ever. Returns whether the file is locked.
+    package func lock(timeLimit: Duration) -> Bool {
+        let deadline = ContinuousClock.now + timeLimit
         var pause: UInt32 = 50
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             switch errno {
@@ -160,6 +205,10 @@ package final class AppendFile {
 
     /// One `write(2)`. Returns how many of the bytes were written, or an `errno`.
     package func write(_ bytes: ArraySlice<UInt8>) -> Result<Int, WriteFailure> {
+        // A standard stream cannot be made non-blocking, because the app shares it. When it takes bytes, it takes at least
+        // `PIPE_BUF` of them, and no line is longer.
+        var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        if kind == .standardStream, poll(&request, 1, 0) == 0 { return .failure(WriteFailure(code: EAGAIN)) }
         let (count, code) = shieldedFromSignals {
             bytes.withUnsafeBytes { bytes in
                 while true {
@@ -175,11 +224,14 @@ package final class AppendFile {
     /// Takes back the last `count` bytes, which this descriptor has just written, if they are still the last of the
     /// file.
     ///
-    /// Returns where the file ends now when that was not possible; `nil` when it was.
-    package func takeBack(_ count: Int) -> Int64? {
+    /// Returns where the file ends now when that was not possible; `nil` when it was. Without the lock it is not: the bytes
+    /// of another process could be the last ones a moment later.
+    package func takeBack(_ count: Int, isLocked: Bool) -> Int64? {
         // With `O_APPEND` the offset is the end of what was written last, wherever the file ends by now.
         let end = Int64(lseek(descriptor, 0, SEEK_CUR))
-        guard end >= count, size == end, ftruncate(descriptor, off_t(end - Int64(count))) == 0 else { return end }
+        guard isLocked, end >= count, size == end, ftruncate(descriptor, off_t(end - Int64(count))) == 0 else {
+            return end
+        }
         return nil
     }
 }
@@ -187,4 +239,36 @@ package final class AppendFile {
 /// Why `write(2)` failed.
 package struct WriteFailure: Error, Sendable, Hashable {
     package var code: Int32
+}
+
+/// Runs `body` so that the signals a write can raise do not end or stop the process; `errno` has the failure
+/// instead.
+///
+/// - `SIGPIPE`: the reader of a FIFO is gone (`EPIPE`).
+/// - `SIGXFSZ`: the file would outgrow the limit of the process, `ulimit -f` (`EFBIG`).
+/// - `SIGTTOU`: the path is a terminal, and the process in its background. Blocked, the write succeeds (tty_ioctl(4)).
+///
+/// The kernel sends all three to the thread that writes. So they are blocked on this thread only, and one that came is
+/// taken away before the block is lifted. How the app handles these signals stays as it is, and one that was pending
+/// before is left pending.
+func shieldedFromSignals<Value>(_ body: () -> Value) -> Value {
+    var shielded = sigset_t()
+    sigemptyset(&shielded)
+    for signal in [SIGPIPE, SIGXFSZ, SIGTTOU] { sigaddset(&shielded, signal) }
+    var before = sigset_t()
+    var pendingBefore = sigset_t()
+    pthread_sigmask(SIG_BLOCK, &shielded, &before)
+    sigpending(&pendingBefore)
+
+    let value = body()
+
+    let code = errno
+    var raised = sigset_t()
+    sigemptyset(&raised)
+    for signal in [SIGPIPE, SIGXFSZ] where sigismember(&pendingBefore, signal) == 0 { sigaddset(&raised, signal) }
+    var noTime = timespec()
+    while sigtimedwait(&raised, nil, &noTime) > 0 {}
+    pthread_sigmask(SIG_SETMASK, &before, nil)
+    errno = code
+    return value
 }

@@ -14,8 +14,10 @@ extension BackendKind {
                     example: .string("~/.local/state/my-app/indicator.log"),
                     summary: "the file; by default $XDG_STATE_HOME/<app>/indicator.log",
                     validate: { value in
-                        guard case .string(let path) = value, LogFilePath.problem(with: path) != nil else { return nil }
-                        return "the path of a file"
+                        guard case .string(let path) = value, let problem = LogFilePath.problem(with: path) else {
+                            return nil
+                        }
+                        return path.hasPrefix("$") ? "the path of a file (\(problem))" : "the path of a file"
                     }
                 ),
                 BackendSetting(
@@ -71,9 +73,9 @@ extension LogFileBackend.Settings {
 }
 
 extension LogFileBackend {
-    /// Whether the file could be written, as far as can be told without opening or making it.
+    /// Whether the file could be written, as far as is known without opening or making it.
     ///
-    /// That a FIFO has a reader cannot be told: to open and close it would look like the end of the log to that reader.
+    /// Whether a FIFO has a reader is not known: to open and close it would look like the end of the log to that reader.
     package static func availability(
         _ settings: Settings,
         applicationName: String,
@@ -92,9 +94,16 @@ extension LogFileBackend {
 extension LogFilePath {
     /// Throws what opening the file would throw for want of permission or because of what is there.
     fileprivate func checkAccess() throws(LogFileError) {
+        if let descriptor = standardStream {
+            guard fcntl(descriptor, F_GETFD) >= 0 else {
+                throw .system(path: description, operation: "use it, it is closed", code: EBADF)
+            }
+            return
+        }
         var status = stat()
         if lstat(description, &status) == 0 {
             let kind = try AppendFile.kind(of: status, path: self)
+            try AppendFile.check(status, path: self)
             try check(description, mode: kind == .regular ? R_OK | W_OK : W_OK, "open it")
             return
         }

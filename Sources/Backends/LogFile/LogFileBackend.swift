@@ -1,4 +1,4 @@
-import Dispatch
+package import Foundation
 public import IndicatorCore
 public import Logging
 
@@ -11,9 +11,15 @@ public import Logging
 ///     {"time":"2026-03-01T12:00:00.000000Z","event":"shown","state":"active","visible":true,"count":1,"label":"GET /",
 ///      "progress":0.4,"app":"my-app","pid":4242}
 ///
-/// (on one line). `event` is `shown`, `hidden` or `label`. `label` and `progress` are left out when there is none.
-/// `time` is in UTC, and when the indicator was shown or hidden, even if the line was written later; for `label` it is
-/// when the backend was told. As text:
+/// (on one line). `event` is `shown`, `hidden`, `label`, or `finished` for an activity with a label that has ended. `label`
+/// and `progress` are left out when there is none; `progress` has at most 4 digits after the point. `time` is in UTC, and
+/// when it happened, even if the line was written later. It never goes back from one line of a backend to the next. A
+/// line of `finished` has the outcome (`unspecified`, `succeeded`, `failed`, `cancelled`), how long it lasted, and the
+/// message of a failure instead of the indicator's state:
+///
+///     {"time":"…","event":"finished","label":"GET /","outcome":"failed","seconds":1.25,"message":"HTTP 503",…}
+///
+/// As text:
 ///
 ///     2026-03-01T12:00:00.000000Z my-app[4242] shown state=active visible=true count=1 progress=0.4 label="GET /"
 ///
@@ -27,32 +33,33 @@ public import Logging
 ///   `keep`.
 /// - Rotated when it is full, and followed when somebody else does that: `logrotate` needs no `postrotate` script. With
 ///   `compress`, use `delaycompress` too.
-/// - A regular file, a FIFO with a reader, or a character device such as `/dev/null`. Not a symbolic link.
+/// - Its rotated successor has the same owner, group and mode.
+/// - A regular file, a FIFO with a reader, a character device such as `/dev/null`, or `/dev/stdout` and `/dev/stderr`,
+///   whatever these are. Any other symbolic link is refused.
+/// - In a folder that other users can write, what belongs to another user, and what has a second name, is refused.
 /// - Lines survive the end of the process at once; they are not forced to the disk, so a power cut may take the last
 ///   ones.
 ///
 /// ### When it cannot be written
 ///
-/// While the disk is full, lines wait in memory: 4096 of them and 1 MiB at most, beyond that the oldest are lost. The
-/// file is tried again at every update, and from time to time without one. Once there is space, a line tells where some
-/// were lost, and how many (`time` and `since` are those of the last and the first of them):
+/// ``update(_:)`` throws, so that the backend's status reports it, and the manager starts the backend again from time to
+/// time. While the disk is full, lines wait in memory: 4096 of them and 1 MiB at most, beyond that the oldest are lost.
+/// Once there is space they are written, and a line reports where some were lost, and how many (`time` and `since` are
+/// those of the last and the first of them):
 ///
 ///     {"time":"…","event":"lost","count":12,"since":"…","app":"my-app","pid":4242}
-///
-/// When the path is to blame (it has become a directory, say), ``update(_:)`` throws, and whoever runs the backend
-/// starts it again later.
 public final class LogFileBackend: IndicatorBackend {
     private struct State {
         var transitions = LogTransitions()
         var pending: PendingLines
-        /// `nil` while stopped.
         var writer: LogWriter?
-        /// The attempts without an update; `nil` when nothing waits.
-        var retries: Task<Void, Never>?
-        /// Why nothing is written; `nil` when all is.
+        var isStarted = false
+        /// Why lines wait; `nil` when none does.
         var outage: String?
-        /// Why the file grows beyond its size, once that was logged.
-        var rotationFailure: LogFileError?
+        /// What is wrong with the rotation, once that was logged.
+        var rotationFailure: String?
+        /// The time of the line before.
+        var latest: LogTimestamp?
     }
 
     /// The name that the config file and the diagnostics use.
@@ -62,7 +69,7 @@ public final class LogFileBackend: IndicatorBackend {
 
     private let applicationName: String
     private let logger: Logger
-    private let surroundings: Surroundings
+    private let dependencies: Dependencies
     private let formatter: LogLineFormatter
     private let state: Locked<State>
 
@@ -84,7 +91,7 @@ public final class LogFileBackend: IndicatorBackend {
             applicationName: applicationName,
             settings: settings,
             logger: logger,
-            surroundings: Surroundings()
+            dependencies: Dependencies()
         )
     }
 
@@ -93,172 +100,262 @@ public final class LogFileBackend: IndicatorBackend {
         applicationName: String,
         settings: Settings,
         logger: Logger = Logger(label: "IndicatorBackends.LogFile"),
-        surroundings: Surroundings
+        dependencies: Dependencies
     ) {
         self.name = name
         self.settings = settings
         self.applicationName = applicationName
         self.logger = logger
-        self.surroundings = surroundings
+        self.dependencies = dependencies
         formatter = LogLineFormatter(format: settings.format, applicationName: applicationName)
-        state = Locked(State(pending: PendingLines(limits: surroundings.limits)))
+        state = Locked(State(pending: PendingLines(limits: dependencies.limits)))
     }
 
     deinit {
-        state.withLock { $0.retries?.cancel() }
+        // Stopped while it could not be written, and not started again.
+        let message = state.withLock { Self.loseAll(&$0) }
+        if let message { logger.error("\(message)") }
     }
 
     /// Every showing and hiding, in order.
     public var delivery: BackendDelivery { .everyTransition }
 
-    /// Opens the file, and makes it when it is missing.
+    /// Opens the file, makes it when it is missing, and writes what still waits.
     ///
     /// - Throws: ``LogFileError``.
     public func start() async throws {
         let path = try LogFilePath(
             settings.path,
             applicationName: applicationName,
-            environment: surroundings.environment
+            environment: dependencies.environment
         )
-        try state.withLock { state throws(LogFileError) in
-            var writer = LogWriter(
-                path: path,
-                maxSize: settings.maxSize,
-                keep: settings.keep,
-                replacementGrace: surroundings.replacementGrace
+        if path.isRelative {
+            logger.warning(
+                "log file '\(settings.path ?? "")' is '\(path)': set 'path' to one that begins with '/' or '~/'"
             )
-            try writer.open()
-            state.writer = writer
-            state.outage = nil
-            state.rotationFailure = nil
+        }
+        try change { state throws(LogFileError) in
+            if state.outage == nil || state.writer?.path != path {
+                state.writer = LogWriter(
+                    path: path,
+                    maxSize: settings.maxSize,
+                    keep: settings.keep,
+                    replacementGrace: dependencies.replacementGrace
+                )
+            }
+            try state.writer?.open()
+            state.isStarted = true
+            do throws(LogFileError) {
+                try flush(&state, timeLimit: Self.lockLimit)
+            } catch {
+                state.isStarted = false
+                state.writer?.release()
+                throw error
+            }
         }
     }
 
-    /// Writes a line when this snapshot is worth one.
+    /// Writes the lines that this snapshot is worth.
     ///
-    /// - Throws: ``LogFileError`` when the path cannot be that of a log any more. Never for a lack of space.
+    /// - Throws: ``LogFileError`` while lines wait, because there is no space or the path cannot be that of a log any more.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
-        try state.withLock { state throws(LogFileError) in
-            if let event = state.transitions.event(for: snapshot) {
-                let time = LogTimestamp(event == .label ? surroundings.now() : snapshot.since)
-                let record = LogRecord(
-                    time: time,
-                    event: event,
-                    snapshot: snapshot,
-                    processID: surroundings.processID()
-                )
-                state.pending.append(PendingLines.Line(bytes: formatter.line(for: record), time: time))
+        try change { state throws(LogFileError) in
+            for record in records(of: snapshot, &state) {
+                state.pending.append(PendingLines.Line(bytes: formatter.line(for: record), time: record.time))
             }
-            if case .refused(let error) = flush(&state, patience: Self.patience) { throw error }
-            if state.outage != nil, state.retries == nil { state.retries = retries() }
+            try flush(&state, timeLimit: Self.lockLimit)
         }
     }
 
     /// Writes what still waits, if it can be written now, and closes the file.
+    ///
+    /// After an update that threw, what waits goes on waiting for the next start.
     public func stop() async {
-        let retries = state.withLock { state in
-            _ = flush(&state, patience: surroundings.patienceAtStop)
-            let reason = state.outage
-            state.pending.loseAll()
-            let lost = (state.pending.loss?.count ?? 0) + (state.writer?.hasUnfinishedLine == true ? 1 : 0)
-            if lost > 0, let reason, let path = state.writer?.path {
-                logger.error("log file '\(path)': \(Self.lines(lost)) lost for good: \(reason)")
-                // For the case that the backend is started again: it then tells of the loss, and how things stand.
-                state.transitions.forget()
+        let message = state.withLock { state -> String? in
+            defer {
+                state.isStarted = false
+                state.writer?.release()
             }
-            state.writer?.close()
-            state.writer = nil
-            state.outage = nil
-            defer { state.retries = nil }
-            return state.retries
+            guard state.outage == nil else { return nil }
+            try? flush(&state, timeLimit: dependencies.lockLimitAtStop)
+            guard state.outage != nil else { return nil }
+            // Should it be started again, it reports the loss, and what is the case then.
+            state.transitions.forget()
+            defer {
+                state.writer?.close()
+                state.outage = nil
+            }
+            return Self.loseAll(&state)
         }
-        retries?.cancel()
+        if let message { logger.error("\(message)") }
     }
 
     // MARK: Writing
 
-    /// How long an update waits for others that write the file. They hold it for the time of a write.
-    private static let patience = Duration.milliseconds(200)
+    /// How long an update waits for the lock of other processes that write the file. They hold it for the time of a write.
+    private static let lockLimit = Duration.milliseconds(200)
 
-    /// Writes all that waits; returns why something still does.
-    private func flush(_ state: inout State, patience: Duration) -> LogWriteFailure? {
-        guard var writer = state.writer else { return nil }
+    /// Changes the state, and logs afterwards, without the lock, what is wrong with the rotation.
+    private func change(_ body: (inout State) throws(LogFileError) -> Void) throws(LogFileError) {
+        let (warning, failure) = state.withLock { state -> (String?, LogFileError?) in
+            let before = state.rotationFailure
+            var failure: LogFileError?
+            do throws(LogFileError) { try body(&state) } catch { failure = error }
+            return (state.rotationFailure == before ? nil : state.rotationFailure, failure)
+        }
+        if let warning { logger.warning("\(warning)") }
+        if let failure { throw failure }
+    }
+
+    /// What has happened since the snapshot before, in order.
+    private func records(of snapshot: IndicatorSnapshot, _ state: inout State) -> [LogRecord] {
+        var records: [LogRecord] = []
+        func add(_ event: LogRecord.Event, at date: Date, _ finished: FinishedActivity? = nil) {
+            // Never before the line before: the wall clock may be set back, and a label is noticed late.
+            let time = max(LogTimestamp(date), state.latest ?? LogTimestamp(date))
+            state.latest = time
+            records.append(
+                LogRecord(
+                    time: time,
+                    event: event,
+                    snapshot: snapshot,
+                    finished: finished,
+                    processID: dependencies.processID()
+                )
+            )
+        }
+        let event = state.transitions.event(for: snapshot)
+        var finished = snapshot.finished[...]
+        if let event, event != .label {
+            for activity in finished.prefix(while: { $0.date < snapshot.since }) {
+                add(.finished, at: activity.date, activity)
+                finished.removeFirst()
+            }
+            add(event, at: snapshot.since)
+        }
+        for activity in finished { add(.finished, at: activity.date, activity) }
+        if event == .label { add(.label, at: labelDate(snapshot, state)) }
+        return records
+    }
+
+    /// When the label changed: when the activity that it belongs to began, or the one before it ended, if that was since
+    /// the last line; else its activity has changed it just now.
+    private func labelDate(_ snapshot: IndicatorSnapshot, _ state: State) -> Date {
+        if let date = snapshot.finished.last?.date { return date }
+        if let date = snapshot.activities.first?.since, let latest = state.latest, LogTimestamp(date) > latest {
+            return date
+        }
+        return dependencies.now()
+    }
+
+    /// Writes all that waits; throws why something still does.
+    private func flush(_ state: inout State, timeLimit: Duration) throws(LogFileError) {
+        guard state.isStarted, var writer = state.writer else { return }
         // Taken out and put back, so that it is not copied.
         state.writer = nil
-        defer { state.writer = writer }
-
-        var lost = 0
-        var failure: LogWriteFailure?
+        defer {
+            state.rotationFailure = writer.rotationFailure
+            state.writer = writer
+        }
         do throws(LogWriteFailure) {
             while true {
                 if let loss = state.pending.loss {
-                    try writer.append(
-                        formatter.line(for: loss, processID: surroundings.processID()),
-                        patience: patience
-                    )
-                    lost += loss.count
+                    let line = formatter.line(for: loss, processID: dependencies.processID())
+                    try writer.append(line, timeLimit: timeLimit)
                     state.pending.clearLoss()
                 } else if let line = state.pending.first {
-                    try writer.append(line.bytes, patience: patience)
+                    try writer.append(line.bytes, timeLimit: timeLimit)
                     state.pending.removeFirst()
                 } else {
-                    try writer.finish(patience: patience)
+                    try writer.finish(timeLimit: timeLimit)
                     break
                 }
             }
+            state.outage = nil
         } catch {
-            failure = error
-        }
-        report(failure, lost: lost, in: &state, writer: writer)
-        return failure
-    }
-
-    /// Logs the beginning and the end of an outage, not every line of it.
-    private func report(_ failure: LogWriteFailure?, lost: Int, in state: inout State, writer: LogWriter) {
-        if let failure, state.outage == nil {
-            logger.warning("log file '\(writer.path)': \(failure.reason); its lines wait in memory")
-        } else if failure == nil, state.outage != nil {
-            logger.notice("log file '\(writer.path)': it is written again; \(Self.lines(lost)) lost")
-        }
-        state.outage = failure?.reason
-        if let error = writer.rotationFailure, state.rotationFailure == nil {
-            logger.warning("\(error); until then it grows")
-        }
-        state.rotationFailure = writer.rotationFailure
-    }
-
-    private static func lines(_ count: Int) -> String { count == 1 ? "1 line" : "\(count) lines" }
-
-    // MARK: Trying again
-
-    /// Tries until nothing waits: after 1 second, then 2, 4, … 30. It exists only during an outage.
-    private func retries() -> Task<Void, Never> {
-        let clock = surroundings.clock
-        return Task { [weak self] in
-            // Writing blocks, and so must not be done on one of the few threads that all tasks share.
-            let queue = DispatchQueue(label: "IndicatorBackends.LogFile.retry")
-            var pause = Duration.seconds(1)
-            while (try? await clock.sleep(for: pause)) != nil {
-                let isWaiting = await withCheckedContinuation { continuation in
-                    queue.async { [weak self] in continuation.resume(returning: self?.retry() ?? false) }
-                }
-                guard isWaiting else { return }
-                pause = min(pause * 2, .seconds(30))
+            state.outage = error.reason
+            switch error {
+            case .refused(let error): throw error
+            case .waiting(let reason): throw .waiting(path: writer.path.description, reason: reason)
             }
         }
     }
 
-    /// Returns whether something still waits.
-    private func retry() -> Bool {
-        state.withLock { state in
-            // A task that was cancelled may come here once more: after a stop there is no writer, and after another
-            // start there may be another task, which then has one attempt more.
-            guard state.writer != nil else { return false }
-            guard flush(&state, patience: Self.patience) != nil else {
-                state.retries = nil
-                return false
-            }
-            return true
+    /// Gives up what waits. Returns what to log about it, if there is anything.
+    private static func loseAll(_ state: inout State) -> String? {
+        state.pending.loseAll()
+        let lost = (state.pending.loss?.count ?? 0) + (state.writer?.hasUnfinishedLine == true ? 1 : 0)
+        guard lost > 0, let reason = state.outage, let path = state.writer?.path else { return nil }
+        return "log file '\(path)': \(lost == 1 ? "1 line" : "\(lost) lines") lost for good: \(reason)"
+    }
+}
+
+extension LogFileBackend {
+    /// How the lines are written.
+    public enum Format: String, Sendable, Hashable, CaseIterable {
+        /// A JSON object a line (JSON Lines).
+        case json
+        /// Words and `key=value` pairs, for people.
+        case text
+    }
+
+    /// Where the log is, and what it looks like.
+    public struct Settings: Sendable, Hashable {
+        /// The path of the file; a relative one is relative to the current folder when the backend starts, and `~/` in
+        /// front is the home folder.
+        ///
+        /// Default `nil`: `$XDG_STATE_HOME/<app>/indicator.log`, or `~/.local/state/<app>/indicator.log`.
+        public var path: String?
+        /// How the lines are written. Default JSON.
+        public var format: Format
+        /// How many bytes the file may have: a line that would make it longer goes to a new file. 0 means any number.
+        /// Default 10 MiB.
+        public var maxSize: Int
+        /// How many full files are kept, as `indicator.log.1` (the latest), `indicator.log.2` and so on. With 0, a full
+        /// file is removed. Default 3.
+        public var keep: Int
+
+        /// Makes settings. Negative numbers count as 0.
+        public init(path: String? = nil, format: Format = .json, maxSize: Int = 10 << 20, keep: Int = 3) {
+            self.path = path
+            self.format = format
+            self.maxSize = max(0, maxSize)
+            self.keep = max(0, keep)
+        }
+    }
+}
+
+extension LogFileBackend {
+    /// What the backend takes from outside, for tests to replace.
+    package struct Dependencies: Sendable {
+        /// The environment variables.
+        package var environment: [String: String]
+        /// The time by the wall clock.
+        package var now: @Sendable () -> Date
+        /// The process that the lines name. Asked for each line: a daemon gets another number after its start.
+        package var processID: @Sendable () -> Int32
+        /// How much may wait while nothing can be written.
+        package var limits: PendingLines.Limits
+        /// How long ``stop()`` waits for the lock of other processes that write the file.
+        package var lockLimitAtStop: Duration
+        /// How long a file that was renamed away is written on while nothing is in its place.
+        package var replacementGrace: Duration
+
+        /// The real ones.
+        package init(
+            environment: [String: String] = ProcessInfo.processInfo.environment,
+            now: @escaping @Sendable () -> Date = { Date() },
+            processID: @escaping @Sendable () -> Int32 = { getpid() },
+            limits: PendingLines.Limits = PendingLines.Limits(),
+            lockLimitAtStop: Duration = .seconds(1),
+            replacementGrace: Duration = .seconds(1)
+        ) {
+            self.environment = environment
+            self.now = now
+            self.processID = processID
+            self.limits = limits
+            self.lockLimitAtStop = lockLimitAtStop
+            self.replacementGrace = replacementGrace
         }
     }
 }

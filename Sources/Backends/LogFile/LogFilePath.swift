@@ -4,6 +4,8 @@ import Foundation
 package struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     /// The path as the system calls take it.
     package let description: String
+    /// Whether the settings have it relative to the current folder.
+    package let isRelative: Bool
 
     /// Works out the path.
     ///
@@ -24,7 +26,9 @@ package struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
         if path.hasPrefix("~/") {
             guard let home = Self.homeFolder(environment: environment) else { throw .noHomeFolder(path: given) }
             path = home + path.dropFirst()
-        } else if !path.hasPrefix("/") {
+        }
+        isRelative = !path.hasPrefix("/")
+        if isRelative {
             path = FileManager.default.currentDirectoryPath + "/" + path
         }
         description = path
@@ -36,7 +40,20 @@ package struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
         if path.utf8.contains(0) { return "the path has a NUL character in it" }
         if path.hasSuffix("/") { return "the path ends with '/', so it is that of a folder" }
         if path.hasPrefix("~"), !path.hasPrefix("~/") { return "'~' is your own home folder and needs a '/' after it" }
+        if path.hasPrefix("$") {
+            return "variables are not replaced in it, so it leads to a folder named '\(path.prefix { $0 != "/" })' in "
+                + "'\(FileManager.default.currentDirectoryPath)'; write '~/' for your home folder"
+        }
         return nil
+    }
+
+    /// The descriptor of the standard stream that the path names, if it does.
+    package var standardStream: Int32? {
+        switch description {
+        case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1": STDOUT_FILENO
+        case "/dev/stderr", "/dev/fd/2", "/proc/self/fd/2": STDERR_FILENO
+        default: nil
+        }
     }
 
     /// The folder that the file is in.
@@ -94,5 +111,103 @@ package struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
         else { return nil }
         let home = String(cString: folder)
         return home.hasPrefix("/") ? home : nil
+    }
+}
+
+/// Why a log file cannot be written.
+///
+/// Its text says what is wrong, at which path, and what to do.
+public enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The path cannot be that of a file: it is empty, ends in `/`, or has a NUL character in it.
+    case invalidPath(path: String, problem: String)
+    /// The path needs the home folder, and neither `HOME` nor the user database has it.
+    case noHomeFolder(path: String)
+    /// The path is a directory.
+    case isDirectory(path: String)
+    /// The path is a symbolic link. Those are not followed.
+    case isSymbolicLink(path: String)
+    /// The path is a socket or a block device.
+    case unsupportedFileType(path: String, type: String)
+    /// The path is a FIFO that no process reads.
+    case fifoWithoutReader(path: String)
+    /// In a folder that other users can write, the file belongs to another user, who may have put it there.
+    case ownedByOther(path: String, user: UInt32)
+    /// In a folder that other users can write, the file has a second name: it may be any file of this user's.
+    case hasOtherNames(path: String)
+    /// Lines wait in memory, because there is no space for them or nothing takes them.
+    case waiting(path: String, reason: String)
+    /// A system call failed with `code`, an `errno`; `operation` says what it was to do.
+    case system(path: String, operation: String, code: Int32)
+
+    /// The path of the log file.
+    public var path: String {
+        switch self {
+        case .invalidPath(let path, _), .noHomeFolder(let path), .isDirectory(let path), .isSymbolicLink(let path),
+            .unsupportedFileType(let path, _), .fifoWithoutReader(let path), .ownedByOther(let path, _),
+            .hasOtherNames(let path), .waiting(let path, _), .system(let path, _, _):
+            path
+        }
+    }
+
+    /// What was wrong, where, and what to do.
+    public var description: String { "log file '\(path)': \(problem); \(help)" }
+
+    /// What was wrong.
+    package var problem: String {
+        switch self {
+        case .invalidPath(_, let problem): problem
+        case .noHomeFolder: "the home folder is not known"
+        case .isDirectory: "it is a directory"
+        case .isSymbolicLink: "it is a symbolic link, which a log file must not be"
+        case .unsupportedFileType(_, let type): "it is a \(type)"
+        case .fifoWithoutReader: "it is a FIFO that no process reads"
+        case .ownedByOther(_, let user):
+            "it belongs to user \(user), who may have put it there, because its folder can be written by others"
+        case .hasOtherNames: "it has a second name (a hard link), and its folder can be written by others"
+        case .waiting(_, let reason): "\(reason); its lines wait in memory"
+        case .system(_, let operation, let code): "cannot \(operation): \(String(cString: strerror(code)))"
+        }
+    }
+
+    /// What to do.
+    package var help: String {
+        switch self {
+        case .invalidPath: "set 'path' to the path of a file"
+        case .noHomeFolder: "set the environment variable HOME, or 'path' to a path that begins with '/'"
+        case .isDirectory(let path): "set 'path' to a file in it, such as '\(path)/indicator.log'"
+        case .isSymbolicLink: "set 'path' to the file that it points to; a link to the folder is fine"
+        case .unsupportedFileType: "set 'path' to a regular file"
+        case .fifoWithoutReader: "start its reader first"
+        case .ownedByOther, .hasOtherNames:
+            "remove it, or set 'path' to a file in a folder that only user \(geteuid()) can write"
+        case .waiting: "make room on its file system, or let its reader go on"
+        case .system(_, _, let code): Self.help(for: code)
+        }
+    }
+
+    /// Whether the failure can pass without anybody changing the path or the permissions.
+    package var isTemporary: Bool {
+        switch self {
+        // A second name is seen for a moment while another process rotates.
+        case .fifoWithoutReader, .hasOtherNames, .waiting: true
+        case .system(_, _, let code):
+            [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN, ESTALE, ETXTBSY].contains(code)
+        case .invalidPath, .noHomeFolder, .isDirectory, .isSymbolicLink, .unsupportedFileType, .ownedByOther: false
+        }
+    }
+
+    private static func help(for code: Int32) -> String {
+        switch code {
+        case EACCES, EPERM:
+            "let user \(geteuid()) read and write it and enter its folders, or set 'path' to a file that this user may "
+                + "write"
+        case EROFS: "set 'path' to a file on a file system that is not read-only"
+        case ENOSPC, EDQUOT: "make room on its file system"
+        case ENOTDIR: "a part of the path is a file and not a folder: correct 'path'"
+        case ENAMETOOLONG: "set 'path' to a shorter one"
+        case ELOOP: "its folders are symbolic links in a circle: correct 'path'"
+        case EMFILE, ENFILE: "close files, or raise the limit (ulimit -n)"
+        default: "set 'path' to a file that can be written"
+        }
     }
 }

@@ -1,29 +1,29 @@
-import Foundation
+package import Foundation
 
 /// Writes lines to a log file that other processes write, rotate and truncate as well.
 ///
 /// ### How a line stays whole
 ///
-/// Every line is one `write(2)` with `O_APPEND`, so nobody's bytes come between those of a line, and after a truncation
+/// Every line is one `write(2)` with `O_APPEND`, so no other bytes come between those of a line, and after a truncation
 /// from outside (`logrotate` with `copytruncate`) the next line is at the beginning, not behind a hole.
 ///
-/// `O_APPEND` alone is not enough for two things, so each write is made under `flock(LOCK_EX)`, which everyone who
-/// writes the log with this type takes:
+/// `O_APPEND` alone is not enough for two things, so each write is made under `flock(LOCK_EX)`, which every process
+/// that writes the log with this type takes:
 ///
-/// - Rotation. Whoever gets the lock first makes sure that the path still names the locked file, and opens it again if
+/// - Rotation. The process that gets the lock first makes sure that the path still names the locked file, and opens it again if
 ///   not. So a line never goes to a file that has been rotated away, and one full file is rotated once.
 /// - A write that is cut short because the disk is full. The part is truncated away at once, before the lock is
-///   released: the file ends with a whole line all the time that anyone else can see it. Completing the line later
+///   released: the file ends with a whole line all the time that another process can see it. Completing the line later
 ///   would leave the half there for as long as the disk is full, perhaps for ever.
 ///
-/// Should the part not go away (a file with the append-only attribute, a device, an append by somebody without the
+/// Should the part not go away (a file with the append-only attribute, a device, an append by a process without the
 /// lock), the rest of the line is written next if the part still ends the file, and the whole line once more on a line
-/// of its own if not. A half line of a process that was killed in between is ended with a newline by whoever writes
-/// next.
+/// of its own if not. A half line of a process that was killed in between is ended with a newline by the process
+/// that writes next.
 ///
 /// ### Who makes the new file
 ///
-/// `logrotate` with `create` renames the file and then makes a new one; if it finds one made by somebody else in between, it moves that
+/// `logrotate` with `create` renames the file and then makes a new one; if it finds one made by another process in between, it moves that
 /// aside as well, to a name that it may use again and lose what was there. So a file that was renamed away is written on for as long as
 /// ``replacementGrace`` says, and only then is a new one made here. One that was removed is gone: its successor is made at once.
 package struct LogWriter {
@@ -44,9 +44,11 @@ package struct LogWriter {
     /// When the open file was first seen to have been renamed away.
     private var renamedAwaySince: ContinuousClock.Instant?
     private var unfinished: Unfinished?
+    /// Whether the last attempt to lock the file found that another process holds the lock.
+    private var isLockHeldByOther = false
 
-    /// Why the file grows beyond its size; `nil` when it does not.
-    package private(set) var rotationFailure: LogFileError?
+    /// What is wrong with the rotation, and what to do; `nil` when nothing is.
+    package private(set) var rotationFailure: String?
 
     /// Makes a writer with nothing open.
     ///
@@ -72,8 +74,13 @@ package struct LogWriter {
 
     /// Closes the file, and gives up a line that is partly written.
     package mutating func close() {
-        file = nil
+        release()
         unfinished = nil
+    }
+
+    /// Closes the file, and keeps a line that is partly written for the next time it is open.
+    package mutating func release() {
+        file = nil
     }
 
     /// Writes a line. When this throws, nothing of the line is in the file.
@@ -83,21 +90,21 @@ package struct LogWriter {
     ///
     /// - Parameters:
     ///   - line: the line, newline included.
-    ///   - patience: how long to wait for others that write the file.
-    package mutating func append(_ line: [UInt8], patience: Duration) throws(LogWriteFailure) {
-        try finish(patience: patience)
-        try put(line, patience: patience)
+    ///   - timeLimit: how long to wait for others that write the file.
+    package mutating func append(_ line: [UInt8], timeLimit: Duration) throws(LogWriteFailure) {
+        try finish(timeLimit: timeLimit)
+        try put(line, timeLimit: timeLimit)
     }
 
     /// Writes what is left of a line that is partly written.
-    package mutating func finish(patience: Duration) throws(LogWriteFailure) {
+    package mutating func finish(timeLimit: Duration) throws(LogWriteFailure) {
         guard let unfinished else { return }
-        try put(unfinished.line, patience: patience)
+        try put(unfinished.line, timeLimit: timeLimit)
         if hasUnfinishedLine { throw .waiting(reason: Self.shortWrite) }
     }
 
-    private mutating func put(_ line: [UInt8], patience: Duration) throws(LogWriteFailure) {
-        // Each round ends because somebody else, or this writer, has put another file in the path's place.
+    private mutating func put(_ line: [UInt8], timeLimit: Duration) throws(LogWriteFailure) {
+        // Each round ends because another process, or this writer, has put another file in the path's place.
         for _ in 0..<100 {
             do throws(LogFileError) { try open() } catch {
                 throw error.isTemporary ? .waiting(reason: error.problem) : .refused(error)
@@ -109,29 +116,30 @@ package struct LogWriter {
                     self.file = nil
                     continue
                 }
-                return try write(line, to: file, size: nil)
+                return try write(line, to: file, size: nil, isLocked: false)
             }
-            guard file.lock(patience: patience) else {
-                throw .waiting(reason: "another process keeps it locked")
-            }
-            defer { file.unlock() }
+            // Without the lock the line is written all the same, and the rest is left to those who have it. They are waited
+            // for once, not at each line.
+            let isLocked = file.lock(timeLimit: isLockHeldByOther ? .zero : timeLimit)
+            isLockHeldByOther = !isLocked
+            defer { if isLocked { file.unlock() } }
             guard file.isAtItsPath || isToBeReplaced(file) else {
                 self.file = nil
                 renamedAwaySince = nil
                 continue
             }
             let size = file.size
-            if unfinished == nil, maxSize > 0, size > 0, size + Int64(line.count) > maxSize, renamedAwaySince == nil,
-                rotate()
+            if isLocked, unfinished == nil, maxSize > 0, size > 0, size + Int64(line.count) > maxSize,
+                renamedAwaySince == nil, rotate(file)
             {
                 continue
             }
-            return try write(line, to: file, size: size)
+            return try write(line, to: file, size: size, isLocked: isLocked)
         }
         throw .waiting(reason: "it is replaced again and again")
     }
 
-    /// Whether somebody has renamed the file and may be about to put another in its place.
+    /// Whether another process has renamed the file and may be about to put another in its place.
     private mutating func isToBeReplaced(_ file: AppendFile) -> Bool {
         guard replacementGrace > .zero, file.isRenamedAway else { return false }
         let now = ContinuousClock.now
@@ -141,22 +149,31 @@ package struct LogWriter {
     }
 
     /// Returns whether the file was rotated away. When it cannot be, it grows: a log that is too long beats none.
-    private mutating func rotate() -> Bool {
+    private mutating func rotate(_ file: AppendFile) -> Bool {
+        let obstacles: [String]
         do throws(LogFileError) {
-            try rotation.rotate(path)
+            obstacles = try rotation.rotate(path, like: file.status)
         } catch {
-            rotationFailure = error
+            rotationFailure = "\(error); until then it grows"
             return false
         }
-        rotationFailure = nil
-        // The new file is there before the lock of the old one is released, so that nobody takes the old one for merely renamed.
-        file = nil
+        rotationFailure = obstacles.first.map {
+            "log file '\(path)': '\($0)' is in the way of its rotation and is left out; remove it"
+        }
+        // The new file is there before the lock of the old one is released, so that no
+        // process takes the old one for merely renamed.
+        self.file = nil
         try? open()
         return true
     }
 
     /// - Parameter size: the size of a regular file; `nil` of a stream.
-    private mutating func write(_ line: [UInt8], to file: AppendFile, size: Int64?) throws(LogWriteFailure) {
+    private mutating func write(
+        _ line: [UInt8],
+        to file: AppendFile,
+        size: Int64?,
+        isLocked: Bool
+    ) throws(LogWriteFailure) {
         var bytes = line[...]
         if let unfinished, unfinished.identity == file.identity, unfinished.end == size {
             bytes = bytes.dropFirst(unfinished.written)
@@ -167,7 +184,7 @@ package struct LogWriter {
         case .success(bytes.count):
             unfinished = nil
         case .success(let count) where count > 0:
-            let end = size == nil ? nil : file.takeBack(count)
+            let end = size == nil ? nil : file.takeBack(count, isLocked: isLocked)
             // Taken back: the line is to be written again, or what was left of it before.
             if size != nil, end == nil { throw .waiting(reason: Self.shortWrite) }
             unfinished = Unfinished(
@@ -192,7 +209,7 @@ package struct LogWriter {
 package enum LogWriteFailure: Error, Sendable, Hashable {
     /// There is no space, or the like: it may succeed later.
     case waiting(reason: String)
-    /// There can be no log at this path until somebody changes something.
+    /// There can be no log at this path until something is changed.
     case refused(LogFileError)
 
     /// Why, as text.
@@ -201,5 +218,89 @@ package enum LogWriteFailure: Error, Sendable, Hashable {
         case .waiting(let reason): reason
         case .refused(let error): error.problem
         }
+    }
+}
+
+/// Moves a full log file out of the way: `indicator.log` becomes `indicator.log.1`, that becomes `indicator.log.2`, and
+/// the last of those to keep is replaced.
+///
+/// Only for the process that holds the lock on the file at `path`. The last step puts an empty file in the full one's place
+/// atomically: there is a file at the path all the time, so no process takes the full one for one that is being moved.
+package struct LogRotation: Sendable, Hashable {
+    /// How many old files to keep.
+    package var keep: Int
+
+    package init(keep: Int) {
+        self.keep = keep
+    }
+
+    /// Puts an empty file in the place of the full one; with nothing to keep, frees the path. When that is not possible,
+    /// everything stays in place, apart from a gap in the numbers.
+    ///
+    /// Only files of the log's owner are moved. Anything else at one of the numbers, such as a folder, is left out.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the full file.
+    ///   - status: the owner, group and mode of the full file, which the new one gets.
+    /// - Returns: the paths that were left out.
+    package func rotate(_ path: LogFilePath, like status: stat) throws(LogFileError) -> [String] {
+        guard keep > 0 else {
+            guard unlink(path.description) == 0 else { throw failure(path, "remove it") }
+            return []
+        }
+        // Only up to the first gap: with `keep` of 1000 and two old files, that is two renames. A gap that was left
+        // behind by a process that died in the middle is filled, and no file is lost by it.
+        var places: [String] = []
+        var obstacles: [String] = []
+        for number in 1...keep + 100 where places.count < keep {
+            let place = path.rotated(number)
+            var present = stat()
+            let isFree = lstat(place, &present) != 0
+            if isFree || (present.st_mode & S_IFMT == S_IFREG && present.st_uid == status.st_uid) {
+                places.append(place)
+            } else {
+                obstacles.append(place)
+            }
+            if isFree { break }
+        }
+        guard let first = places.first else { throw .isDirectory(path: path.rotated(1)) }
+        for (from, to) in zip(places, places.dropFirst()).reversed() {
+            guard rename(from, to) == 0 || errno == ENOENT else { throw failure(path, "rename '\(from)'") }
+        }
+        try replace(path, first, like: status)
+        return obstacles
+    }
+
+    private func replace(_ path: LogFilePath, _ old: String, like status: stat) throws(LogFileError) {
+        // A name that no other user can put in the way.
+        let successor = "\(path).new-\(UInt64.random(in: 0 ... .max))"
+        let descriptor = open(successor, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure(path, "make its successor") }
+        defer { close(descriptor) }
+        // In this order: a change of the owner clears bits of the mode, and the mode must not be for a wrong group.
+        guard fchown(descriptor, status.st_uid, status.st_gid) == 0,
+            fchmod(descriptor, status.st_mode & 0o7777) == 0
+        else {
+            let error = failure(path, "give its successor the same owner and group")
+            unlink(successor)
+            throw error
+        }
+        unlink(old)
+        guard link(path.description, old) == 0 else {
+            // A file system without hard links: the path is free for a moment.
+            unlink(successor)
+            guard rename(path.description, old) == 0 else { throw failure(path, "rename it") }
+            return
+        }
+        guard rename(successor, path.description) == 0 else {
+            let error = failure(path, "put its successor in its place")
+            unlink(old)
+            unlink(successor)
+            throw error
+        }
+    }
+
+    private func failure(_ path: LogFilePath, _ operation: String) -> LogFileError {
+        .system(path: path.description, operation: operation + " for rotation", code: errno)
     }
 }

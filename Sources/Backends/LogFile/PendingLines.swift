@@ -1,7 +1,10 @@
-/// Lines that wait to be written, so many at most; beyond that the oldest go, and are counted.
+import Foundation
+package import IndicatorCore
+
+/// Lines that wait to be written, a limited number; beyond that the oldest are lost, and counted.
 ///
-/// The oldest, because what a log is asked first after an outage is how things stand now. The count takes their place:
-/// in front of what is left, after what was written before.
+/// The oldest, because the latest lines say what is the case now. The count takes the place of those that are lost: in
+/// front of what is left, after what was written before.
 package struct PendingLines: Sendable {
     /// How much may wait.
     package struct Limits: Sendable, Hashable {
@@ -31,20 +34,20 @@ package struct PendingLines: Sendable {
     private var head = 0
     private var byteCount = 0
 
-    /// What was lost and not yet told.
+    /// What was lost and not reported yet.
     package private(set) var loss: LogLoss?
 
     package init(limits: Limits = Limits()) {
         self.limits = limits
     }
 
-    /// How many lines wait, the one that tells of a loss not counted.
+    /// How many lines wait, the one that reports a loss not counted.
     package var count: Int { lines.count - head }
 
     /// Whether nothing waits to be written.
     package var isEmpty: Bool { count == 0 && loss == nil }
 
-    /// The line to write next, once no loss is to be told.
+    /// The line to write next, once no loss is to be reported.
     package var first: Line? { head < lines.count ? lines[head] : nil }
 
     package mutating func append(_ line: Line) {
@@ -64,12 +67,12 @@ package struct PendingLines: Sendable {
         }
     }
 
-    /// The loss was told.
+    /// The loss was reported.
     package mutating func clearLoss() {
         loss = nil
     }
 
-    /// Gives up every line that waits: they are a loss to tell of, should there be another chance.
+    /// Gives up every line that waits: they are a loss to report, should there be another chance.
     package mutating func loseAll() {
         while count > 0 { loseFirst() }
     }
@@ -78,5 +81,37 @@ package struct PendingLines: Sendable {
         guard let line = first else { return }
         removeFirst()
         loss = LogLoss(count: (loss?.count ?? 0) + 1, first: loss?.first ?? line.time, last: line.time)
+    }
+}
+
+/// Decides which snapshots are worth a line: the indicator was shown, or hidden, or its label changed while it was
+/// visible.
+package struct LogTransitions: Sendable {
+    private struct Reported {
+        var isVisible: Bool
+        var since: Date?
+        var label: String?
+    }
+
+    /// What the log says so far; `nil` when lines were lost, so that it may say anything.
+    private var reported: Reported? = Reported(isVisible: false)
+
+    package init() {}
+
+    /// What has happened since the snapshot before; `nil` when nothing that is logged.
+    ///
+    /// A snapshot that is as visible as the one before, but since another time, means that those between were dropped
+    /// on the way. It is an event too: the log does not pretend that the indicator was up all the time.
+    package mutating func event(for snapshot: IndicatorSnapshot) -> LogRecord.Event? {
+        let before = reported
+        reported = Reported(isVisible: snapshot.isVisible, since: snapshot.since, label: snapshot.label)
+        guard let before, before.isVisible == snapshot.isVisible, before.since == nil || before.since == snapshot.since
+        else { return snapshot.isVisible ? .shown : .hidden }
+        return snapshot.isVisible && before.label != snapshot.label ? .label : nil
+    }
+
+    /// Lines were lost: the next snapshot is an event whatever it says, and the log ends at the truth again.
+    package mutating func forget() {
+        reported = nil
     }
 }

@@ -41,18 +41,11 @@ extension BackendKind {
                 )
             },
             isApplicable: { _, _ in
-                let traits = TerminalTraits(environment: environment)
-                return (try? TerminalTitleBackend.openTerminal(path: path, environment: environment, traits: traits))
-                    != nil
+                (try? TerminalTitleBackend.openTerminal(path: path, environment: environment)) != nil
             },
             availability: { _, settings in
-                let traits = TerminalTraits(environment: environment)
                 do throws(TerminalTitleError) {
-                    let terminal = try TerminalTitleBackend.openTerminal(
-                        path: path,
-                        environment: environment,
-                        traits: traits
-                    )
+                    let terminal = try TerminalTitleBackend.openTerminal(path: path, environment: environment)
                     return .available(detail: terminal.device.name)
                 } catch {
                     return .unavailable(reason: error.reason, help: error.help)
@@ -81,4 +74,34 @@ extension SnapshotFormat {
             return "a format with known placeholders (\(error))"
         }
     }
+}
+
+/// What a ``TerminalTitleBackend`` shows.
+public struct TerminalTitleSettings: Sendable, Hashable {
+    /// When the terminal is shown the progress beside the title (OSC 9;4).
+    public enum Progress: String, Sendable, Hashable, CaseIterable {
+        /// On terminals that are known to show it, judged by the environment. Others may read it as a notification.
+        case auto
+        /// Always.
+        case on
+        /// Never.
+        case off
+    }
+
+    /// The text of the title. Default: ``defaultFormat``.
+    public var format: SnapshotFormat
+    /// When the terminal is shown the progress beside the title. Default: `auto`.
+    public var progress: Progress
+
+    /// Makes settings, by default the default ones.
+    public init(format: SnapshotFormat = Self.defaultFormat, progress: Progress = .auto) {
+        self.format = format
+        self.progress = progress
+    }
+
+    /// `{spinner} {label} {progress} ({count}) - {app}`: the beginning is what a narrow tab shows.
+    public static let defaultFormat = SnapshotFormat(pieces: [
+        .placeholder(.spinner), .literal(" "), .placeholder(.label), .literal(" "), .placeholder(.progress),
+        .literal(" ("), .placeholder(.count), .literal(") - "), .placeholder(.app),
+    ])
 }

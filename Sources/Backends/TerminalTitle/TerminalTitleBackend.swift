@@ -1,19 +1,22 @@
 import Foundation
 public import IndicatorCore
 
-/// Shows the indicator in the title of the terminal that the app runs in, and puts the old title back.
+/// Shows the indicator in the title of the terminal that the app runs in, and restores the old title.
 ///
 /// It writes to the controlling terminal of the process, wherever the standard streams lead, and to nothing else. While
 /// the indicator is hidden nothing is written at all.
 ///
-/// - When the indicator is shown, the title is saved on the terminal's own stack (XTWINOPS 22), and when it is hidden,
-///   the backend stopped, or the process exits by returning from `main` or calling `exit`, it is restored from there
-///   (XTWINOPS 23), once for each time. A signal that ends the process leaves no time for it: let signals shut the
-///   manager down. A terminal that takes no bytes at exit (Ctrl-S) keeps the title: the process does not wait for it.
-/// - A few terminals (Konsole, Windows Terminal, urxvt, older st) have no such stack. There the title is emptied as
-///   well, which they take as "no title of the app's".
+/// - When the indicator is shown, the title is saved on the terminal's own stack (XTWINOPS 22), and it is restored from
+///   there (XTWINOPS 23) when the indicator is hidden, the backend stopped, or the process exits by returning from `main`
+///   or calling `exit`. For signals that end or stop the process see
+///   ``IndicatorCore/IndicatorManager/configured(for:path:environment:registry:overrides:defaults:reloadTriggers:logger:)``.
+///   A terminal that takes no bytes at exit (Ctrl-S) keeps the title: the process does not wait for it.
+/// - Where the terminal may have no such stack, the title is emptied as well, which most of them take as "no title of the
+///   app's".
+/// - Progress is shown as well, beside the title or in the taskbar, by terminals that are known to (OSC 9;4).
 /// - Several backends of one process can show on one terminal: the title is that of the one that was shown last.
-/// - Titles are written as UTF-8, without control characters, and cut to 240 Unicode scalars.
+/// - Titles are written as UTF-8, without control characters, and cut to 240 Unicode scalars. In GNU screen they are
+///   written in ASCII.
 ///
 /// In the background of the shell (`app &`) the title is set all the same, and `stty tostop` does not stop the app for
 /// it.
@@ -21,7 +24,8 @@ public final class TerminalTitleBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
 
-    /// The latest snapshot while visible; ten times a second when the format has a spinner, and only then.
+    /// The latest snapshot while visible: ten times a second when the format has a spinner; every five seconds when the
+    /// terminal removes progress that is not repeated.
     public let delivery: BackendDelivery
 
     /// How many Unicode scalars of a title are written.
@@ -30,26 +34,29 @@ public final class TerminalTitleBackend: IndicatorBackend {
     /// How long ``stop()`` waits for a terminal that takes no bytes before it leaves the rest to a thread.
     static let stopLimit: Duration = .milliseconds(500)
 
-    /// How often the progress is written although it has not changed: Ghostty takes it away 15 seconds after the last
-    /// time. Only a format with a spinner brings the occasion; without one the process is not woken up for it.
+    /// How often the progress is written although it has not changed: Ghostty removes it 15 seconds after the last time,
+    /// kitty 60.
     static let progressRepeatInterval: Duration = .seconds(5)
 
     static let spinnerInterval: Duration = .milliseconds(100)
     static let spinnerFrames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
+    static let asciiSpinnerFrames = ["|", "/", "-", "\\"]
 
     private struct State {
         var terminal: SharedTerminal?
         /// When the indicator was shown; `nil` while it is hidden.
         var shownAt: Duration?
         var progressWrittenAt: Duration = .zero
-        /// The latest snapshot with something in progress, for the moment when nothing is any more.
-        var latestBusy: IndicatorSnapshot?
+        /// Whether an activity has failed since the indicator was shown.
+        var hasFailure = false
     }
 
     private let applicationName: String
     private let settings: TerminalTitleSettings
     private let path: String
     private let environment: [String: String]
+    private let known: KnownTerminal
+    private let showsProgress: Bool
     private let time: TimeSource
     private let state = Locked(State())
 
@@ -88,8 +95,16 @@ public final class TerminalTitleBackend: IndicatorBackend {
         self.path = path
         self.environment = environment
         time = TimeSource.reading(clock)
+        known = KnownTerminal.recognize(by: environment)
+        showsProgress =
+            switch settings.progress {
+            case .auto: known.showsProgress(in: environment)
+            case .on: true
+            case .off: false
+            }
+        let repeatInterval = showsProgress && known.progressExpires ? Self.progressRepeatInterval : nil
         delivery = BackendDelivery(
-            animationInterval: settings.format.placeholders.contains(.spinner) ? Self.spinnerInterval : nil
+            animationInterval: settings.format.placeholders.contains(.spinner) ? Self.spinnerInterval : repeatInterval
         )
     }
 
@@ -97,14 +112,13 @@ public final class TerminalTitleBackend: IndicatorBackend {
     ///
     /// - Throws: ``TerminalTitleError`` when there is no terminal, or it knows no control sequences.
     public func start() async throws {
-        let traits = TerminalTraits(environment: environment)
-        let terminal = try Self.openTerminal(path: path, environment: environment, traits: traits)
+        let terminal = try Self.openTerminal(path: path, environment: environment)
         state.withLock { $0 = State(terminal: terminal) }
     }
 
-    /// Shows, changes or puts back the title, and waits for as long as the terminal takes no bytes.
+    /// Shows, changes or restores the title, and waits for as long as the terminal takes no bytes.
     ///
-    /// - Throws: ``TerminalTitleError`` when the terminal is gone.
+    /// - Throws: ``TerminalTitleError`` when the terminal was closed.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         let now = time.now
         let terminal = state.withLock { state -> SharedTerminal? in
@@ -113,7 +127,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
                 show(snapshot, on: terminal, at: now, state: &state)
             } else {
                 state.shownAt = nil
-                state.latestBusy = nil
+                state.hasFailure = false
                 terminal.change { $0.hide(ObjectIdentifier(self)) }
             }
             return terminal
@@ -121,7 +135,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         try terminal?.settle()
     }
 
-    /// Puts the title back and lets go of the terminal.
+    /// Restores the title and releases the terminal.
     public func stop() async {
         let terminal = state.withLock { state -> SharedTerminal? in
             let terminal = state.terminal
@@ -136,10 +150,10 @@ public final class TerminalTitleBackend: IndicatorBackend {
     /// Opens the terminal that a backend would show on.
     static func openTerminal(
         path: String,
-        environment: [String: String],
-        traits: TerminalTraits
+        environment: [String: String]
     ) throws(TerminalTitleError) -> SharedTerminal {
-        let terminal = try TerminalRegistry.open(path: path, traits: traits)
+        let style = KnownTerminal.recognize(by: environment).title
+        let terminal = try TerminalRegistry.open(path: path, style: style)
         let type = environment["TERM"]
         if type == nil || type == "" || type == "dumb" { throw .dumbTerminal(type: type) }
         return terminal
@@ -147,48 +161,55 @@ public final class TerminalTitleBackend: IndicatorBackend {
 
     private func show(_ snapshot: IndicatorSnapshot, on terminal: SharedTerminal, at now: Duration, state: inout State)
     {
-        var snapshot = snapshot
-        if snapshot.activityCount > 0 {
-            state.latestBusy = snapshot
-        } else if let latestBusy = state.latestBusy {
-            // The indicator stays through a short gap, and what it says would flicker if it did not stay too.
-            snapshot = latestBusy
-        }
         let shownAt = state.shownAt ?? now
         let isFirst = state.shownAt == nil
         state.shownAt = shownAt
-        let showsProgress = showsProgress
-        let repeatsProgress = showsProgress && now - state.progressWrittenAt >= Self.progressRepeatInterval
+        let repeatsProgress = now - state.progressWrittenAt >= Self.progressRepeatInterval
         if isFirst || repeatsProgress { state.progressWrittenAt = now }
-        let title = title(
-            for: snapshot,
-            frame: (now - shownAt).wholeMilliseconds / Self.spinnerInterval.wholeMilliseconds
+        let frame = (now - shownAt).wholeMilliseconds / Self.spinnerInterval.wholeMilliseconds
+        let title = title(for: snapshot, frame: frame)
+        if !isFirst, snapshot.finished.contains(where: \.outcome.isFailure) { state.hasFailure = true }
+        let progress = TerminalProgress(
+            state: snapshot.attention != nil ? .attention : state.hasFailure ? .failed : .normal,
+            percentage: Percentage(snapshot.progress)
         )
         terminal.change { ledger in
             ledger.show(
                 ObjectIdentifier(self),
                 title: title,
-                progress: showsProgress ? TerminalProgress(snapshot.progress) : nil,
+                progress: showsProgress ? progress : nil,
                 repeatsProgress: repeatsProgress && !isFirst
             )
         }
     }
 
-    private var showsProgress: Bool {
-        switch settings.progress {
-        case .auto: TerminalTraits(environment: environment).showsProgress
-        case .on: true
-        case .off: false
-        }
-    }
-
     private func title(for snapshot: IndicatorSnapshot, frame: Int) -> String {
+        let frames = known.title.takesUnicode ? Self.spinnerFrames : Self.asciiSpinnerFrames
         let text = settings.format.text(
             for: snapshot,
             applicationName: applicationName,
-            spinner: Self.spinnerFrames[frame % Self.spinnerFrames.count]
+            spinner: frames[frame % frames.count]
         )
-        let title = DisplayText.singleLine(text, limit: Self.titleLimit)
-        return title.isEmpty ? DisplayText.singleLine(applicationName, limit: Self.titleLimit) : title
+        let title = DisplayText.singleLine(text.isEmpty ? applicationName : text, limit: Self.titleLimit)
+        return known.title.takesUnicode ? title : Self.ascii(title)
+    }
+
+    /// The text in ASCII: letters without their marks, plain dashes and quotes, and `?` for what has no such form.
+    private static func ascii(_ text: String) -> String {
+        text.decomposedStringWithCompatibilityMapping.unicodeScalars.map { scalar in
+            if scalar.isASCII { return String(scalar) }
+            switch scalar.properties.generalCategory {
+            case .nonspacingMark, .enclosingMark, .format: return ""
+            case .dashPunctuation: return "-"
+            case .initialPunctuation, .finalPunctuation: return "'"
+            default: return "?"
+            }
+        }.joined()
+    }
+}
+
+extension ActivityOutcome {
+    fileprivate var isFailure: Bool {
+        if case .failed = self { true } else { false }
     }
 }

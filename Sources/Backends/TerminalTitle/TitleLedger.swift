@@ -1,11 +1,11 @@
-/// Keeps account of what a terminal shows and what it should show, and says which bytes lead from one to the other.
+/// Records what a terminal shows and what it should show, and gives the bytes that lead from one to the other.
 ///
-/// A pure value. Whoever owns it passes ``nextBytes`` to the terminal and reports with ``didWrite(_:)`` what the
-/// terminal took. A terminal that takes none for an hour is then sent the latest state, not an hour of states, and a
-/// control sequence that it has begun to take is always ended before another begins.
+/// A pure value. Its owner passes ``nextBytes`` to the terminal and reports with ``didWrite(_:)`` what the terminal took.
+/// A terminal that takes none for an hour is then sent the latest state, not an hour of states, and a control sequence
+/// that it has begun to take is always ended before another begins.
 ///
-/// Each backend that is visible on the terminal has a claim. The title of the latest claim is shown; for each claim one
-/// title is on the terminal's stack, so that the last one to go brings back what was there before the first.
+/// Each backend that is visible on the terminal has a claim, and the title of the latest claim is shown. The title is
+/// saved before the first claim is shown and restored after the last one.
 struct TitleLedger: Sendable {
     /// Identifies a claim.
     typealias ClaimID = ObjectIdentifier
@@ -16,30 +16,28 @@ struct TitleLedger: Sendable {
         var progress: TerminalProgress?
     }
 
-    /// What was done to the terminal.
+    /// What was done to the terminal. `title` is set while the old one is saved.
     private struct Shown: Sendable {
-        var saves = 0
-        /// `nil` while it is not one that was set here.
         var title: String?
         var progress: TerminalProgress?
     }
 
-    private let hasTitleStack: Bool
+    private let style: KnownTerminal.TitleStyle
     private var claims: [Claim] = []
     private var isClosed = false
     private var mustRepeatProgress = false
+
+    /// Whether the terminal is to show no claim for now: the process is about to be stopped by Ctrl-Z.
+    var isSuspended = false
 
     /// What the terminal shows once it has taken what is unwritten.
     private var shown = Shown()
     /// Of the bytes that the terminal has begun to take, those that it has not taken yet.
     private var unwritten: ArraySlice<UInt8> = []
 
-    init(hasTitleStack: Bool) {
-        self.hasTitleStack = hasTitleStack
+    init(style: KnownTerminal.TitleStyle) {
+        self.style = style
     }
-
-    /// Whether any claim is left.
-    var isClaimed: Bool { !claims.isEmpty }
 
     /// Shows `title` for a claim, which is made when there is none yet. Without effect once closed.
     ///
@@ -66,7 +64,7 @@ struct TitleLedger: Sendable {
         isClosed = true
     }
 
-    /// Forgets what was to be done: the terminal is gone.
+    /// Discards what was to be done: the terminal is closed.
     mutating func abandon() {
         close()
         shown = Shown()
@@ -78,7 +76,7 @@ struct TitleLedger: Sendable {
         unwritten.isEmpty ? transition().bytes : unwritten
     }
 
-    /// Takes note that the terminal has taken the first `count` of ``nextBytes``, as they are now.
+    /// Notes that the terminal has taken the first `count` of ``nextBytes``, as they are now.
     mutating func didWrite(_ count: Int) {
         guard count > 0 else { return }
         if unwritten.isEmpty {
@@ -90,31 +88,58 @@ struct TitleLedger: Sendable {
 
     /// The control sequences from what the terminal shows to what it should, and what it shows after them.
     private func transition() -> (bytes: ArraySlice<UInt8>, result: Shown) {
+        let latest = isSuspended ? nil : claims.last
         var sequences = ""
-        var result = shown
-        let latest = claims.last
-        if latest?.progress == nil, shown.progress != nil {
-            sequences += ControlSequences.setProgress(nil)
+        if latest?.progress == nil, shown.progress != nil { sequences += Self.setProgress(nil) }
+        if let latest {
+            if shown.title == nil { sequences += style.beginning }
+            if shown.title != latest.title { sequences += Self.setTitle(latest.title) }
+            if let progress = latest.progress, progress != shown.progress || mustRepeatProgress {
+                sequences += Self.setProgress(progress)
+            }
+        } else if shown.title != nil {
+            sequences += style.end
         }
-        if claims.count < shown.saves {
-            // Nothing will be restored there; no title is the terminal's own, and better than one that says busy for
-            // ever.
-            if claims.isEmpty, !hasTitleStack { sequences += ControlSequences.setTitle("") }
-            sequences += String(repeating: ControlSequences.restoreTitle, count: shown.saves - claims.count)
-            result.title = nil
-        }
-        if claims.count > shown.saves {
-            sequences += String(repeating: ControlSequences.saveTitle, count: claims.count - shown.saves)
-        }
-        result.saves = claims.count
-        if let latest, latest.title != result.title {
-            sequences += ControlSequences.setTitle(latest.title)
-            result.title = latest.title
-        }
-        if let progress = latest?.progress, progress != shown.progress || mustRepeatProgress {
-            sequences += ControlSequences.setProgress(progress)
-        }
-        result.progress = latest?.progress
-        return (ArraySlice(sequences.utf8), result)
+        return (ArraySlice(sequences.utf8), Shown(title: latest?.title, progress: latest?.progress))
     }
+}
+
+extension TitleLedger {
+    /// OSC 0: sets the icon and window titles. `text` must be free of control characters.
+    ///
+    /// Ended with BEL, as terminfo's `fsl` says: every terminal takes it, also those that know no other end.
+    static func setTitle(_ text: String) -> String {
+        "\u{1B}]0;\(text)\u{07}"
+    }
+
+    /// OSC 9;4: shows, changes or, with `nil`, clears the progress; documented at ConEmu's `AnsiEscapeCodes`.
+    ///
+    /// Ended with ST: VTE asks for it in every OSC that is newer than the title.
+    static func setProgress(_ progress: TerminalProgress?) -> String {
+        let state: Int
+        switch progress?.state {
+        case nil: state = 0
+        case .normal: state = progress?.percentage == nil ? 3 : 1
+        case .failed: state = 2
+        case .attention: state = 4
+        }
+        return "\u{1B}]9;4;\(state)\(progress?.percentage.map { ";\($0.value)" } ?? "")\u{1B}\\"
+    }
+}
+
+/// What OSC 9;4 can show.
+struct TerminalProgress: Sendable, Hashable {
+    enum State: Sendable, Hashable {
+        /// Work is in progress.
+        case normal
+        /// Something has failed.
+        case failed
+        /// The user is asked for something.
+        case attention
+    }
+
+    /// What the colour of the bar says.
+    var state = State.normal
+    /// How much is done; `nil` when it is not known, and the bar says only that work is in progress.
+    var percentage: Percentage?
 }

@@ -6,14 +6,14 @@ public import IndicatorCore
 /// |---|---|---|
 /// | `{app}` | the name of the app | never |
 /// | `{label}` | the label of the earliest-started activity that has one | none has |
-/// | `{count}` | how many activities are in progress | none is |
+/// | `{count}` | how many activities are in progress | fewer than two are |
 /// | `{progress}` | the progress in percent, such as `40%` | it is not known |
 /// | `{spinner}` | a sign that turns, where the surface animates one | the surface does not |
 ///
 /// `{{` and `}}` stand for a brace. Everything else is shown as it is.
 ///
-/// A placeholder that is empty takes the brackets around it and the separator after it along (the one before it, at the
-/// end of the text): with no label, the format above gives `⠋ (1) - app`, and `{label} - {app}` gives `app`.
+/// A placeholder that is empty takes the brackets around it along, and of the separators beside it all but one: with no
+/// label, the format above gives `⠋ (2) - app`, and `{label} - {app}` gives `app`.
 public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
     /// What a format can have put in.
     public enum Placeholder: String, Sendable, Hashable, CaseIterable {
@@ -21,7 +21,7 @@ public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
         case app
         /// The label of the earliest-started activity that has one.
         case label
-        /// How many activities are in progress.
+        /// How many activities are in progress, if more than one is.
         case count
         /// The progress in percent.
         case progress
@@ -97,7 +97,7 @@ extension SnapshotFormat {
             case .placeholder(.label):
                 composition.append(value: DisplayText.singleLine(snapshot.label ?? "", limit: valueLimit))
             case .placeholder(.count):
-                composition.append(value: snapshot.activityCount > 0 ? String(snapshot.activityCount) : "")
+                composition.append(value: snapshot.activityCount > 1 ? String(snapshot.activityCount) : "")
             case .placeholder(.progress):
                 composition.append(value: Percentage(snapshot.progress).map { "\($0.value)%" } ?? "")
             case .placeholder(.spinner): composition.append(value: spinner)
@@ -121,9 +121,17 @@ private struct Composition {
                 text.removeLast()
                 literal.removeFirst()
             }
-            // The separator before the value goes on to separate what stands around the gap.
-            literal = literal.drop(while: Self.isSeparator)
+            // One separator stays between what is around the gap: the one before it, or if that is only spaces, the other,
+            // unless it belongs to the value, as a colon does.
+            let separator = literal.prefix(while: Self.isSeparator)
+            literal = literal.dropFirst(separator.count)
             isAfterEmptyValue = literal.isEmpty
+            if literalStart > 0, separator.first == " ", separator.contains(where: { $0 != " " }),
+                trailingLiteral.reversed().prefix(while: Self.isSeparator).allSatisfy({ $0 == " " })
+            {
+                while trailingLiteral.last == " " { text.removeLast() }
+                text += separator
+            }
         }
         text += literal
     }

@@ -13,7 +13,7 @@ extension LogFileWriter {
         try fill(ballast)
         let lines = number("lines", default: 10)
         for index in 0..<lines {
-            try await backend.update(snapshot("full-\(index)"))
+            try? await backend.update(snapshot("full-\(index)"))
         }
         // Nobody who reads the log meanwhile may see half a line.
         let meanwhile = try String(contentsOfFile: path, encoding: .utf8)
@@ -24,6 +24,41 @@ extension LogFileWriter {
         try await backend.update(snapshot("after"))
         await backend.stop()
         print(try String(contentsOfFile: path, encoding: .utf8), terminator: "")
+    }
+
+    /// On a small file system of its own: prints the backend's status while an indicator uses it, after the file system is
+    /// full, and after there is room again; then the events of the log.
+    func watchStatus() async throws {
+        let folder = (path as NSString).deletingLastPathComponent
+        let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        indicator.addBackend(backend())
+        func wait(for state: String) async throws {
+            while indicator.backendStatuses.first?.state.name != state { try await Task.sleep(for: .milliseconds(5)) }
+            print(
+                (indicator.backendStatuses.first?.state.description ?? "").replacingOccurrences(of: path, with: "x.log")
+            )
+        }
+        func work(label: String) async throws {
+            indicator.start(label, label: label)
+            for await snapshot in indicator.snapshots where snapshot.isVisible { break }
+            // Without a record of its end, which is no matter here.
+            indicator.stop(label)
+            for await snapshot in indicator.snapshots where !snapshot.isVisible { break }
+        }
+        try await work(label: "before")
+        try await wait(for: "running")
+        while try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").count < 3 {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        try fill(folder + "/ballast")
+        try await work(label: String(repeating: "full", count: 500))
+        try await wait(for: "unavailable")
+        try FileManager.default.removeItem(atPath: folder + "/ballast")
+        try await wait(for: "running")
+        await indicator.shutdown()
+        for line in try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n") {
+            for event in ["shown", "hidden"] where line.contains("\"event\":\"\(event)\"") { print(event) }
+        }
     }
 
     /// Takes every free byte of the file system.
@@ -47,7 +82,7 @@ extension LogFileWriter {
         try await backend.update(snapshot("first"))
         close(first)
         for index in 0..<3 {
-            try await backend.update(snapshot("alone-\(index)"))
+            try? await backend.update(snapshot("alone-\(index)"))
         }
         let second = open(path, O_RDONLY | O_NONBLOCK)
         try await backend.update(snapshot("second"))

@@ -22,6 +22,7 @@ struct LogFileWriter {
             switch arguments[0] {
             case "write": try await writer.write()
             case "fill-disk": try await writer.fillDisk()
+            case "watch-status": try await writer.watchStatus()
             case "lose-reader": try await writer.loseReader()
             default: exit(64)
             }
@@ -62,7 +63,8 @@ struct LogFileWriter {
     }
 
     /// Writes `lines` lines whose labels are `<prefix>-<number>`. With `user`, as that user; with `fileSizeLimit`, in
-    /// files of so many bytes at most (`ulimit -f`). With `meetAt`, a folder, together with another writer.
+    /// files of so many bytes at most (`ulimit -f`). With one of the latter or `lenient`, an update that throws is no
+    /// failure. With `meetAt`, a folder, together with another writer.
     private func write() async throws {
         if let limit = options["fileSizeLimit"].flatMap(UInt.init) {
             var limits = rlimit(rlim_cur: limit, rlim_max: limit)
@@ -75,7 +77,11 @@ struct LogFileWriter {
         try await backend.start()
         if let folder = options["meetAt"] { meet(in: folder, as: options["prefix"] ?? "line") }
         for index in 0..<number("lines", default: 1) {
-            try await backend.update(snapshot("\(options["prefix"] ?? "line")-\(index)"))
+            do {
+                try await backend.update(snapshot("\(options["prefix"] ?? "line")-\(index)"))
+            } catch  where options["fileSizeLimit"] != nil || options["lenient"] != nil {
+                continue
+            }
         }
         await backend.stop()
     }

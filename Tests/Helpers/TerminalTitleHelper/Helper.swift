@@ -5,7 +5,9 @@ import IndicatorCore
 /// Shows the title and ends in one of the ways that a program can end, for the tests of what is left behind.
 @main
 struct Helper {
-    static func main() async {
+    static func main() async throws {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        if arguments.first == "configured" { return try await SignalScenarios.run(Array(arguments.dropFirst())) }
         let backend = TerminalTitleBackend(applicationName: "helper")
         let showing = Task(executorPreference: PlainThreads()) {
             try await backend.start()
@@ -16,7 +18,7 @@ struct Helper {
         case .failure(let error): print("\(error)")
         }
         fflush(nil)
-        switch CommandLine.arguments.dropFirst().first {
+        switch arguments.first {
         case "return": break
         case "exit": exit(3)
         case "exit-on-thread":

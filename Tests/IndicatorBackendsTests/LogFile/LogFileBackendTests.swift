@@ -21,7 +21,7 @@ import Testing
         try await backend.update(.shown("GET /", at: 1))
         try await backend.update(.shown("GET /", at: 1, count: 2))
         try await backend.update(.shown("GET /2", at: 1, count: 1, progress: 0.5))
-        try await backend.update(.hidden(at: 3))
+        try await backend.update(.hidden(at: 31))
         await backend.stop()
         let prefix = #"{"time":"2026-03-01T12:00:"#
         let suffix = #""app":"my-app","pid":4242}"# + "\n"
@@ -31,7 +31,7 @@ import Testing
                 + suffix
                 + prefix + #"30.000000Z","event":"label","state":"active","visible":true,"count":1,"label":"GET /2","#
                 + #""progress":0.5,"# + suffix
-                + prefix + #"03.000000Z","event":"hidden","state":"inactive","visible":false,"count":0,"# + suffix
+                + prefix + #"31.000000Z","event":"hidden","state":"inactive","visible":false,"count":0,"# + suffix
         )
     }
 
@@ -91,6 +91,19 @@ import Testing
         #expect(try decodeLog(String(lines[1]) + "\n").map(\.event) == ["shown"])
     }
 
+    @Test func aRelativePathIsLoggedWithWhereItLeads() async throws {
+        let messages = InMemoryLogHandler()
+        let logger = Logger(label: "test", factory: { _ in messages })
+        let name = "indicator-test-\(UUID().uuidString).log"
+        let backend = LogFileBackend.fixture(path: name, logger: logger)
+        try await backend.start()
+        await backend.stop()
+        let path = FileManager.default.currentDirectoryPath + "/" + name
+        try FileManager.default.removeItem(atPath: path)
+        let text = "log file '\(name)' is '\(path)': set 'path' to one that begins with '/' or '~/'"
+        #expect(messages.entries.map(\.message.description) == [text])
+    }
+
     @Test func itCanBeStartedAgainAndRepeatsNothing() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
         for _ in 0..<2 {
@@ -104,29 +117,90 @@ import Testing
         #expect(try decodeLog(folder.read("x.log")).map(\.event) == ["shown", "hidden"])
     }
 
-    @Test func linesThatAreLostAtStopAreLoggedAndToldAtTheNextStart() async throws {
-        let messages = InMemoryLogHandler()
-        let logger = Logger(label: "test", factory: { _ in messages })
+    @Test func whatWaitsAtStopIsWrittenAtTheNextStart() async throws {
         let path = folder.appending("fifo")
         mkfifo(path, 0o600)
         let reader = open(path, O_RDONLY | O_NONBLOCK)
-        let backend = LogFileBackend.fixture(path: path, logger: logger)
+        let backend = LogFileBackend.fixture(path: path)
         try await backend.start()
         close(reader)
-        try await backend.update(.shown("a", at: 1))
-        try await backend.update(.hidden(at: 2))
+        await #expect(throws: LogFileError.waiting(path: path, reason: "Broken pipe")) {
+            try await backend.update(.shown("a", at: 1))
+        }
+        await #expect(throws: LogFileError.self) { try await backend.update(.hidden(at: 2)) }
         await backend.stop()
-        #expect(messages.entries.map(\.level) == [.warning, .error])
-        #expect(messages.entries.last?.message.description.contains("2 lines lost for good") == true)
+        await #expect(throws: LogFileError.self) { try await backend.start() }
 
         let nextReader = open(path, O_RDONLY | O_NONBLOCK)
         defer { close(nextReader) }
         try await backend.start()
-        try await backend.update(.hidden(at: 2))
         await backend.stop()
-        let lines = try decodeLog(readAvailable(nextReader))
-        #expect(lines.map(\.event) == ["lost", "hidden"])
-        #expect(lines.first?.count == 2)
+        #expect(try decodeLog(readAvailable(nextReader)).map(\.event) == ["shown", "hidden"])
+    }
+
+    @Test func whatIsNeverWrittenIsLogged() async throws {
+        let messages = InMemoryLogHandler()
+        do {
+            let logger = Logger(label: "test", factory: { _ in messages })
+            let backend = LogFileBackend.fixture(path: "/dev/full", logger: logger)
+            try await backend.start()
+            try? await backend.update(.shown("a", at: 1))
+            try? await backend.update(.hidden(at: 2))
+            await backend.stop()
+            #expect(messages.entries.isEmpty)
+        }
+        #expect(messages.entries.map(\.level) == [.error])
+        let text = "log file '/dev/full': 2 lines lost for good: No space left on device"
+        #expect(messages.entries.last?.message.description == text)
+    }
+
+    @Test func timesNeverGoBack() async throws {
+        let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
+        try await backend.start()
+        try await backend.update(.shown("a", at: 1))
+        // Changed in place, so noticed at 12:00:30; hidden before that.
+        try await backend.update(.shown("b", at: 1))
+        try await backend.update(.hidden(at: 20))
+        // The wall clock was set back.
+        try await backend.update(.shown("c", at: 2))
+        try await backend.update(.hidden(at: 31))
+        await backend.stop()
+        let seconds = try decodeLog(folder.read("x.log")).map { $0.time.dropFirst(17).prefix(2) }
+        #expect(seconds == ["01", "30", "30", "30", "31"])
+    }
+
+    @Test func twoLogsHaveTheSameTimes() async throws {
+        let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let names = ["first", "second"]
+        for name in names {
+            let settings = LogFileBackend.Settings(path: folder.appending(name))
+            indicator.addBackend(LogFileBackend(name: name, applicationName: "app", settings: settings))
+        }
+        func has(_ events: [String]) async -> Bool {
+            await eventually { names.allSatisfy { (try? decodeEvents($0).map(\.event)) == events } }
+        }
+        indicator.start("a", label: "A")
+        #expect(await has(["shown"]))
+        indicator.start("b", label: "B")
+        indicator.stop("a")
+        #expect(await has(["shown", "finished", "label"]))
+        indicator.stop("b")
+        #expect(await has(["shown", "finished", "label", "finished", "hidden"]))
+        await indicator.shutdown()
+        let times = try names.map { try decodeEvents($0).map(\.time) }
+        #expect(times[0] == times[1])
+        #expect(times[0] == times[0].sorted())
+    }
+
+    private struct EventLine: Decodable {
+        var time: String
+        var event: String
+    }
+
+    private func decodeEvents(_ name: String) throws -> [EventLine] {
+        try folder.read(name).split(separator: "\n").map {
+            try JSONDecoder().decode(EventLine.self, from: Data($0.utf8))
+        }
     }
 }
 

@@ -52,7 +52,6 @@ extension LogFileBackend {
         keep: Int = 3,
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
         environment: [String: String] = [:],
-        clock: any Clock<Duration> = VirtualClock(),
         limits: PendingLines.Limits = PendingLines.Limits(),
         replacementGrace: Duration = .zero
     ) -> LogFileBackend {
@@ -60,13 +59,12 @@ extension LogFileBackend {
             applicationName: "my-app",
             settings: Settings(path: path, format: format, maxSize: maxSize, keep: keep),
             logger: logger,
-            surroundings: Surroundings(
+            dependencies: Dependencies(
                 environment: environment,
                 now: { IndicatorSnapshot.noon(30) },
                 processID: { 4242 },
-                clock: clock,
                 limits: limits,
-                patienceAtStop: .milliseconds(50),
+                lockLimitAtStop: .milliseconds(50),
                 replacementGrace: replacementGrace
             )
         )

@@ -34,7 +34,7 @@ import Testing
         #expect(try path("x.log", [:]) == FileManager.default.currentDirectoryPath + "/x.log")
     }
 
-    @Test(arguments: ["", "/var/log/", "~", "~root/x.log", "/tmp/a\0b"])
+    @Test(arguments: ["", "/var/log/", "~", "~root/x.log", "/tmp/a\0b", "$HOME/x.log", "${HOME}/x.log"])
     func whatCannotBeAFileIsRefused(given: String) throws {
         #expect {
             try path(given, ["HOME": "/h"])
@@ -42,6 +42,15 @@ import Testing
             guard case .invalidPath = error as? LogFileError else { return false }
             return "\(error)".contains("set 'path'")
         }
+    }
+
+    @Test func aVariableInThePathIsRefusedWithWhereItLeads() {
+        let folder = FileManager.default.currentDirectoryPath
+        #expect(
+            LogFilePath.problem(with: "$HOME/x.log")
+                == "variables are not replaced in it, so it leads to a folder named '$HOME' in '\(folder)'; write '~/' for "
+                + "your home folder"
+        )
     }
 
     @Test func missingFoldersAreMadeForTheirOwnerOnly() throws {

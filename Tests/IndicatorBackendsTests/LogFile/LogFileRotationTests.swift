@@ -1,5 +1,7 @@
 import Foundation
+import InMemoryLogging
 import IndicatorCore
+import Logging
 import TestSupport
 import Testing
 
@@ -64,17 +66,44 @@ import Testing
         #expect(try folder.read("x.log.3") == "three")
     }
 
-    @Test func whatCannotBeRotatedGrows() async throws {
-        // A directory with something in it, which no file can replace.
+    @Test func whatIsInTheWayIsReportedAndRotationGoesOn() async throws {
         try FileManager.default.createDirectory(
             atPath: folder.appending("x.log.1/y"),
             withIntermediateDirectories: true
         )
-        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 10, keep: 1)
+        mkfifo(folder.appending("x.log.3"), 0o600)
+        let messages = InMemoryLogHandler()
+        let logger = Logger(label: "test", factory: { _ in messages })
+        let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 10, keep: 2, logger: logger)
+        try await backend.start()
+        try await write(["a", "b", "c", "d"], to: backend)
+        await backend.stop()
+        #expect(try labels("x.log") == ["d"])
+        #expect(try labels("x.log.2") == ["c"])
+        #expect(try labels("x.log.4") == ["b"])
+        #expect(try folder.names() == ["x.log", "x.log.1", "x.log.2", "x.log.3", "x.log.4"])
+        let path = folder.appending("x.log")
+        #expect(
+            messages.entries.map(\.message.description) == [
+                "log file '\(path)': '\(path).1' is in the way of its rotation and is left out; remove it"
+            ]
+        )
+    }
+
+    @Test func theSuccessorHasTheSameOwnerGroupAndMode() async throws {
+        let path = try folder.write("", to: "x.log")
+        let isRoot = geteuid() == 0
+        if isRoot { chown(path, 65534, 4) }
+        chmod(path, 0o640)
+        let backend = LogFileBackend.fixture(path: path, maxSize: 10, keep: 2)
         try await backend.start()
         try await write(["a", "b", "c"], to: backend)
         await backend.stop()
-        #expect(try labels("x.log") == ["a", "b", "c"])
+        for name in ["x.log", "x.log.1", "x.log.2"] {
+            var status = stat()
+            #expect(lstat(folder.appending(name), &status) == 0 && status.st_mode & 0o7777 == 0o640)
+            if isRoot { #expect(status.st_uid == 65534 && status.st_gid == 4) }
+        }
     }
 
     @Test func aFileThatIsRemovedIsMadeAgain() async throws {

@@ -64,17 +64,20 @@ import Testing
         #expect(Set(labels).count == 600 && labels.count == 600)
     }
 
-    @Test func whileAnotherKeepsTheFileLockedLinesWait() async throws {
+    @Test func aLockThatIsNeverReleasedIsNotWaitedFor() async throws {
         let path = folder.appending("x.log")
-        let backend = LogFileBackend.fixture(path: path)
+        let backend = LogFileBackend.fixture(path: path, maxSize: 300)
         try await backend.start()
-        let other = open(path, O_RDWR)
-        flock(other, LOCK_EX)
-        try await backend.update(.shown("a"))
-        #expect(try folder.read("x.log") == "")
+        // Whoever may read the file can lock it.
+        let other = open(path, O_RDONLY)
+        try #require(flock(other, LOCK_EX | LOCK_NB) == 0)
+        for label in ["a", "b", "c"] { try await backend.update(.shown(label)) }
+        #expect(try decodeLog(folder.read("x.log")).map(\.label) == ["a", "b", "c"])
+        #expect(try folder.names() == ["x.log"])
         close(other)
-        try await backend.update(.shown("b"))
+        // Rotation needs the lock, and is done as soon as it can be had.
+        try await backend.update(.shown("d"))
         await backend.stop()
-        #expect(try decodeLog(folder.read("x.log")).map(\.label) == ["a", "b"])
+        #expect(try decodeLog(folder.read("x.log")).map(\.label) == ["d"])
     }
 }

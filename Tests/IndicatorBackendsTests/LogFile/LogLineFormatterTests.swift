@@ -42,6 +42,38 @@ import Testing
         )
     }
 
+    @Test func finishedLinesAreExactlyThese() {
+        let failed = FinishedActivity(label: "GET /", outcome: .failed("HTTP 503"), duration: .milliseconds(1250))
+        let cancelled = FinishedActivity(label: "GET /", outcome: .cancelled, duration: .seconds(1) / 3)
+        func line(_ activity: FinishedActivity, _ format: LogFileBackend.Format) -> String {
+            let time = LogTimestamp(IndicatorSnapshot.noon(1))
+            let record = LogRecord(
+                time: time,
+                event: .finished,
+                snapshot: .shown("x"),
+                finished: activity,
+                processID: 4242
+            )
+            return text(LogLineFormatter(format: format, applicationName: "my-app").line(for: record))
+        }
+        #expect(
+            line(failed, .json)
+                == #"{"time":"2026-03-01T12:00:01.000000Z","event":"finished","label":"GET /","outcome":"failed","#
+                + #""seconds":1.25,"message":"HTTP 503","app":"my-app","pid":4242}"# + "\n"
+        )
+        #expect(
+            line(failed, .text)
+                == #"2026-03-01T12:00:01.000000Z my-app[4242] finished outcome=failed seconds=1.25 message="HTTP 503" "#
+                + #"label="GET /""# + "\n"
+        )
+        #expect(line(cancelled, .json).contains(#""outcome":"cancelled","seconds":0.3333,"app""#))
+    }
+
+    @Test(arguments: [(1.0 / 3, "0.3333"), (1, "1.0"), (0.00004, "0.0"), (0.0001, "0.0001"), (2.0 / 3, "0.6667")])
+    func progressHasAtMostFourDigits(progress: Double, written: String) {
+        #expect(text(line(.shown("a", progress: progress))).contains(#""progress":\#(written),"#))
+    }
+
     @Test func lostLinesAreExactlyThese() {
         let loss = LogLoss(
             count: 7,
@@ -63,7 +95,7 @@ import Testing
         for first in stride(from: UInt32(0), to: 0x11000, by: 64) {
             let scalars = (first..<first + 64).compactMap(Unicode.Scalar.init)
             // Separated, so that none combines with the one before.
-            let label = scalars.map { "\($0)|" }.joined()
+            let label = "|" + scalars.map { "\($0)|" }.joined()
             let bytes = line(.shown(label))
             #expect(bytes.dropLast().allSatisfy { $0 >= 0x20 && $0 != 0x7F })
             let decoded = try JSONDecoder().decode(LogLine.self, from: Data(bytes)).label

@@ -140,7 +140,7 @@ struct HangupSignalTests {
         let helper = try HelperProcess([try file(in: folder), "idle"])
         #expect(await helper.says("ready"))
         // Both threads have come to their waiting, for which there is no time limit.
-        let ours = ["config-watcher", "sighup"]
+        let ours = ["config-watcher", "signals"]
         #expect(
             await eventually {
                 let (waking, names) = wakingThreads(of: helper.processID)

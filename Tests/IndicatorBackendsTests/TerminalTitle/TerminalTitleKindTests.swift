@@ -21,7 +21,7 @@ import Testing
         await backend.stop()
         var emulator = TitleEmulator()
         emulator.receive(terminal.read())
-        #expect(emulator.titlesSet == ["busy: Work"])
+        #expect(emulator.titlesSet == ["busy: Work", ""])
         #expect(emulator.progressesSet == ["3", "0"])
     }
 

@@ -17,7 +17,7 @@ import Testing
         #expect(ending == .init(status: status, output: "shown\n", errors: ""))
         var emulator = TitleEmulator()
         emulator.receive(terminal.read())
-        #expect(emulator.titlesSet == ["⠋ Working (1) - helper"])
+        #expect(emulator.titlesSet == ["⠋ Working - helper", ""])
         #expect(emulator.title == "the old title")
         #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.screen == "")
     }

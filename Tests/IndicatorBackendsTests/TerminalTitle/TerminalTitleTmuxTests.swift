@@ -28,14 +28,14 @@ import Testing
             #expect(try await tmux.title == "the old title")
             for _ in 0..<2 {
                 try await backend.update(busy("Fetching äöü 日本"))
-                #expect(try await eventually { try await tmux.title == "⠋ Fetching äöü 日本 (1) - app" })
+                #expect(try await eventually { try await tmux.title == "⠋ Fetching äöü 日本 - app" })
                 try await backend.update(busy("Parsing", count: 2))
                 #expect(try await eventually { try await tmux.title.hasSuffix("Parsing (2) - app") })
                 try await backend.update(IndicatorSnapshot())
                 #expect(try await eventually { try await tmux.title == "the old title" })
             }
             try await backend.update(busy("Fetching"))
-            #expect(try await eventually { try await tmux.title == "⠋ Fetching (1) - app" })
+            #expect(try await eventually { try await tmux.title == "⠋ Fetching - app" })
             await backend.stop()
             #expect(try await eventually { try await tmux.title == "the old title" })
         }
@@ -50,10 +50,10 @@ import Testing
             try await second.start()
             try await first.update(busy("first"))
             try await second.update(busy("second"))
-            #expect(try await eventually { try await tmux.title == "⠋ second (1) - app" })
+            #expect(try await eventually { try await tmux.title == "⠋ second - app" })
             await first.stop()
             try await second.update(busy("still second"))
-            #expect(try await eventually { try await tmux.title.hasSuffix("still second (1) - app") })
+            #expect(try await eventually { try await tmux.title.hasSuffix("still second - app") })
             await second.stop()
             #expect(try await eventually { try await tmux.title == "the old title" })
         }
@@ -73,7 +73,7 @@ import Testing
             ]
             for label in labels {
                 try await backend.update(busy(label))
-                #expect(try await eventually { try await tmux.title.hasSuffix(" (1) - app") })
+                #expect(try await eventually { try await tmux.title.hasSuffix(" - app") })
                 #expect(try await tmux.screen == screen)
                 try await backend.update(IndicatorSnapshot())
                 #expect(try await eventually { try await tmux.title == "the old title" })
@@ -86,7 +86,7 @@ import Testing
         try await Tmux.withServer { tmux in
             try await tmux.command("select-pane", "-T", "the old title")
             try await tmux.type("\(helper) wait; \(helper) \(mode); echo en''ded")
-            #expect(try await eventually { try await tmux.title == "⠋ Working (1) - helper" })
+            #expect(try await eventually { try await tmux.title == "⠋ Working - helper" })
             try await tmux.type("")
             #expect(try await eventually { try await tmux.screen.contains("ended") })
             #expect(try await eventually { try await tmux.title == "the old title" })

@@ -7,7 +7,7 @@ import Testing
 
 /// No terminal, terminals that take no bytes, and terminals that go away.
 @Suite struct TerminalTitleTroubleTests {
-    private func makeBackend(path: String, type: String? = "xterm-256color") throws -> TerminalTitleBackend {
+    private func makeBackend(path: String, type: String? = "alacritty") throws -> TerminalTitleBackend {
         var environment: [String: String] = [:]
         environment["TERM"] = type
         return TerminalTitleBackend(

@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test func aShowingIsSavedSetAndRestored() {
-        var ledger = TitleLedger(hasTitleStack: true)
+        var ledger = TitleLedger(style: .stack)
         #expect(written(&ledger) == "")
         ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
         #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;Work\u{07}")
@@ -31,29 +31,65 @@ import Testing
     }
 
     @Test func progressIsShownAndCleared() throws {
-        var ledger = TitleLedger(hasTitleStack: true)
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: .indeterminate)
+        var ledger = TitleLedger(style: .stack)
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress())
         #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;Work\u{07}\u{1B}]9;4;3\u{1B}\\")
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(0.5))
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(percentage: Percentage(0.5)))
         #expect(written(&ledger) == "\u{1B}]9;4;1;50\u{1B}\\")
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(0.501))
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(percentage: Percentage(0.501)))
         #expect(written(&ledger) == "")
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(0.501), repeatsProgress: true)
+        ledger.show(
+            ObjectIdentifier(first),
+            title: "Work",
+            progress: TerminalProgress(percentage: Percentage(0.501)),
+            repeatsProgress: true
+        )
         #expect(written(&ledger) == "\u{1B}]9;4;1;50\u{1B}\\")
         ledger.hide(ObjectIdentifier(first))
         #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
     }
 
-    @Test func aTerminalWithoutTitleStackIsLeftWithoutATitle() {
-        var ledger = TitleLedger(hasTitleStack: false)
+    @Test func aFailureAndARequestForAttentionAreShown() {
+        var ledger = TitleLedger(style: .stack)
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress(state: .failed))
+        #expect(written(&ledger).hasSuffix("\u{1B}]9;4;2\u{1B}\\"))
+        let half = Percentage(0.5)
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: .init(state: .attention, percentage: half))
+        #expect(written(&ledger) == "\u{1B}]9;4;4;50\u{1B}\\")
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: .init(state: .failed, percentage: half))
+        #expect(written(&ledger) == "\u{1B}]9;4;2;50\u{1B}\\")
+    }
+
+    @Test(arguments: [
+        (KnownTerminal.TitleStyle.stack, "\u{1B}[22;0t", "\u{1B}[23;0t"),
+        (.emptied, "\u{1B}[22;0t", "\u{1B}]0;\u{07}\u{1B}[23;0t"),
+        (.ascii, "\u{1B}[22;0t", "\u{1B}]0;\u{07}\u{1B}[23;0t"),
+        (.screen, "", "\u{1B}]0;\u{07}"),
+        (.konsole, "\u{1B}[22;0t\u{1B}]30;%w\u{07}", "\u{1B}]0;\u{07}\u{1B}[23;0t\u{1B}]30;%d : %n\u{07}"),
+        (.st, "", "\u{1B}]0;\u{07}\u{1B}k\u{1B}\\"),
+    ])
+    func theTitleIsRestoredAsTheTerminalTakesIt(style: KnownTerminal.TitleStyle, beginning: String, end: String) {
+        var ledger = TitleLedger(style: style)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
-        _ = written(&ledger)
+        #expect(written(&ledger) == beginning + "\u{1B}]0;Work\u{07}")
         ledger.hide(ObjectIdentifier(first))
-        #expect(written(&ledger) == "\u{1B}]0;\u{07}\u{1B}[23;0t")
+        #expect(written(&ledger) == end)
+    }
+
+    @Test func aSuspendedTerminalIsRestoredAndShownAgain() {
+        var ledger = TitleLedger(style: .stack)
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress())
+        _ = written(&ledger)
+        ledger.isSuspended = true
+        #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
+        ledger.show(ObjectIdentifier(first), title: "More", progress: TerminalProgress())
+        #expect(written(&ledger) == "")
+        ledger.isSuspended = false
+        #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;More\u{07}\u{1B}]9;4;3\u{1B}\\")
     }
 
     @Test func whatWasBegunIsEndedBeforeAnythingElse() {
-        var ledger = TitleLedger(hasTitleStack: true)
+        var ledger = TitleLedger(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
         let all = ledger.nextBytes
         ledger.didWrite(10)
@@ -65,22 +101,22 @@ import Testing
     }
 
     @Test func aShowingThatTheTerminalNeverSawIsSkipped() {
-        var ledger = TitleLedger(hasTitleStack: true)
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: .indeterminate)
+        var ledger = TitleLedger(style: .stack)
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress())
         ledger.hide(ObjectIdentifier(first))
         #expect(written(&ledger) == "")
     }
 
     @Test func theLatestClaimIsShownAndTheOthersComeBack() {
-        var ledger = TitleLedger(hasTitleStack: true)
+        var ledger = TitleLedger(style: .stack)
         var terminal = TitleEmulator()
-        ledger.show(ObjectIdentifier(first), title: "A1", progress: .indeterminate)
+        ledger.show(ObjectIdentifier(first), title: "A1", progress: TerminalProgress())
         terminal.receive(Array(written(&ledger).utf8))
         ledger.show(ObjectIdentifier(second), title: "B1", progress: nil)
         terminal.receive(Array(written(&ledger).utf8))
         #expect(terminal.title == "B1")
         #expect(terminal.progress == nil)
-        ledger.show(ObjectIdentifier(first), title: "A2", progress: .indeterminate)
+        ledger.show(ObjectIdentifier(first), title: "A2", progress: TerminalProgress())
         #expect(written(&ledger) == "")
         ledger.hide(ObjectIdentifier(second))
         terminal.receive(Array(written(&ledger).utf8))
@@ -90,16 +126,16 @@ import Testing
         terminal.receive(Array(written(&ledger).utf8))
         #expect(terminal.title == "the old title")
         #expect(terminal.stack.isEmpty)
-        #expect(terminal.saves == 2 && terminal.restores == 2)
+        #expect(terminal.saves == 1 && terminal.restores == 1)
     }
 
     @Test func closingWithdrawsEveryClaimAndTakesNoOther() {
-        var ledger = TitleLedger(hasTitleStack: true)
+        var ledger = TitleLedger(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "A", progress: nil)
         ledger.show(ObjectIdentifier(second), title: "B", progress: nil)
         _ = written(&ledger)
         ledger.close()
-        #expect(written(&ledger) == "\u{1B}[23;0t\u{1B}[23;0t")
+        #expect(written(&ledger) == "\u{1B}[23;0t")
         ledger.show(ObjectIdentifier(first), title: "A", progress: nil)
         #expect(written(&ledger) == "")
     }
@@ -107,15 +143,16 @@ import Testing
     /// However the terminal takes the bytes, it ends where it should, and no sequence is ever broken off.
     @Test(arguments: 0..<200) func anyOrderOfEventsEndsAtTheTruth(seed: Int) {
         var random = SplitMix(state: UInt64(seed))
-        var ledger = TitleLedger(hasTitleStack: true)
+        var ledger = TitleLedger(style: .stack)
         var terminal = TitleEmulator()
         let claimants = [Claimant(), Claimant(), Claimant()]
         for step in 0..<300 {
             let id = ObjectIdentifier(claimants[Int.random(in: 0..<3, using: &random)])
-            switch Int.random(in: 0..<4, using: &random) {
+            switch Int.random(in: 0..<5, using: &random) {
             case 0: ledger.hide(id)
+            case 4: ledger.isSuspended = Bool.random(using: &random)
             case 1, 2:
-                let progress = Bool.random(using: &random) ? TerminalProgress.indeterminate : nil
+                let progress = Bool.random(using: &random) ? TerminalProgress() : nil
                 ledger.show(id, title: "title \(step % 5)", progress: progress)
             default:
                 let bytes = ledger.nextBytes

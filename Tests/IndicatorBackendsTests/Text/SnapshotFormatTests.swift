@@ -22,11 +22,17 @@ import Testing
         #expect(text == "app|Work|3|40%|*")
     }
 
+    @Test func theCountIsShownWhenItIsMoreThanOne() throws {
+        for (count, expected) in [(0, "app"), (1, "app"), (2, "app (2)")] {
+            #expect(try text("{app} ({count})", count: count) == expected)
+        }
+    }
+
     @Test(arguments: [
         (0, "0%"), (0.29, "29%"), (0.999, "99%"), (1, "100%"), (1.5, "100%"), (-1, "0%"), (.infinity, "100%"),
     ])
     func progressIsInPercent(progress: Double, expected: String) throws {
-        #expect(try text("{progress}", progress: progress) == expected)
+        #expect(try text("{progress}", label: "Work", progress: progress) == expected)
     }
 
     @Test func progressThatIsNoNumberIsNotKnown() throws {
@@ -39,11 +45,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("{spinner} {label} ({count}) - {app}", "* (1) - app"),
+        ("{spinner} {label} ({count}) - {app}", "* - app"),
+        ("{spinner} {label} {progress} ({count}) - {app}", "* - app"),
         ("{label} - {app}", "app"),
         ("{app}: {label}", "app"),
         ("{app} - {label} - {progress}", "app"),
-        ("{app} [{progress}] {count}", "app 1"),
+        ("{app} [{progress}] {spinner}", "app *"), ("{app} {label} - {spinner}", "app - *"),
+        ("{app}: {label} - {spinner}", "app: *"),
         ("{app} ({progress})", "app"),
         ("({label}) {app}", "app"),
         ("{app} {label}: done", "app done"),
@@ -56,7 +64,7 @@ import Testing
     }
 
     @Test func nothingInProgressIsNoCount() throws {
-        #expect(try text("{spinner} {label} ({count}) - {app}", count: 0) == "* app")
+        #expect(try text("{spinner} {label} ({count}) - {app}", count: 0) == "* - app")
     }
 
     @Test func aValueIsNeverTakenForASeparator() throws {
@@ -65,8 +73,8 @@ import Testing
     }
 
     @Test func aLongLabelLeavesRoomForTheRest() throws {
-        let text = try text("{label} ({count}) - {app}", label: String(repeating: "x", count: 10_000))
-        #expect(text == String(repeating: "x", count: 119) + "… (1) - app")
+        let text = try text("{label} ({count}) - {app}", label: String(repeating: "x", count: 10_000), count: 2)
+        #expect(text == String(repeating: "x", count: 119) + "… (2) - app")
     }
 
     @Test func controlCharactersOfALabelAreLeftOut() throws {

@@ -1,0 +1,283 @@
+import Foundation
+import IndicatorCore
+import Synchronization
+
+/// What signals and `exit` do to the configured indicators of the process.
+///
+/// | signal | what happens |
+/// |---|---|
+/// | `SIGINT`, `SIGTERM` | the indicators are shut down, in a second at most; the process then dies by the same signal |
+/// | `SIGHUP` | the configurations are reloaded; once the terminal is closed, as for `SIGTERM` |
+/// | `SIGTSTP` (Ctrl-Z) | the titles are restored, the process stops, and `fg` shows them again |
+/// | `exit` | as for `SIGTERM`, and the process goes on to exit |
+///
+/// A handler is installed only where the signal has its default action, and overwritten by one that the app installs
+/// later. It is a handler, not `SIG_IGN` or a blocked signal, because programs that the app starts inherit those. It
+/// writes a byte to a socket; everything else is done by a thread that reads the other end. A forked child inherits the
+/// handler, but the indicators are its parent's: there the handler restores the default action and repeats the signal.
+final class ProcessSignals: Sendable {
+    static let shared = ProcessSignals()
+
+    /// How long the process goes on at most after a signal that ends it: this much for the indicators, and
+    /// ``TerminalRegistry/restoreLimit`` for the terminals.
+    private static let shutdownLimit: Duration = .milliseconds(800)
+
+    /// A subscription to `SIGHUP`, until it is cancelled.
+    struct Subscription: Sendable {
+        fileprivate var id: Int
+        /// Whether the signal arrives here; it does not when the app handles or ignores it.
+        var isEffective: Bool
+    }
+
+    private struct State {
+        var nextID = 0
+        var reloads: [Int: @Sendable () -> Void] = [:]
+        /// The indicators whose backends have not stopped.
+        var engines: [ObjectIdentifier: IndicatorEngine] = [:]
+        var installed: Set<CInt> = []
+        /// Whether the process had a terminal when it began to listen for `SIGHUP`.
+        var hadTerminal = false
+    }
+
+    private let state = Locked(State())
+
+    private init() {}
+
+    // MARK: - Subscribing
+
+    /// Calls `action` at every `SIGHUP`, on the thread of this class.
+    func subscribe(_ action: @escaping @Sendable () -> Void) -> Subscription {
+        change { state in
+            state.nextID += 1
+            state.reloads[state.nextID] = action
+            if !state.installed.contains(SIGHUP) { state.hadTerminal = Self.hasTerminal }
+            return Subscription(id: state.nextID, isEffective: install(SIGHUP, &state))
+        }
+    }
+
+    /// Ends a subscription. With the last one, `SIGHUP` has its default action again.
+    func cancel(_ subscription: Subscription) {
+        // Returned, so that it is not released with the lock held.
+        _ = change { state in
+            let reload = state.reloads.removeValue(forKey: subscription.id)
+            if state.reloads.isEmpty, state.installed.remove(SIGHUP) != nil { Self.restoreDefault(SIGHUP) }
+            return reload
+        }
+    }
+
+    /// Shuts an indicator down when a signal or `exit` ends the process, and waits for one that is being shut down then.
+    ///
+    /// These handlers stay when the last indicator has ended: without one they pass the signal on.
+    func shutDownWithProcess(_ manager: IndicatorManager) {
+        let engine = manager.engine
+        change { state in
+            state.engines[ObjectIdentifier(engine)] = engine
+            _ = exitHook
+            // Signals that process 1 of a container does not handle have no effect on it, and so must not end its indicator.
+            if getpid() != 1 { for signal in [SIGINT, SIGTERM, SIGTSTP] { _ = install(signal, &state) } }
+        }
+        manager.keep(EndOfIndicator(engine: engine))
+    }
+
+    /// Forgets an indicator once its backends have stopped.
+    private final class EndOfIndicator: ManagerResource {
+        private let engine: IndicatorEngine
+
+        init(engine: IndicatorEngine) {
+            self.engine = engine
+        }
+
+        func managerWillShutDown() async {
+            // Without effect but to wait: it is being shut down already.
+            await engine.shutdown(timeLimit: .zero)
+            // Returned, so that it is not deallocated with the lock held.
+            _ = ProcessSignals.shared.change { $0.engines.removeValue(forKey: ObjectIdentifier(engine)) }
+        }
+
+        func managerIsGone() {
+            Task { await managerWillShutDown() }
+        }
+    }
+
+    /// Signals are blocked while the lock is held: a handler of the app's that calls `exit` would wait for it in the exit
+    /// hook, on the very thread that holds it.
+    private func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
+        withSignalsBlocked { state.withLock { body(&$0) } }
+    }
+
+    // MARK: - The handler
+
+    /// Returns whether the signal arrives here.
+    private func install(_ signal: CInt, _ state: inout State) -> Bool {
+        if state.installed.contains(signal) { return true }
+        guard Self.handler(of: signal) == nil, prepareDescriptor() else { return false }
+        var action = sigaction()
+        action.__sigaction_handler.sa_handler = signalHandler
+        // The app's system calls are not to fail because of a reload.
+        action.sa_flags = SA_RESTART
+        guard sigaction(signal, &action, nil) == 0 else { return false }
+        state.installed.insert(signal)
+        return true
+    }
+
+    /// Makes the descriptors and their reader, once. They stay: the handler may be running on any thread while it is being
+    /// removed.
+    private func prepareDescriptor() -> Bool {
+        guard signalDescriptor.load(ordering: .acquiring) < 0 else { return true }
+        guard let wakeUp = WakeUpDescriptors() else { return false }
+        // A handler must not block, whatever the reader does.
+        _ = fcntl(wakeUp.write, F_SETFL, O_NONBLOCK)
+        guard OwnThread.start(named: "signals", { self.read(from: wakeUp.read) }) else {
+            close(wakeUp.read)
+            close(wakeUp.write)
+            return false
+        }
+        signalOwner.store(getpid(), ordering: .releasing)
+        signalDescriptor.store(wakeUp.write, ordering: .releasing)
+        return true
+    }
+
+    private func read(from descriptor: CInt) {
+        var signal: UInt8 = 0
+        while true {
+            let count = Foundation.read(descriptor, &signal, 1)
+            if count == 1 { react(to: CInt(signal)) } else if count == 0 || errno != EINTR { return }
+        }
+    }
+
+    /// Does what the table at ``ProcessSignals`` says, on the thread of this class.
+    private func react(to signal: CInt) {
+        switch signal {
+        case SIGHUP:
+            let (reloads, hadTerminal) = change { (Array($0.reloads.values), $0.hadTerminal) }
+            guard hadTerminal, !Self.hasTerminal else {
+                for reload in reloads { reload() }
+                return
+            }
+            shutDown()
+            TerminalRegistry.restoreAll()
+            Self.raiseByDefault(SIGHUP)
+        case SIGTSTP:
+            TerminalRegistry.suspendAll()
+            Self.raiseByDefault(SIGTSTP)
+            // The process was stopped there, and has been continued; or it was not, because nobody could continue it.
+            change { state in
+                if state.installed.remove(SIGTSTP) != nil { _ = install(SIGTSTP, &state) }
+            }
+            TerminalRegistry.resumeAll()
+        default:
+            shutDown()
+            TerminalRegistry.restoreAll()
+            Self.raiseByDefault(signal)
+        }
+    }
+
+    /// Shuts every indicator down, and waits for that as long as the limit says.
+    fileprivate func shutDown() {
+        let engines = change { Array($0.engines.values) }
+        if engines.isEmpty { return }
+        let done = DispatchSemaphore(value: 0)
+        // On threads of their own: the app may keep every thread of the shared pool busy.
+        Task(executorPreference: OwnThreadExecutor()) {
+            await withTaskGroup { group in
+                for engine in engines { group.addTask { await engine.shutdown(timeLimit: Self.shutdownLimit) } }
+            }
+            done.signal()
+        }
+        _ = done.wait(timeout: .now() + .milliseconds(Self.shutdownLimit.wholeMilliseconds))
+    }
+
+    /// Sends the signal to this thread, with its default action unless the app has installed a handler meanwhile.
+    ///
+    /// To the thread, not to the process, so that the effect comes before this returns: a stop signal is taken at once and
+    /// stops all threads, and a deadly one ends the process.
+    private static func raiseByDefault(_ signal: CInt) {
+        restoreDefault(signal)
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, signal)
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+        pthread_kill(pthread_self(), signal)
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+    }
+
+    /// The address of the handler that is installed, `nil` for the default action.
+    private static func handler(of signal: CInt) -> UInt? {
+        var action = sigaction()
+        guard sigaction(signal, nil, &action) == 0 else { return 0 }
+        return address(of: action.__sigaction_handler.sa_handler)
+    }
+
+    private static func address(of handler: (@convention(c) (CInt) -> Void)?) -> UInt? {
+        handler.map { UInt(bitPattern: unsafeBitCast($0, to: Int.self)) }
+    }
+
+    /// Removes the handler of this class; one that the app has installed meanwhile stays.
+    private static func restoreDefault(_ signal: CInt) {
+        guard handler(of: signal) == address(of: signalHandler) else { return }
+        Foundation.signal(signal, SIG_DFL)
+    }
+
+    /// Whether the process has a controlling terminal: without one, /dev/tty cannot be opened, tty(4).
+    private static var hasTerminal: Bool {
+        let descriptor = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { return errno != ENXIO && errno != ENOENT && errno != EIO }
+        close(descriptor)
+        return true
+    }
+}
+
+/// Two connected descriptors by which one thread, or a signal handler, wakes another.
+///
+/// A pair of sockets rather than a pipe: it is closed on `exec` from the first moment, so that no child process that is started
+/// meanwhile keeps it.
+struct WakeUpDescriptors {
+    var read: Int32
+    var write: Int32
+
+    /// Makes them; `nil` when that fails, with the reason in `errno`.
+    init?() {
+        var descriptors: [Int32] = [-1, -1]
+        let type = Int32(bitPattern: SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        guard socketpair(AF_UNIX, type, 0, &descriptors) == 0 else { return nil }
+        (read, write) = (descriptors[0], descriptors[1])
+    }
+}
+
+/// Runs each job on a thread that is started for it.
+private final class OwnThreadExecutor: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        // Without a thread nothing is shut down, and the wait ends at its limit.
+        _ = OwnThread.start(named: "shutdown") { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}
+
+/// Shuts the indicators down when `main` returns or `exit` is called; not in a child that was forked and exits.
+private let exitHook: Void = {
+    exitOwner.store(getpid(), ordering: .relaxed)
+    atexit {
+        if getpid() == exitOwner.load(ordering: .relaxed) { ProcessSignals.shared.shutDown() }
+    }
+}()
+
+private let exitOwner = Atomic<pid_t>(0)
+
+/// Where the handler writes; negative before the first subscription.
+private let signalDescriptor = Atomic<CInt>(-1)
+
+/// The process whose indicators these are.
+private let signalOwner = Atomic<pid_t>(0)
+
+/// Does what a signal handler may: one `write`, or in a forked child the default action, once the handler has returned.
+private let signalHandler: @convention(c) (CInt) -> Void = { number in
+    let code = errno
+    if getpid() == signalOwner.load(ordering: .acquiring) {
+        var byte = UInt8(truncatingIfNeeded: number)
+        _ = write(signalDescriptor.load(ordering: .acquiring), &byte, 1)
+    } else {
+        signal(number, SIG_DFL)
+        raise(number)
+    }
+    errno = code
+}

@@ -1,0 +1,184 @@
+import Foundation
+
+/// What is known of a terminal, and which environment variables it is recognized by.
+///
+/// Nothing is asked of the terminal itself: its answer would arrive among the keys that the app reads.
+struct KnownTerminal: Sendable, Hashable {
+    /// What it is called.
+    let name: String
+    /// What its title is set and restored with.
+    let title: TitleStyle
+    /// Since when it shows progress (OSC 9;4). Where it does not, the same bytes may become a notification.
+    let progress: ProgressSupport
+    /// Whether it removes progress that is not repeated.
+    let progressExpires: Bool
+    /// The environment variables that it is recognized by: `NAME`, which is not empty, or `NAME=value`, where a `*` at
+    /// the end stands for any text.
+    private let variables: [String]
+
+    private init(
+        _ name: String,
+        _ variables: String...,
+        title: TitleStyle = .emptied,
+        progress: ProgressSupport = .never,
+        progressExpires: Bool = false
+    ) {
+        self.name = name
+        self.variables = variables
+        self.title = title
+        self.progress = progress
+        self.progressExpires = progressExpires
+    }
+
+    /// The known terminals. The first one whose variables are all there counts, so what is nearest to the app is first:
+    /// multiplexers; then what has a `TERM` of its own; then what only adds variables, which a terminal that is started
+    /// from it inherits.
+    private static let all: [KnownTerminal] = [
+        // Each of these two may run in the other.
+        KnownTerminal("GNU screen or tmux", "STY", "TMUX", "TERM=screen*", title: .ascii),
+        KnownTerminal("GNU screen", "STY", "TERM=screen*", title: .screen),
+        KnownTerminal("tmux", "TERM=tmux*", "TERM_PROGRAM=tmux", title: .stack, progress: .since("3.7")),
+        KnownTerminal("tmux", "TERM=screen*", "TERM_PROGRAM=tmux", "TMUX", title: .stack, progress: .since("3.7")),
+        KnownTerminal("tmux", "TERM=tmux*", title: .stack),
+        KnownTerminal("tmux", "TMUX", title: .stack),
+        KnownTerminal("GNU screen", "STY", title: .screen),
+        KnownTerminal("GNU screen or tmux", "TERM=screen*", title: .ascii),
+        KnownTerminal("Zellij", "ZELLIJ"),
+
+        KnownTerminal("Linux console", "TERM=linux"),
+        // Versions before 0.38 turn the sequence into a notification. Official builds do not reveal their version.
+        KnownTerminal(
+            "kitty",
+            "TERM=xterm-kitty",
+            title: .stack,
+            progress: .since("0.47", in: kittyFolder),
+            progressExpires: true
+        ),
+        KnownTerminal("kitty", "KITTY_WINDOW_ID"),
+        // Earlier versions know the sequence and show nothing, so it may be sent where the version did not come through
+        // SSH.
+        KnownTerminal("Ghostty", "TERM=xterm-ghostty", title: .stack, progress: .always, progressExpires: true),
+        KnownTerminal("foot", "TERM=foot*", title: .stack),
+        KnownTerminal("Alacritty", "TERM=alacritty*", title: .stack),
+        KnownTerminal("urxvt", "TERM=rxvt*"),
+        KnownTerminal("st", "TERM=st", title: .st),
+        KnownTerminal("st", "TERM=st-*", title: .st),
+
+        KnownTerminal("xterm", "XTERM_VERSION"),
+        KnownTerminal("Konsole", "KONSOLE_VERSION", title: .konsole, progress: .since("260400", in: "KONSOLE_VERSION")),
+        // https://learn.microsoft.com/windows/terminal/tutorials/progress-bar-sequences
+        KnownTerminal("Windows Terminal", "WT_SESSION", progress: .always),
+        // https://conemu.github.io/en/AnsiEscapeCodes.html#ConEmu_specific_OSC
+        KnownTerminal("ConEmu", "ConEmuANSI=ON", progress: .always),
+        // The terminal of GNOME, Xfce, Ptyxis and others: 0.80.0 is 8000.
+        KnownTerminal("VTE", "VTE_VERSION", progress: .since("8000", in: "VTE_VERSION")),
+        KnownTerminal("Ghostty", "TERM_PROGRAM=ghostty", progress: .since("1.2"), progressExpires: true),
+        // Versions are dates: https://github.com/wezterm/wezterm/issues/6581
+        KnownTerminal("WezTerm", "TERM_PROGRAM=WezTerm", progress: .since("20250209")),
+        KnownTerminal("iTerm2", "TERM_PROGRAM=iTerm.app", progress: .since("3.6.6")),
+        // How it is known through SSH.
+        KnownTerminal("iTerm2", "LC_TERMINAL=iTerm2", progress: .since("3.6.6", in: "LC_TERMINAL_VERSION")),
+    ]
+
+    private static let unknown = KnownTerminal("terminal")
+
+    /// The terminal that gave its programs these environment variables.
+    static func recognize(by environment: [String: String]) -> KnownTerminal {
+        all.first { terminal in terminal.variables.allSatisfy { matches($0, environment) } } ?? unknown
+    }
+
+    private static func matches(_ pattern: String, _ environment: [String: String]) -> Bool {
+        let parts = pattern.split(separator: "=", maxSplits: 1)
+        guard let value = environment[String(parts[0])] else { return false }
+        guard let expected = parts.dropFirst().first else { return !value.isEmpty }
+        return expected.last == "*" ? value.hasPrefix(expected.dropLast()) : value == expected
+    }
+
+    /// Whether the terminal, in the version that the variables name, shows progress.
+    func showsProgress(in environment: [String: String]) -> Bool {
+        switch progress {
+        case .never: return false
+        case .always: return true
+        case .since(let least, let variable):
+            let version = variable == Self.kittyFolder ? Self.kittyVersion(environment) : environment[variable]
+            return version.map { Self.numbers($0) }.map { !$0.lexicographicallyPrecedes(Self.numbers(least)) } ?? false
+        }
+    }
+
+    /// The numbers of a version such as `3.10.0beta2` or `20250209-182623-44866cc1`.
+    private static func numbers(_ version: String) -> [Int] {
+        version.split(whereSeparator: { $0 == "." || $0 == "-" }).map { Int($0.prefix(while: \.isNumber)) ?? 0 }
+    }
+
+    private static let kittyFolder = "KITTY_INSTALLATION_DIR"
+
+    /// The version of kitty, which no variable has: a line of a file that distributions install, such as
+    /// `version: Version = Version(0, 26, 5)`.
+    private static func kittyVersion(_ environment: [String: String]) -> String? {
+        guard let folder = environment[kittyFolder], folder.hasPrefix("/") else { return nil }
+        // Whatever is there in its place, a FIFO for example, opening and reading it does not wait.
+        let descriptor = open(folder + "/kitty/constants.py", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = max(0, read(descriptor, &buffer, buffer.count))
+        let text = String(decoding: buffer[..<count], as: UTF8.self)
+        guard let match = text.firstMatch(of: /version: Version = Version\((\d+), (\d+), (\d+)\)/) else { return nil }
+        return "\(match.1).\(match.2).\(match.3)"
+    }
+}
+
+extension KnownTerminal {
+    /// Since which version a terminal shows progress.
+    enum ProgressSupport: Sendable, Hashable {
+        case never
+        case always
+        case since(String, in: String = "TERM_PROGRAM_VERSION")
+    }
+
+    /// How a title is set and restored.
+    enum TitleStyle: Sendable, Hashable {
+        /// Saved on the terminal's stack and restored from there.
+        case stack
+        /// As `stack`, and emptied before it is restored, for terminals that may have no stack: no title is the
+        /// terminal's own, and better than one that says busy for ever.
+        case emptied
+        /// As `emptied`, of ASCII only.
+        case ascii
+        /// GNU screen: keeps the low byte of each character, so `⠇` becomes a bell. No stack. An empty title becomes its
+        /// own.
+        case screen
+        /// Konsole: shows the title once the format of its tabs says so (OSC 30), which by default is `%d : %n`.
+        case konsole
+        /// st: no stack. Its old title sequence (`ESC k`) without a title brings back its own.
+        case st
+
+        /// What is written before the first title.
+        var beginning: String {
+            switch self {
+            case .stack, .emptied, .ascii: Self.save
+            case .konsole: Self.save + "\u{1B}]30;%w\u{07}"
+            case .screen, .st: ""
+            }
+        }
+
+        /// What is written after the last title.
+        var end: String {
+            switch self {
+            case .stack: Self.restore
+            case .emptied, .ascii: Self.empty + Self.restore
+            case .konsole: Self.empty + Self.restore + "\u{1B}]30;%d : %n\u{07}"
+            case .screen: Self.empty
+            case .st: Self.empty + "\u{1B}k\u{1B}\\"
+            }
+        }
+
+        /// Whether a title may have other characters than those of ASCII.
+        var takesUnicode: Bool { self != .screen && self != .ascii }
+
+        // XTWINOPS 22;0 and 23;0: push the icon and window titles on the terminal's stack, and pop them.
+        private static let save = "\u{1B}[22;0t"
+        private static let restore = "\u{1B}[23;0t"
+        private static let empty = TitleLedger.setTitle("")
+    }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import Logging
+
+/// An app with a config file that works for as long as it runs, for the tests of what signals do to it.
+///
+/// Usage: `terminal-title-helper configured FILE [MODE]`. It says `pid N`, and `shown` once the indicator is shown.
+///
+/// Modes: `ignore` ignores SIGTERM, and `own` handles it by exiting with 7, before the indicator is made; `busy-pool`
+/// keeps every thread of Swift's pool busy; `terminal` leaves standard input alone.
+///
+/// A line on standard input is a command: `own` handles SIGTERM from now on; `child` shows the masks of a program that it
+/// starts; `fork` forks a child, says `child N`, waits for it and says which signal ended it; `exit` calls `exit(3)`;
+/// `return` returns from `main`.
+enum SignalScenarios {
+    static func run(_ arguments: [String]) async throws {
+        let path = arguments[0]
+        let mode = arguments.dropFirst().first
+        // Whatever the test has blocked.
+        var none = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, nil)
+        if mode == "ignore" { signal(SIGTERM, SIG_IGN) }
+        if mode == "own" { handleTermination() }
+
+        var registry = BackendRegistry.standard
+        registry.register(
+            BackendKind(name: "hanging", summary: "never returns from an update") { _, _ in HangingBackend() }
+        )
+        let indicator = IndicatorManager.configured(
+            for: "helper",
+            path: path,
+            registry: registry,
+            logger: Logger(label: "helper") { StreamLogHandler.standardError(label: $0) }
+        )
+        // As a global variable of a script: an indicator that is deallocated before the exit is not waited for.
+        kept = indicator
+        say("pid \(getpid())")
+        indicator.start("work", label: "Working")
+        for await snapshot in indicator.snapshots where snapshot.isVisible { break }
+        say("shown")
+        if mode == "busy-pool" {
+            for _ in 0..<64 { Task.detached { while true { usleep(100_000) } } }
+        }
+        if mode == "terminal" { while true { pause() } }
+        while let command = readLine() {
+            switch command {
+            case "own": handleTermination()
+            case "child": try startChild()
+            case "fork": forkChild()
+            case "exit": exit(3)
+            case "return": return
+            default: break
+            }
+            say("done \(command)")
+        }
+    }
+
+    // Written once, before anything else happens.
+    nonisolated(unsafe) private static var kept: IndicatorManager?
+
+    private static func say(_ text: String) {
+        FileHandle.standardOutput.write(Data("\(text)\n".utf8))
+    }
+
+    private static func handleTermination() {
+        signal(SIGTERM) { _ in _exit(7) }
+    }
+
+    private static func startChild() throws {
+        let child = Process()
+        child.executableURL = URL(filePath: "/bin/sh")
+        child.arguments = ["-c", "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status"]
+        try child.run()
+        child.waitUntilExit()
+    }
+
+    private static func forkChild() {
+        typealias Fork = @convention(c) () -> pid_t
+        // Swift hides `fork`; a library that the app uses may call it all the same.
+        let fork = unsafeBitCast(dlsym(nil, "fork"), to: Fork.self)
+        let child = fork()
+        if child == 0 { while true { pause() } }
+        say("child \(child)")
+        var status: CInt = 0
+        waitpid(child, &status, 0)
+        say("child was ended by \(status & 0x7F)")
+    }
+}
+
+/// Never returns from an update.
+private final class HangingBackend: IndicatorBackend {
+    let name = "hanging"
+
+    func start() async throws {}
+    func update(_ snapshot: IndicatorSnapshot) async throws { while true { pause() } }
+    func stop() async {}
+}

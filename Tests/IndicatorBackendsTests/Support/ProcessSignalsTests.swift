@@ -1,0 +1,176 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What signals and `exit` do to a real app with a config file. What happened to its indicator is read from its log.
+@Suite("Signals", .timeLimit(.minutes(2)))
+struct ProcessSignalsTests {
+    private let folder: TemporaryDirectory
+    private let helper: String
+
+    init() throws {
+        folder = try TemporaryDirectory()
+        helper = try Command.built("terminal-title-helper")
+    }
+
+    /// Starts the helper on pipes, and returns when its indicator is shown.
+    private func start(_ mode: String..., backends: String = "logFile") async throws -> Daemon {
+        let daemon = try Daemon(helper, ["configured", try configuration(backends)] + mode)
+        try #require(await eventually { daemon.output.contains("shown\n") && events.contains("shown") })
+        return daemon
+    }
+
+    private func configuration(_ backends: String) throws -> String {
+        try folder.write(
+            "startDelay: 0\nbackends: [\(backends)]\nlogFile: {path: \(folder.appending("log"))}\n",
+            to: "config.yaml"
+        )
+    }
+
+    private var events: [String] {
+        ((try? decodeLog(folder.read("log"))) ?? []).map(\.event)
+    }
+
+    @Test("shut the indicator down and then end the process", arguments: [SIGINT, SIGTERM])
+    func deadly(signal: Int32) async throws {
+        let app = try await start()
+        app.send(signal)
+        #expect(await eventually { app.status == 128 + Int(signal) })
+        #expect(events == ["shown", "hidden"])
+    }
+
+    @Test("end the process also while a backend hangs, and the others are stopped")
+    func hanging() async throws {
+        let app = try await start(backends: "logFile, hanging")
+        app.send(SIGTERM)
+        #expect(await eventually { app.status == 128 + Int(SIGTERM) })
+        #expect(events == ["shown", "hidden"])
+    }
+
+    @Test("shut the indicator down also while the app keeps every thread of Swift's pool busy")
+    func busyPool() async throws {
+        let app = try await start("busy-pool")
+        app.send(SIGTERM)
+        #expect(await eventually { app.status == 128 + Int(SIGTERM) })
+        #expect(events == ["shown", "hidden"])
+    }
+
+    @Test("that the app handles or ignores are the app's", arguments: ["before", "later", "ignored"])
+    func ownHandler(when: String) async throws {
+        let app = try await start(when == "before" ? "own" : when == "ignored" ? "ignore" : "")
+        if when == "later" {
+            app.write("own")
+            #expect(await eventually { app.output.contains("done own\n") })
+        }
+        app.send(SIGTERM)
+        if when == "ignored" {
+            app.write("child")
+            #expect(await eventually { app.output.contains("done child\n") })
+            #expect(app.isRunning)
+        } else {
+            #expect(await eventually { app.status == 7 })
+        }
+        #expect(events == ["shown"])
+    }
+
+    @Test("have their default action, and are not blocked, in programs that the app starts")
+    func startedProgram() async throws {
+        let app = try await start()
+        app.write("child")
+        #expect(await eventually { app.output.contains("done child\n") })
+        let lines = app.output.split(separator: "\n").filter { $0.hasPrefix("Sig") }
+        #expect(lines.count == 3)
+        for line in lines {
+            let mask = try #require(line.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) })
+            for signal in [SIGHUP, SIGINT, SIGTERM, SIGTSTP] {
+                #expect(mask & 1 << UInt64(signal - 1) == 0, "\(line)")
+            }
+        }
+    }
+
+    @Test("end a forked child by themselves, and leave its parent alone", arguments: [SIGINT, SIGTERM, SIGHUP])
+    func forkedChild(signal: Int32) async throws {
+        let app = try await start()
+        app.write("fork")
+        #expect(await eventually { app.output.contains("child ") && app.output.hasSuffix("\n") })
+        let line = try #require(app.output.split(separator: "\n").last { $0.hasPrefix("child ") })
+        kill(try #require(pid_t(line.dropFirst(6))), signal)
+        #expect(await eventually { app.output.contains("child was ended by \(signal)\n") })
+        app.write("child")
+        #expect(await eventually { app.output.contains("done child\n") })
+        #expect(app.isRunning && events == ["shown"])
+    }
+
+    @Test("and exit, too, shuts the indicator down", arguments: [("exit", 3), ("return", 0)])
+    func exits(command: String, status: Int) async throws {
+        let app = try await start()
+        app.write(command)
+        #expect(await eventually { app.status == status })
+        #expect(events == ["shown", "hidden"])
+    }
+
+    // MARK: In a terminal
+
+    /// Runs the helper in the shell of a real terminal with a title, until the busy title is shown.
+    private func inTerminal(
+        backends: String = "terminalTitle, logFile",
+        _ body: (Tmux) async throws -> Void
+    ) async throws {
+        let configuration = try configuration(backends)
+        try await Tmux.withServer { tmux in
+            try await tmux.command("select-pane", "-T", "the old title")
+            try await tmux.type("\(helper) configured \(configuration) terminal; echo status=$?")
+            #expect(try await isBusy(tmux))
+            try await body(tmux)
+        }
+    }
+
+    private func isBusy(_ tmux: Tmux) async throws -> Bool {
+        try await eventually { try await tmux.title.contains("Working") }
+    }
+
+    private func hasOldTitle(_ tmux: Tmux) async throws -> Bool {
+        try await eventually { try await tmux.title == "the old title" }
+    }
+
+    private func interrupt(_ tmux: Tmux) async throws {
+        try await tmux.command("send-keys", "C-c")
+        #expect(try await hasOldTitle(tmux))
+        // On a line of its own: after Ctrl-C a shell skips the rest of the line.
+        try await tmux.type("echo status=$?")
+        #expect(try await eventually { try await tmux.screen.contains("status=130") })
+    }
+
+    @Test("restore the title: Ctrl-C", arguments: ["terminalTitle, logFile", "terminalTitle, logFile, hanging"])
+    func interrupt(backends: String) async throws {
+        try await inTerminal(backends: backends) { tmux in
+            try await interrupt(tmux)
+            #expect(events == ["shown", "hidden"])
+        }
+    }
+
+    @Test("restore the title: Ctrl-Z, and fg shows it again")
+    func stopAndContinue() async throws {
+        try await inTerminal { tmux in
+            for _ in 0..<3 {
+                try await tmux.command("send-keys", "C-z")
+                // 128 and SIGTSTP's number.
+                #expect(try await eventually { try await tmux.screen.contains("status=148") })
+                #expect(try await hasOldTitle(tmux))
+                try await tmux.command("send-keys", "-l", "clear; fg; echo status=$?")
+                try await tmux.command("send-keys", "Enter")
+                #expect(try await isBusy(tmux))
+            }
+            #expect(events == ["shown"])
+            try await interrupt(tmux)
+        }
+    }
+
+    @Test("shut the indicator down when the terminal is closed")
+    func hangup() async throws {
+        try await inTerminal { tmux in
+            try await tmux.command("kill-pane")
+            #expect(await eventually { events == ["shown", "hidden"] })
+        }
+    }
+}

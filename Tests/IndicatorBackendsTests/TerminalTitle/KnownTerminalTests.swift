@@ -1,0 +1,102 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import IndicatorBackends
+
+@Suite struct KnownTerminalTests {
+    private func showsProgress(_ variables: [String: String]) -> Bool {
+        let environment = variables.merging(["TERM": "xterm-256color"]) { first, _ in first }
+        return KnownTerminal.recognize(by: environment).showsProgress(in: environment)
+    }
+
+    @Test(arguments: [
+        ["WT_SESSION": "6f7a"],
+        ["ConEmuANSI": "ON"],
+        ["VTE_VERSION": "8000"], ["VTE_VERSION": "8203"],
+        ["TERM_PROGRAM": "ghostty", "TERM_PROGRAM_VERSION": "1.2.0"], ["TERM": "xterm-ghostty"],
+        ["TERM": "xterm-ghostty", "TERM_PROGRAM": "ghostty", "TERM_PROGRAM_VERSION": "1.2.3"],
+        ["TERM_PROGRAM": "WezTerm", "TERM_PROGRAM_VERSION": "20250209-182623-44866cc1"],
+        ["TERM_PROGRAM": "iTerm.app", "TERM_PROGRAM_VERSION": "3.6.6"],
+        ["TERM_PROGRAM": "iTerm.app", "TERM_PROGRAM_VERSION": "3.10.0beta2"],
+        ["LC_TERMINAL": "iTerm2", "LC_TERMINAL_VERSION": "3.6.9"],
+        ["KONSOLE_VERSION": "260400"], ["KONSOLE_VERSION": "260801"],
+        [
+            "TERM": "tmux-256color", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux",
+            "TERM_PROGRAM_VERSION": "3.7",
+        ],
+        ["TERM": "screen", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux", "TERM_PROGRAM_VERSION": "3.7b"],
+    ])
+    func progressIsSentToTerminalsThatShowIt(variables: [String: String]) {
+        #expect(showsProgress(variables))
+    }
+
+    @Test(arguments: [
+        [:],
+        ["TERM": "linux", "WT_SESSION": "6f7a"],
+        ["VTE_VERSION": "7802"], ["VTE_VERSION": ""], ["VTE_VERSION": "new"],
+        ["TERM_PROGRAM": "WezTerm", "TERM_PROGRAM_VERSION": "20240203-110809-5046fc22"], ["TERM_PROGRAM": "WezTerm"],
+        ["TERM_PROGRAM": "iTerm.app", "TERM_PROGRAM_VERSION": "3.5.14"], ["TERM_PROGRAM": "iTerm.app"],
+        ["TERM_PROGRAM": "ghostty", "TERM_PROGRAM_VERSION": "1.1.3"],
+        ["LC_TERMINAL": "iTerm2"], ["TERM_PROGRAM": "Apple_Terminal"], ["TERM_PROGRAM": "vscode"],
+        ["KONSOLE_VERSION": "251203"], ["KONSOLE_VERSION": "221203"],
+        // A kitty whose version is not known, and what it has inherited from another terminal.
+        ["TERM": "xterm-kitty"], ["TERM": "xterm-kitty", "KITTY_INSTALLATION_DIR": "/nowhere"],
+        ["TERM": "xterm-kitty", "TERM_PROGRAM": "WezTerm", "TERM_PROGRAM_VERSION": "20250209-182623-44866cc1"],
+        // Started from a terminal that shows progress, in one that does not.
+        ["WT_SESSION": "6f7a", "XTERM_VERSION": "XTerm(390)"],
+        ["TERM": "xterm-kitty", "VTE_VERSION": "8203"], ["KITTY_WINDOW_ID": "1", "TERM_PROGRAM": "ghostty"],
+        // Multiplexers take the sequence for themselves, or for a notification.
+        ["WT_SESSION": "6f7a", "TMUX": "/tmp/tmux-0/default,1,0"], ["VTE_VERSION": "8203", "STY": "1.pts-0"],
+        ["VTE_VERSION": "8203", "TERM": "screen-256color"], ["VTE_VERSION": "8203", "TERM": "tmux-256color"],
+        ["TERM_PROGRAM": "ghostty", "ZELLIJ": "0"],
+        [
+            "TERM": "tmux-256color", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux",
+            "TERM_PROGRAM_VERSION": "3.3a",
+        ],
+        // GNU screen in a tmux that shows progress.
+        [
+            "TERM": "screen", "STY": "1.pts-0", "TMUX": "/tmp/tmux-0/default,1,0", "TERM_PROGRAM": "tmux",
+            "TERM_PROGRAM_VERSION": "3.7",
+        ],
+    ])
+    func progressIsNotSentToOthers(variables: [String: String]) {
+        #expect(!showsProgress(variables))
+    }
+
+    @Test(arguments: [
+        ("0, 26, 5", false), ("0, 46, 2", false), ("0, 47, 0", true), ("0, 50, 1", true), ("1, 0, 0", true),
+    ])
+    func theVersionOfKittyIsReadFromItsInstallation(version: String, shown: Bool) throws {
+        let folder = try TemporaryDirectory()
+        try FileManager.default.createDirectory(atPath: folder.appending("kitty"), withIntermediateDirectories: false)
+        try folder.write("appname: str = 'kitty'\nversion: Version = Version(\(version))\n", to: "kitty/constants.py")
+        #expect(showsProgress(["TERM": "xterm-kitty", "KITTY_INSTALLATION_DIR": folder.path]) == shown)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func somethingElseInTheFilesPlaceIsNotWaitedFor() throws {
+        let folder = try TemporaryDirectory()
+        try FileManager.default.createDirectory(atPath: folder.appending("kitty"), withIntermediateDirectories: false)
+        try #require(mkfifo(folder.appending("kitty/constants.py"), 0o600) == 0)
+        #expect(!showsProgress(["TERM": "xterm-kitty", "KITTY_INSTALLATION_DIR": folder.path]))
+    }
+
+    @Test(arguments: [
+        (["TERM": "screen", "STY": "1.pts-0"], KnownTerminal.TitleStyle.screen),
+        (["TERM": "xterm-256color", "STY": "1.pts-0"], .screen),
+        (["TERM": "screen.xterm-256color", "STY": "1.pts-0", "KONSOLE_VERSION": "221203"], .screen),
+        // Through SSH, it may be either.
+        (["TERM": "screen-256color"], .ascii),
+        (["TERM": "screen", "STY": "1.pts-0", "TMUX": "/tmp/tmux-0/default,1,0"], .ascii),
+        (["TERM": "screen-256color", "TMUX": "/tmp/tmux-0/default,1,0"], .stack),
+        (["TERM": "tmux-256color", "STY": "1.pts-0", "TMUX": "/tmp/tmux-0/default,1,0"], .stack),
+        (["TERM": "xterm-256color", "KONSOLE_VERSION": "221203"], .konsole),
+        (["TERM": "xterm-256color", "KONSOLE_VERSION": "221203", "XTERM_VERSION": "XTerm(390)"], .emptied),
+        (["TERM": "st-256color"], .st), (["TERM": "stterm"], .emptied),
+        (["TERM": "rxvt-unicode-256color"], .emptied), (["WT_SESSION": "6f7a"], .emptied),
+        (["TERM": "xterm-256color"], .emptied), (["TERM": "xterm-kitty"], .stack), (["TERM": "alacritty"], .stack),
+    ])
+    func theTitleIsWrittenAsTheTerminalTakesIt(variables: [String: String], style: KnownTerminal.TitleStyle) {
+        #expect(KnownTerminal.recognize(by: variables).title == style)
+    }
+}

@@ -1,0 +1,175 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The title in real terminals under Xvfb, read from their windows, and on the bytes that GNU screen passes on.
+@Suite("Real terminals", .timeLimit(.minutes(3)))
+struct RealTerminalTests {
+    /// A terminal, and the title that it is to have when the work has ended; `nil` for any that is not the busy one.
+    struct Terminal: Sendable, CustomTestStringConvertible {
+        var package: String
+        var command: [String]
+        var restored: String?
+
+        var testDescription: String { command.joined(separator: " ") }
+    }
+
+    private let folder: TemporaryDirectory
+    private let helper: String
+
+    init() throws {
+        folder = try TemporaryDirectory("indicator-terminal")
+        helper = try Command.built("terminal-title-helper")
+        try folder.write("startDelay: 0\nbackends: [terminalTitle]\n", to: "config.yaml")
+        // The terminal stays after the work has ended.
+        try folder.write(
+            "'\(helper)' configured '\(folder.path)/config.yaml' terminal | tee '\(folder.path)/output'\nexec sleep 600\n",
+            to: "run"
+        )
+    }
+
+    @Test(
+        "show the title and restore it",
+        arguments: [
+            Terminal(package: "xterm", command: ["xterm", "-u8", "-T", "mine", "-e"], restored: "mine"),
+            // Has no stack, and so no title.
+            Terminal(package: "rxvt-unicode", command: ["urxvt", "-T", "mine", "-e"], restored: nil),
+            Terminal(package: "stterm", command: ["st", "-t", "mine", "-e"], restored: "mine"),
+            Terminal(package: "qterminal", command: ["qterminal", "-e"], restored: "QTermWidget"),
+            Terminal(
+                package: "screen",
+                command: ["xterm", "-u8", "-T", "mine", "-e", "screen", "-U"],
+                restored: "xterm"
+            ),
+        ]
+    )
+    func title(terminal: Terminal) async throws {
+        try await onScreen { display in
+            let daemon = try start(terminal, on: display)
+            try await isBusy(on: display, daemon)
+            #expect(try await endsBusy(on: display, restored: terminal.restored))
+        }
+    }
+
+    @Test("Debian's kitty shows the title, restores it, and raises no notification")
+    func kitty() async throws {
+        let bus = try await PrivateBus()
+        let monitor = try await NotifyMonitor(bus)
+        try await onScreen { display in
+            let kitty = Terminal(
+                package: "kitty",
+                command: ["kitty", "-o", "linux_display_server=x11"],
+                restored: "sh"
+            )
+            let daemon = try start(
+                kitty,
+                on: display,
+                ["DBUS_SESSION_BUS_ADDRESS": bus.address, "LIBGL_ALWAYS_SOFTWARE": "1"]
+            )
+            try await isBusy(on: display, daemon)
+            #expect(try await endsBusy(on: display, restored: kitty.restored))
+        }
+        // A notification of its own would be heard: it is what this kitty makes of the sequence.
+        #expect(monitor.shown == [])
+    }
+
+    @Test("GNU screen passes no bell and no character of the title on to the screen")
+    func screenBytes() async throws {
+        let terminal = try PseudoTerminal()
+        let command = "exec screen -U -c /dev/null sh '\(folder.path)/run' </dev/tty >/dev/tty 2>/dev/tty"
+        let ending = Task { try await terminal.run("sh", "-c", command) }
+        var emulator = TitleEmulator()
+        // More than a turn of the spinner.
+        #expect(
+            await eventually {
+                emulator.receive(terminal.read())
+                return emulator.titlesSet.count > 24
+            }
+        )
+        try endHelper()
+        #expect(
+            await eventually {
+                emulator.receive(terminal.read())
+                return !emulator.title.contains("Working")
+            }
+        )
+        terminal.hangUp()
+        _ = try await ending.value
+        #expect(emulator.titlesSet.contains("| Working - helper"))
+        #expect(emulator.titlesSet.allSatisfy { $0.allSatisfy(\.isASCII) })
+        #expect(!emulator.screen.contains("\u{7}") && !emulator.screen.contains("Working"))
+    }
+
+    // MARK: - The parts
+
+    /// Runs `body` with an X server of its own.
+    private func onScreen(_ body: (String) async throws -> Void) async throws {
+        let server = try Daemon(
+            "Xvfb",
+            ["-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp"],
+            package: "xvfb"
+        )
+        try #require(await eventually { server.output.contains("\n") }, "Xvfb does not start: \(server.errors)")
+        let number = server.output.trimmingCharacters(in: .whitespacesAndNewlines)
+        defer {
+            server.send(SIGKILL)
+            for path in ["/tmp/.X\(number)-lock", "/tmp/.X11-unix/X\(number)"] {
+                try? FileManager.default.removeItem(atPath: path)
+            }
+        }
+        try await body(":\(number)")
+    }
+
+    private func start(_ terminal: Terminal, on display: String, _ environment: [String: String] = [:]) throws -> Daemon
+    {
+        var variables = [
+            "DISPLAY": display, "QT_QPA_PLATFORM": "xcb", "XDG_RUNTIME_DIR": folder.path, "HOME": folder.path,
+            "LC_ALL": "C.UTF-8", "SCREENDIR": folder.path,
+        ]
+        // What this test's own terminal has set.
+        for name in ["TMUX", "STY", "TERM", "TERM_PROGRAM", "VTE_VERSION", "KONSOLE_VERSION", "WAYLAND_DISPLAY"] {
+            variables[name] = ""
+        }
+        return try Daemon(
+            terminal.command[0],
+            Array(terminal.command.dropFirst()) + ["sh", folder.appending("run")],
+            environment: variables.merging(environment) { $1 },
+            package: terminal.package
+        )
+    }
+
+    /// The titles of all windows.
+    private func titles(on display: String) async throws -> [String] {
+        let tree = try await Command.run("xwininfo", ["-display", display, "-root", "-tree"], package: "x11-utils")
+            .output
+        return tree.split(separator: "\n").compactMap { line in
+            guard let start = line.firstIndex(of: "\""), let end = line.range(of: "\": ")?.lowerBound, start < end
+            else {
+                return nil
+            }
+            return String(line[line.index(after: start)..<end])
+        }
+    }
+
+    private func isBusy(on display: String, _ terminal: Daemon) async throws {
+        let isShown = try await eventually {
+            try await titles(on: display).contains { $0.hasSuffix("Working - helper") }
+        }
+        let present = try await titles(on: display)
+        try #require(isShown, "the title is not shown: \(present) \(terminal.errors)")
+    }
+
+    /// Ends the helper as `kill` does, and waits for the title to be restored.
+    private func endsBusy(on display: String, restored: String?) async throws -> Bool {
+        try endHelper()
+        return try await eventually {
+            let titles = try await titles(on: display)
+            return !titles.contains { $0.contains("Working") } && (restored.map(titles.contains) ?? true)
+        }
+    }
+
+    private func endHelper() throws {
+        let line = try folder.read("output").split(separator: "\n").first { $0.hasPrefix("pid ") }
+        kill(try #require(line.flatMap { pid_t($0.dropFirst(4)) }), SIGTERM)
+    }
+}
