@@ -112,10 +112,11 @@ struct RealTerminalTests {
         try #require(await eventually { server.output.contains("\n") }, "Xvfb does not start: \(server.errors)")
         let number = server.output.trimmingCharacters(in: .whitespacesAndNewlines)
         defer {
-            server.send(SIGKILL)
+            // Before the server ends: afterwards they may be those of another one with the same number.
             for path in ["/tmp/.X\(number)-lock", "/tmp/.X11-unix/X\(number)"] {
                 try? FileManager.default.removeItem(atPath: path)
             }
+            server.send(SIGKILL)
         }
         try await body(":\(number)")
     }
