@@ -20,9 +20,45 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
         case "session": self = .session
         case "system": self = .system
         default:
-            if text.utf8.contains(0) { throw .invalidAddress(text, reason: "it contains a NUL") }
-            if let fault = faultOfBusAddress(text) { throw .invalidAddress(text, reason: fault) }
+            try Self.check(text)
             self = .address(text)
+        }
+    }
+
+    /// Checks an address before anything connects to it.
+    ///
+    /// libdbus runs a program for `unixexec:` and `autolaunch:` and reads a file for `nonce-tcp:`, so every element of
+    /// the list must be one of a socket: `unix:` with `path`, `abstract` or `runtime`, or `tcp:` (D-Bus specification,
+    /// "Server Addresses"). Connects to nothing.
+    ///
+    /// - Throws: ``DBusPropertyError/invalidAddress(_:reason:)``; the reason names the element and where it begins.
+    package static func check(_ address: String) throws(DBusPropertyError) {
+        if address.utf8.contains(0) { throw .invalidAddress(address, reason: "it contains a NUL") }
+        if let fault = faultOfBusAddress(address) { throw .invalidAddress(address, reason: fault) }
+        // libdbus splits in the same way: in values, ';', ',' and '=' are escaped.
+        var position = 1
+        for element in address.split(separator: ";", omittingEmptySubsequences: false) {
+            defer { position += element.unicodeScalars.count + 1 }
+            // libdbus allows one ';' at the end.
+            if element.isEmpty { continue }
+            if let fault = fault(ofElement: element) {
+                throw .invalidAddress(address, reason: "the element at character \(position) \(fault)")
+            }
+        }
+    }
+
+    /// What is wrong with one element of a list of addresses; `nil` when it leads to a socket and nothing else.
+    private static func fault(ofElement element: Substring) -> String? {
+        let transport = element.prefix { $0 != ":" }
+        switch transport {
+        case "tcp": return nil
+        case "unix":
+            let keys = element.dropFirst(transport.count + 1).split(separator: ",").map { $0.prefix { $0 != "=" } }
+            let targets = keys.filter { ["path", "abstract", "runtime"].contains($0) }
+            return targets.count == 1 ? nil : "needs one of path=, abstract= and runtime= after 'unix:'"
+        default:
+            let name = DisplayText.singleLine(String(transport), limit: 40)
+            return "begins with '\(name):'; only 'unix:' and 'tcp:' are allowed, others may run programs"
         }
     }
 

@@ -25,7 +25,9 @@ extension BackendKind {
                             _ = try DBusAddress(text)
                             return nil
                         } catch {
-                            return "session, system, or a D-Bus address such as unix:path=/run/user/1000/bus"
+                            let expected = "session, system, or a D-Bus address such as unix:path=/run/user/1000/bus"
+                            guard case .invalidAddress(_, let reason) = error else { return expected }
+                            return "\(expected) (\(reason))"
                         }
                     }
                 ),

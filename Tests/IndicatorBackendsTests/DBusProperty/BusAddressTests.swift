@@ -18,6 +18,38 @@ import Testing
         #expect(throws: DBusPropertyError.self) { try DBusAddress(text) }
     }
 
+    @Test(
+        "An address may lead to sockets",
+        arguments: [
+            "unix:path=/run/user/1000/bus", "unix:abstract=/tmp/dbus-x,guid=0123456789abcdef0123456789abcdef",
+            "unix:runtime=yes", "tcp:host=localhost,port=1234,family=ipv4", "unix:path=/a;tcp:host=b,port=1;",
+            "unix:path=/a%3bunixexec%3apath%3d/bin/sh",
+        ]
+    )
+    func sockets(address: String) throws {
+        try DBusAddress.check(address)
+        #expect(try DBusAddress(address) == .address(address))
+    }
+
+    @Test(
+        "No element of an address runs a program or reads a file",
+        arguments: [
+            ("unixexec:path=/bin/sh,argv1=-c,argv2=id", "character 1 begins with 'unixexec:'"),
+            ("autolaunch:", "character 1 begins with 'autolaunch:'"),
+            ("unix:path=/nowhere;unixexec:path=/bin/sh", "character 20 begins with 'unixexec:'"),
+            ("unix:path=/%c3%a9;autolaunch:scope=install-path", "character 19 begins with 'autolaunch:'"),
+            ("nonce-tcp:host=a,port=1,noncefile=/etc/passwd", "character 1 begins with 'nonce-tcp:'"),
+            ("launchd:env=X", "character 1 begins with 'launchd:'"),
+            ("systemd:", "character 1 begins with 'systemd:'"), ("UNIX:path=/a", "character 1 begins with 'UNIX:'"),
+            ("unix:tmpdir=/tmp", "character 1 needs one of path=, abstract= and runtime="),
+            ("unix:path=/a,abstract=b", "character 1 needs one of path=, abstract= and runtime="),
+        ]
+    )
+    func programs(address: String, reason: String) {
+        let error = #expect(throws: DBusPropertyError.self) { try DBusAddress(address) }
+        #expect(error?.reason.contains(reason) == true, "\(error?.reason ?? "")")
+    }
+
     @Test("The session bus is found by the variable, then in the runtime folder, and never launched")
     func session() throws {
         let folder = try TemporaryDirectory()
