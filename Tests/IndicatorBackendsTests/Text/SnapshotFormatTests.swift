@@ -1,3 +1,4 @@
+import Foundation
 import IndicatorBackends
 import IndicatorCore
 import Testing
@@ -22,11 +23,17 @@ import Testing
         #expect(text == "app|Work|3|40%|*")
     }
 
+    @Test func theCountIsShownWhenItIsMoreThanOne() throws {
+        for (count, expected) in [(0, "app"), (1, "app"), (2, "app (2)")] {
+            #expect(try text("{app} ({count})", count: count) == expected)
+        }
+    }
+
     @Test(arguments: [
         (0, "0%"), (0.29, "29%"), (0.999, "99%"), (1, "100%"), (1.5, "100%"), (-1, "0%"), (.infinity, "100%"),
     ])
     func progressIsInPercent(progress: Double, expected: String) throws {
-        #expect(try text("{progress}", progress: progress) == expected)
+        #expect(try text("{progress}", label: "Work", progress: progress) == expected)
     }
 
     @Test func progressThatIsNoNumberIsNotKnown() throws {
@@ -39,11 +46,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("{spinner} {label} ({count}) - {app}", "* (1) - app"),
+        ("{spinner} {label} ({count}) - {app}", "* - app"),
+        ("{spinner} {label} {progress} ({count}) - {app}", "* - app"),
         ("{label} - {app}", "app"),
         ("{app}: {label}", "app"),
         ("{app} - {label} - {progress}", "app"),
-        ("{app} [{progress}] {count}", "app 1"),
+        ("{app} [{progress}] {spinner}", "app *"), ("{app} {label} - {spinner}", "app - *"),
+        ("{app}: {label} - {spinner}", "app: *"),
         ("{app} ({progress})", "app"),
         ("({label}) {app}", "app"),
         ("{app} {label}: done", "app done"),
@@ -56,7 +65,22 @@ import Testing
     }
 
     @Test func nothingInProgressIsNoCount() throws {
-        #expect(try text("{spinner} {label} ({count}) - {app}", count: 0) == "* app")
+        #expect(try text("{spinner} {label} ({count}) - {app}", count: 0) == "* - app")
+    }
+
+    @Test(
+        arguments: [
+            (0, nil, "0:00"), (65, nil, "1:05"), (3599.9, nil, "59:59"), (3600, nil, "1:00:00"), (1e9, nil, "99:59:59"),
+            (-5, nil, "0:00"), (30, 0.25, "0:30 1:30"), (30, 0, "0:30"), (30, 1, "0:30 0:00"), (30, .nan, "0:30"),
+        ] as [(TimeInterval, Double?, String)]
+    )
+    func timeIsInMinutesAndSeconds(elapsed: TimeInterval, progress: Double?, expected: String) throws {
+        let format = try SnapshotFormat("{elapsed} {remaining}")
+        #expect(format.showsTime)
+        let snapshot = IndicatorSnapshot(state: .active, progress: progress, since: Date(timeIntervalSince1970: 0))
+        let now = Date(timeIntervalSince1970: elapsed)
+        #expect(format.text(for: snapshot, applicationName: "app", now: now) == expected)
+        #expect(format.text(for: IndicatorSnapshot(since: now), applicationName: "app", now: now) == "")
     }
 
     @Test func aValueIsNeverTakenForASeparator() throws {
@@ -65,8 +89,8 @@ import Testing
     }
 
     @Test func aLongLabelLeavesRoomForTheRest() throws {
-        let text = try text("{label} ({count}) - {app}", label: String(repeating: "x", count: 10_000))
-        #expect(text == String(repeating: "x", count: 119) + "… (1) - app")
+        let text = try text("{label} ({count}) - {app}", label: String(repeating: "x", count: 10_000), count: 2)
+        #expect(text == String(repeating: "x", count: 119) + "… (2) - app")
     }
 
     @Test func controlCharactersOfALabelAreLeftOut() throws {
@@ -86,12 +110,16 @@ import Testing
         (
             "{temperature}", .unknownPlaceholder("temperature", nearest: nil, column: 1),
             """
-            unknown placeholder '{temperature}' at character 1; known are {app} {label} {count} {progress} {spinner}
+            unknown placeholder '{temperature}' at character 1; known are {app} {label} {count} {progress} {spinner} \
+            {elapsed} {remaining}
             """
         ),
         (
             "{}", .unknownPlaceholder("", nearest: nil, column: 1),
-            "unknown placeholder '{}' at character 1; known are {app} {label} {count} {progress} {spinner}"
+            """
+            unknown placeholder '{}' at character 1; known are {app} {label} {count} {progress} {spinner} {elapsed} \
+            {remaining}
+            """
         ),
         (
             "a {label", .unclosedBrace(column: 3),
