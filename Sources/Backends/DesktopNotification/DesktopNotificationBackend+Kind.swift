@@ -14,7 +14,7 @@ extension BackendKind {
                     "summary",
                     .string,
                     default: .string(defaults.summary.description),
-                    summary: "the first line; may have {app}, {label}, {count} and {progress}",
+                    summary: "the first line; may have {app}, {label}, {count}, {progress}, {elapsed} and {remaining}",
                     validate: SnapshotFormat.validate
                 ),
                 BackendSetting(
@@ -47,7 +47,7 @@ extension BackendKind {
                     "timeout",
                     .seconds,
                     summary:
-                        "after how long the server takes it away; by default it stays until the indicator is hidden"
+                        "after how long the server closes it; by default it stays until the indicator is hidden"
                 ),
                 BackendSetting(
                     "category",
@@ -65,16 +65,18 @@ extension BackendKind {
                 )
             },
             availability: { _, _ in
-                let server = Locked("")
-                do throws(DesktopNotificationError) {
-                    try await NotificationThread.shared.perform(within: .seconds(3)) {
-                        hub throws(DesktopNotificationError) in
-                        let description = try hub.serverDescription()
-                        server.withLock { $0 = description }
+                do {
+                    let address = try DBusAddress.session.resolved(in: ProcessInfo.processInfo.environment)
+                    let server = try await BusService.probe(address: address) {
+                        NotificationSession(applicationName: "", settings: DesktopNotificationSettings(), latest: $0)
                     }
-                    return .available(detail: server.withLock { $0 })
-                } catch {
+                    return .available(detail: server)
+                } catch let error as DesktopNotificationError {
                     return .unavailable(reason: error.reason, help: error.help)
+                } catch let error as DBusPropertyError {
+                    return .unavailable(reason: error.reason, help: error.help)
+                } catch {
+                    return .unavailable(reason: "\(error)", help: nil)
                 }
             }
         )
