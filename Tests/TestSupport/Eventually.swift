@@ -21,5 +21,5 @@ package func eventually(
 /// How long a shutdown that must not wait for a dead or hung surface may take on a machine that is busy with other tests.
 ///
 /// The manager's own limit is 2 seconds by its clock (tested exactly on a virtual one); what it must not wait for, a call of
-/// libdbus or libnotify, takes 25.
+/// a bus or a server that hangs, takes 25.
 package let shutdownPatience: Duration = .seconds(12)
