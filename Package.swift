@@ -13,7 +13,11 @@ let package = Package(
         .executable(name: "indicator-demo", targets: ["indicator-demo"]),
     ],
     traits: [
-        .trait(name: "DesktopNotification", description: "The desktop notification backend; needs libnotify."),
+        .trait(
+            name: "DesktopNotification",
+            description: "The desktop notification backend; needs libdbus.",
+            enabledTraits: ["DBus"]
+        ),
         .trait(name: "DBus", description: "The D-Bus property backend; needs libdbus."),
         .trait(name: "Images", description: "Decoding of images in NetworkKit; needs gdk-pixbuf."),
         .default(enabledTraits: ["DesktopNotification", "DBus", "Images"]),
@@ -41,7 +45,6 @@ let package = Package(
             name: "IndicatorBackends",
             dependencies: [
                 "IndicatorCore",
-                .target(name: "CNotify", condition: .when(traits: ["DesktopNotification"])),
                 .target(name: "CDBus", condition: .when(traits: ["DBus"])),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Yams", package: "Yams"),
@@ -55,8 +58,6 @@ let package = Package(
                 .product(name: "OpenCombine", package: "OpenCombine"),
             ]
         ),
-        // Without pkgConfig, whose -pthread SwiftPM warns of: the header declares what is used and needs no search path.
-        .systemLibrary(name: "CNotify"),
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .systemLibrary(name: "CGdkPixbuf"),
         .target(
@@ -123,13 +124,12 @@ let package = Package(
             dependencies: ["IndicatorBackends", "IndicatorCore"],
             path: "Tests/Helpers/LogFileWriter"
         ),
-        // An app with the desktop's backends: libnotify has one session bus for a process.
+        // An app with the desktop's backends, to be killed, and to run out of descriptors.
         .executableTarget(
             name: "desktop-probe",
             dependencies: [
                 "IndicatorBackends",
                 "IndicatorCore",
-                .target(name: "CNotify", condition: .when(traits: ["DesktopNotification"])),
                 .target(name: "CDBus", condition: .when(traits: ["DBus"])),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -1,5 +1,5 @@
 /*
- * What this package uses of gdk-pixbuf and of the GLib below it, declared by hand, as in CNotify and for the same reason:
+ * What this package uses of gdk-pixbuf and of the GLib below it, declared by hand:
  * GLib's own headers need the compiler option -pthread and a folder that differs from one processor to the next. SwiftPM takes
  * the latter from pkg-config and warns of the former on every build. All of this has been stable for more than ten years; a
  * test compiles this file together with the real headers, which finds every difference.

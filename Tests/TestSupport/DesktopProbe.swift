@@ -7,14 +7,22 @@ package final class DesktopProbe: Sendable {
     /// Starts one. Returns when it takes commands.
     ///
     /// - Parameters:
-    ///   - arguments: what it has: `notification`, `icon=` and a name or path, `property`, `delays`, `neighbour`.
-    ///   - bus: its session bus; `nil` for none.
-    package init(_ arguments: String..., bus: PrivateBus?) async throws {
+    /// - arguments: what it has: `notification`, `icon=` and a name or path, `property`, `title`, `log=` and a path,
+    /// `delays`, `neighbour`. - bus: its session bus; `nil` for none. - address: the address of the session bus, if it
+    /// is not that of `bus`. - descriptors: how many descriptors the process may have (`ulimit -n`) from the start of
+    /// its `main`; `nil` for as many as this one.
+    package init(
+        _ arguments: String...,
+        bus: PrivateBus?,
+        address: String? = nil,
+        descriptors: Int? = nil
+    ) async throws {
         let probe = try Daemon(
             try Command.built("desktop-probe"),
-            arguments,
+            // By itself: with 3, the dynamic linker could not load the libraries.
+            arguments + (descriptors.map { ["descriptors=\($0)"] } ?? []),
             environment: [
-                "DBUS_SESSION_BUS_ADDRESS": bus?.address ?? "", "XDG_RUNTIME_DIR": "", "DISPLAY": "",
+                "DBUS_SESSION_BUS_ADDRESS": address ?? bus?.address ?? "", "XDG_RUNTIME_DIR": "", "DISPLAY": "",
                 // As little as possible kept for later, where memory is measured.
                 "MALLOC_ARENA_MAX": "1",
             ]
@@ -26,7 +34,7 @@ package final class DesktopProbe: Sendable {
     /// Its process identifier.
     package var processID: Int32 { daemon.processID }
 
-    /// Whether it lives.
+    /// Whether it has not ended.
     package var isRunning: Bool { daemon.isRunning }
 
     /// What it has logged.
@@ -42,6 +50,12 @@ package final class DesktopProbe: Sendable {
         }
         return String(daemon.output.split(separator: "\n", omittingEmptySubsequences: false)[before])
     }
+
+    /// Gives it a command and does not wait.
+    package func send(_ words: String...) { daemon.write(words.joined(separator: "\t")) }
+
+    /// Ends it by a signal that it cannot handle.
+    package func kill() async { await daemon.end() }
 
     /// The state of a backend, with the reason.
     package func status(of backend: String) async throws -> String {

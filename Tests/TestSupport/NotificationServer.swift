@@ -1,7 +1,38 @@
 import Foundation
 
-/// dunst on a private bus, under an X server of its own that shows its windows to nobody.
+/// A notification server on a private bus, under an X server of its own that shows its windows to nobody.
 package final class NotificationServer: Sendable {
+    /// The servers that are tested against.
+    package enum Program: Sendable, CaseIterable {
+        case dunst
+        case xfce
+        case mate
+
+        fileprivate var path: String {
+            get throws {
+                switch self {
+                case .dunst: return try Command.find("dunst", package: package)
+                case .mate: return try Command.find("/usr/lib/mate-notification-daemon/mate-notification-daemon")
+                case .xfce:
+                    // The folder is named after the processor.
+                    let folders = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib")
+                    let path = folders.map { "/usr/lib/\($0)/xfce4/notifyd/xfce4-notifyd" }
+                        .first(where: FileManager.default.isExecutableFile)
+                    guard let path else { throw Command.NotInstalled(program: "xfce4-notifyd", package: package) }
+                    return path
+                }
+            }
+        }
+
+        fileprivate var package: String {
+            switch self {
+            case .dunst: "dunst"
+            case .xfce: "xfce4-notifyd"
+            case .mate: "mate-notification-daemon"
+            }
+        }
+    }
+
     private let bus: PrivateBus
     private let display: Daemon
     private let number: String
@@ -12,11 +43,15 @@ package final class NotificationServer: Sendable {
     ///
     /// - Parameters:
     ///   - bus: the bus.
-    ///   - markup: whether it reads markup, and says so.
-    package init(on bus: PrivateBus, markup: Bool = true) async throws {
+    ///   - program: which one.
+    ///   - markup: whether dunst reads markup, and announces it.
+    package init(on bus: PrivateBus, _ program: Program = .dunst, markup: Bool = true) async throws {
         self.bus = bus
-        folder = try TemporaryDirectory("indicator-dunst")
-        let configuration = try folder.write("[global]\n    markup = \(markup ? "full" : "no")\n", to: "dunstrc")
+        folder = try TemporaryDirectory("indicator-server")
+        let configuration = try folder.write(
+            "[global]\n    markup = \(markup ? "full" : "no")\n    history_length = 1000\n",
+            to: "dunstrc"
+        )
         let display = try Daemon(
             "Xvfb",
             ["-displayfd", "1", "-screen", "0", "640x480x24", "-nolisten", "tcp"],
@@ -27,16 +62,19 @@ package final class NotificationServer: Sendable {
         }
         let number = display.output.trimmingCharacters(in: .whitespacesAndNewlines)
         let daemon = try Daemon(
-            "dunst",
-            ["-conf", configuration],
-            environment: ["DISPLAY": ":\(number)", "DBUS_SESSION_BUS_ADDRESS": bus.address, "WAYLAND_DISPLAY": ""],
-            package: "dunst"
+            program.path,
+            program == .dunst ? ["-conf", configuration] : [],
+            environment: [
+                "DISPLAY": ":\(number)", "DBUS_SESSION_BUS_ADDRESS": bus.address, "WAYLAND_DISPLAY": "",
+                "HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "GSETTINGS_BACKEND": "memory",
+            ],
+            package: program.package
         )
         self.display = display
         self.number = number
         self.daemon = daemon
         guard try await eventually({ try await ownsName(on: bus, processID: daemon.processID) }) else {
-            throw NotStarted(program: "dunst", error: daemon.errors)
+            throw NotStarted(program: program.package, error: daemon.errors)
         }
     }
 
@@ -61,7 +99,7 @@ package final class NotificationServer: Sendable {
         }
     }
 
-    /// How many notifications it shows now.
+    /// How many notifications it shows now. This and what follows is known of dunst only.
     package var displayedCount: Int {
         get async throws { try await count("displayedLength") }
     }
@@ -106,6 +144,9 @@ package final class NotificationServer: Sendable {
         struct Reply: Decodable { var data: [[Entry]] }
         return try JSONDecoder().decode(Reply.self, from: Data(result.output.utf8)).data[0]
     }
+
+    /// The X display that it draws on.
+    package var displayName: String { ":\(number)" }
 
     /// What it complains of.
     package var complaints: String { daemon.output + daemon.errors }

@@ -11,7 +11,11 @@ package final class PrivateBus: Sendable {
     private let daemon = Locked<Daemon?>(nil)
 
     /// Starts one, or only makes up its address.
-    package init(isRunning: Bool = true) async throws {
+    ///
+    /// - Parameters:
+    ///   - isRunning: whether it is started.
+    ///   - policy: rules that come after those that allow everything.
+    package init(isRunning: Bool = true, policy: String = "") async throws {
         folder = try TemporaryDirectory("indicator-bus")
         address = "unix:path=\(folder.path)/bus"
         try folder.write(
@@ -27,6 +31,7 @@ package final class PrivateBus: Sendable {
                 <allow send_destination="*" eavesdrop="true"/>
                 <allow eavesdrop="true"/>
                 <allow own="*"/>
+                \(policy)
               </policy>
             </busconfig>
             """,

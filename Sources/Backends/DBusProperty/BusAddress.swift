@@ -71,22 +71,28 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The address, where these environment variables hold.
+    /// The address in this environment, checked.
+    ///
+    /// The variables are no more trusted than a config file: every address is checked by ``check(_:)``.
     package func resolved(in environment: [String: String]) throws(DBusPropertyError) -> String {
-        switch self {
-        case .address(let address): return address
-        case .system: return environment["DBUS_SYSTEM_BUS_ADDRESS"] ?? "unix:path=/run/dbus/system_bus_socket"
-        case .session:
-            if let address = environment["DBUS_SESSION_BUS_ADDRESS"], !address.isEmpty,
-                !address.hasPrefix("autolaunch:")
-            {
-                return address
+        let address =
+            switch self {
+            case .address(let address): address
+            case .system: environment["DBUS_SYSTEM_BUS_ADDRESS"] ?? "unix:path=/run/dbus/system_bus_socket"
+            case .session: try Self.sessionBus(in: environment)
             }
-            if let folder = environment["XDG_RUNTIME_DIR"], FileManager.default.fileExists(atPath: "\(folder)/bus") {
-                return "unix:path=\(folder)/bus"
-            }
-            throw .noSessionBus
+        try Self.check(address)
+        return address
+    }
+
+    private static func sessionBus(in environment: [String: String]) throws(DBusPropertyError) -> String {
+        if let address = environment["DBUS_SESSION_BUS_ADDRESS"], !address.isEmpty, !address.hasPrefix("autolaunch:") {
+            return address
         }
+        if let folder = environment["XDG_RUNTIME_DIR"], FileManager.default.fileExists(atPath: "\(folder)/bus") {
+            return "unix:path=\(folder)/bus"
+        }
+        throw .noSessionBus
     }
 }
 #endif

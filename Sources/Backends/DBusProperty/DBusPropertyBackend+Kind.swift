@@ -64,9 +64,14 @@ extension BackendKind {
                 do {
                     let settings = try DBusPropertySettings(settings)
                     let address = try settings.bus.resolved(in: environment())
-                    let name = IndicatorBusName.element(for: settings.name ?? context.applicationName)
-                    try await DBusProbe.connect(to: address)
-                    return .available(detail: "\(IndicatorBusName.prefix)\(name) on \(address)")
+                    let names = IndicatorBusName.candidates(
+                        for: settings.name ?? context.applicationName,
+                        processID: getpid()
+                    )
+                    let name = try await BusService.probe(address: address) { _ in
+                        IndicatorBusSession.Probe(names: names)
+                    }
+                    return .available(detail: "\(name) on \(address)")
                 } catch let error as DBusPropertyError {
                     return .unavailable(reason: error.reason, help: error.help)
                 } catch {
@@ -81,29 +86,6 @@ extension DBusPropertySettings {
     fileprivate init(_ settings: BackendSettings) throws(DBusPropertyError) {
         self.init(name: settings.string("name"))
         if let bus = settings.string("bus") { self.bus = try DBusAddress(bus) }
-    }
-}
-
-/// Finds out whether a bus lets this process in.
-private enum DBusProbe {
-    static func connect(to address: String) async throws {
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            // On a thread of its own, because libdbus blocks while it connects.
-            let isStarted = OwnThread.start(named: "ind-dbus-probe") {
-                continuation.resume(with: Result { try connectNow(to: address) })
-            }
-            if !isStarted {
-                continuation.resume(throwing: DBusPropertyError.noResources(reason: "no thread is to be had"))
-            }
-        }
-    }
-
-    private static func connectNow(to address: String) throws(DBusPropertyError) {
-        do throws(BusError) {
-            _ = try BusLoop(address: address, wakeUp: BusWakeUp())
-        } catch {
-            throw .unreachable(address: address, reason: error.description)
-        }
     }
 }
 #endif

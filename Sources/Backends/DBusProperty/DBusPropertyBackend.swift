@@ -6,7 +6,8 @@ public import IndicatorCore
 public struct DBusPropertySettings: Sendable, Hashable {
     /// The bus. Default: the session bus.
     public var bus: DBusAddress
-    /// What takes the place of the app's name in the bus name; made valid by the same rule. Default: `nil`, the app's name.
+    /// What takes the place of the app's name in the bus name; made valid by the same rule. Default: `nil`, the app's
+    /// name.
     public var name: String?
 
     /// Makes settings, by default the default ones.
@@ -27,27 +28,25 @@ public struct DBusPropertySettings: Sendable, Hashable {
 /// | `Visible` | `b` | whether the indicator is shown |
 /// | `State` | `s` | `inactive`, `delayingStart`, `active`, `delayingCompletion` |
 /// | `ActivityCount` | `u` | how many activities are in progress |
-/// | `Label` | `s` | empty when there is none; at most 1 MiB of it, and U+FFFD for a NUL or a noncharacter |
+/// | `Label` | `s` | empty when there is none; one line without control characters, at most 1 MiB of it |
 /// | `Progress` | `d` | 0…1, -1 when not known |
 /// | `Application` | `s` | the name of the app, constant |
 /// | `ProcessID` | `u` | constant |
 /// | `Enabled` | `b` | can be set: whether the indicator is switched on |
 ///
-/// `PropertiesChanged` carries what changed, and only that. A panel lists the names on the bus, reads `GetAll` of each, and
-/// follows `PropertiesChanged` and `NameOwnerChanged`.
+/// `PropertiesChanged` carries what changed, and only that. A panel lists the names on the bus, reads `GetAll` of each,
+/// and follows `PropertiesChanged` and `NameOwnerChanged`.
 ///
-/// In the bus name, every character of the app's name other than an ASCII letter, a digit, `_` and `-` becomes `_`; a name that
-/// begins with a digit gets a `_` in front; what is longer than 190 bytes is cut.
+/// In the bus name, every character of the app's name other than an ASCII letter, a digit, `_` and `-` becomes `_`; a
+/// name that begins with a digit gets a `_` in front; what is longer than 190 bytes is cut.
 ///
-/// The backend has a private connection and a thread that sleeps until the bus or the indicator has news. A bus that goes away
-/// makes it unavailable, and it is there again, with the name owned and the state right, after a bus has come back.
+/// A call of `Set` is answered when the indicator has been switched, and every `Get` after it returns the new value.
+///
+/// The backend has a private connection and a thread that sleeps until something changes. While there is no bus it is
+/// unavailable; when the bus is back, it owns its name again and shows the current state.
 public final class DBusPropertyBackend: IndicatorBackend {
-    private struct State: Sendable {
-        var control = IndicatorControl()
-        /// The latest snapshot, for the bus that comes after the one that is lost.
-        var snapshot = IndicatorSnapshot()
-        var service: IndicatorBusService?
-    }
+    /// The longest label, in Unicode scalars.
+    private static let labelLimit = 1 << 20
 
     /// The name that the config file and the diagnostics use.
     public let name: String
@@ -55,7 +54,7 @@ public final class DBusPropertyBackend: IndicatorBackend {
     private let applicationName: String
     private let settings: DBusPropertySettings
     private let environment: @Sendable () -> [String: String]
-    private let state = Locked(State())
+    private let surface = BusSurface()
 
     /// Makes a backend. It touches no bus before ``start()``.
     ///
@@ -89,41 +88,40 @@ public final class DBusPropertyBackend: IndicatorBackend {
     public var delivery: BackendDelivery { BackendDelivery(includesHidden: true) }
 
     /// The bus name that is owned; `nil` while there is none.
-    public var busName: String? { state.withLock { $0.service }?.name }
+    public var busName: String? { surface.summary }
 
     /// Keeps the handle, for `Enabled` and for the loss of the bus.
     public func attach(to control: IndicatorControl) {
-        state.withLock { $0.control = control }
+        surface.attach(to: control)
     }
 
     /// Connects and owns the name. Throws ``DBusPropertyError``.
     public func start() async throws {
-        let (control, snapshot) = state.withLock { ($0.control, $0.snapshot) }
         let processID = getpid()
-        let service = try IndicatorBusService(
-            address: settings.bus.resolved(in: environment()),
-            names: IndicatorBusName.candidates(for: settings.name ?? applicationName, processID: processID),
-            object: IndicatorObject(application: applicationName, processID: UInt32(bitPattern: processID)),
-            snapshot: snapshot,
-            control: control
+        let names = IndicatorBusName.candidates(for: settings.name ?? applicationName, processID: processID)
+        let object = IndicatorObject(
+            application: DisplayText.singleLine(applicationName, limit: Self.labelLimit),
+            processID: UInt32(bitPattern: processID)
         )
-        try await service.start()
-        state.withLock { $0.service = service }
-    }
-
-    /// Publishes the snapshot. Throws ``DBusPropertyError`` when the bus is gone.
-    public func update(_ snapshot: IndicatorSnapshot) async throws {
-        let service = state.withLock { state in
-            state.snapshot = snapshot
-            return state.service
+        let address = try settings.bus.resolved(in: environment())
+        try await surface.start(name: "ind-dbus", address: address) { control, latest in
+            IndicatorBusSession(names: names, object: object, control: control, latest: latest)
         }
-        try service?.publish(snapshot)
     }
 
-    /// Announces the last snapshot, gives the name back and disconnects.
+    /// Publishes the snapshot. Throws ``DBusPropertyError`` when the bus is lost.
+    public func update(_ snapshot: IndicatorSnapshot) async throws {
+        var snapshot = snapshot
+        for index in snapshot.activities.indices {
+            let label = snapshot.activities[index].label
+            snapshot.activities[index].label = label.map { DisplayText.singleLine($0, limit: Self.labelLimit) }
+        }
+        try surface.update(snapshot)
+    }
+
+    /// Announces the last snapshot, releases the name and disconnects.
     public func stop() async {
-        let service = state.withLock { $0.service.take() }
-        await service?.stop()
+        await surface.stop()
     }
 }
 #endif

@@ -7,21 +7,24 @@ public enum DBusPropertyError: Error, Sendable, Hashable, CustomStringConvertibl
     case noSessionBus
     /// The bus at the address cannot be reached, or does not answer.
     case unreachable(address: String, reason: String)
-    /// The bus does not let this user have the name.
+    /// The bus does not let this user own the name.
     case nameRefused(String, reason: String)
+    /// The name, and every other one for this process, is owned already.
+    case nameTaken(String)
     /// The connection was lost.
     case lost(address: String, reason: String)
-    /// The process may have no more threads or descriptors.
+    /// The process has reached its limit of threads or descriptors.
     case noResources(reason: String)
 
     /// What was wrong.
     public var reason: String {
         switch self {
-        case .invalidAddress(let text, let reason): "'\(text)' is no D-Bus address: \(reason)"
+        case .invalidAddress(let text, let reason): "'\(text)' is not a D-Bus address: \(reason)"
         case .noSessionBus:
             "there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set and $XDG_RUNTIME_DIR/bus does not exist"
         case .unreachable(let address, let reason): "the bus at '\(address)' cannot be reached: \(reason)"
         case .nameRefused(let name, let reason): "the bus does not let this user own '\(name)': \(reason)"
+        case .nameTaken(let name): "other processes own '\(name)' and all names that come after it"
         case .lost(let address, let reason): "the bus at '\(address)' was lost: \(reason)"
         case .noResources(let reason): "the system has no room for a connection to the bus: \(reason)"
         }
@@ -34,7 +37,12 @@ public enum DBusPropertyError: Error, Sendable, Hashable, CustomStringConvertibl
         case .noSessionBus:
             "log in to a session that has one, or start the program with dbus-run-session (package dbus)"
         case .unreachable, .lost: "check that the bus runs and that this user may connect to it"
-        case .nameRefused: "allow the name in a file in /etc/dbus-1/system.d, or use the session bus"
+        case .nameRefused(let name, _):
+            """
+            allow it with <policy user="NAME"><allow own="\(name)"/></policy> in a file in /etc/dbus-1/system.d, for a \
+            session bus in /etc/dbus-1/session.d; or choose another bus with the setting 'bus'
+            """
+        case .nameTaken: "choose another name with the setting 'name'"
         case .noResources: "see ulimit -n and ulimit -u"
         }
     }

@@ -3,7 +3,7 @@ import IndicatorCore
 
 /// The object that stands for an indicator on a bus: its interface, its properties, and its answers to calls.
 ///
-/// A plain value: ``IndicatorBusService`` gives it the calls and sends the answers.
+/// A plain value: ``IndicatorBusSession`` gives it the calls and sends the answers.
 package struct IndicatorObject {
     package static let path = "/org/activityindicator/Indicator1"
     package static let interface = "org.activityindicator.Indicator1"
@@ -43,44 +43,52 @@ package struct IndicatorObject {
         guard call.path == Self.path else {
             return .failure(
                 "UnknownObject",
-                "There is no object '\(call.path ?? "")'; the indicator is '\(Self.path)'."
+                "There is no object '\(quoted(call.path ?? ""))'; the indicator is '\(Self.path)'."
             )
         }
-        return answer(
-            interface: call.interface,
-            member: call.member ?? "",
-            signature: call.signature,
-            arguments: call.arguments,
-            snapshot: snapshot
-        )
+        let member = call.member ?? ""
+        do throws(BusError) {
+            switch (call.interface, member) {
+            case (Self.propertiesInterface?, "Get"), (nil, "Get"):
+                let arguments = try arguments(of: call, as: "ss")
+                return get(arguments[0].text ?? "", arguments[1].text ?? "", snapshot)
+            case (Self.propertiesInterface?, "GetAll"), (nil, "GetAll"):
+                let arguments = try arguments(of: call, as: "s")
+                return getAll(arguments[0].text ?? "", snapshot)
+            case (Self.propertiesInterface?, "Set"), (nil, "Set"):
+                let arguments = try arguments(of: call, as: "ssv")
+                return set(arguments[0].text ?? "", arguments[1].text ?? "", arguments[2].unwrapped)
+            case (Self.introspectableInterface?, "Introspect"), (nil, "Introspect"):
+                _ = try arguments(of: call, as: "")
+                return .values([.string(Self.introspection)])
+            case (let interface?, _) where !Self.knownInterfaces.contains(interface):
+                return .unknownInterface(interface)
+            case (let interface, _):
+                let place = interface.map { " in interface '\($0)'" } ?? ""
+                return .failure("UnknownMethod", "The object has no method '\(member)'\(place).")
+            }
+        } catch {
+            return .failure(error)
+        }
     }
 
-    private func answer(
-        interface: String?,
-        member: String,
-        signature: String,
-        arguments: [BusValue],
-        snapshot: IndicatorSnapshot
-    ) -> Answer {
-        switch (interface, member) {
-        case (Self.propertiesInterface?, "Get"), (nil, "Get"):
-            guard signature == "ss" else { return .wrongArguments(of: member, expected: "ss", found: signature) }
-            return get(arguments[0].text ?? "", arguments[1].text ?? "", snapshot)
-        case (Self.propertiesInterface?, "GetAll"), (nil, "GetAll"):
-            guard signature == "s" else { return .wrongArguments(of: member, expected: "s", found: signature) }
-            return getAll(arguments[0].text ?? "", snapshot)
-        case (Self.propertiesInterface?, "Set"), (nil, "Set"):
-            guard signature == "ssv" else { return .wrongArguments(of: member, expected: "ssv", found: signature) }
-            return set(arguments[0].text ?? "", arguments[1].text ?? "", arguments[2].unwrapped)
-        case (Self.introspectableInterface?, "Introspect"), (nil, "Introspect"):
-            guard signature.isEmpty else { return .wrongArguments(of: member, expected: "", found: signature) }
-            return .values([.string(Self.introspection)])
-        case (let interface?, _) where !Self.knownInterfaces.contains(interface):
-            return .unknownInterface(interface)
-        default:
-            let place = interface.map { " in interface '\($0)'" } ?? ""
-            return .failure("UnknownMethod", "The object has no method '\(member)'\(place).")
+    /// The arguments of a call of a method that takes arguments of these one-letter types; only then are they decoded.
+    private func arguments(of call: BusMessage, as expected: String) throws(BusError) -> [BusValue] {
+        let member = call.member ?? ""
+        guard call.signature == expected else {
+            throw BusError(
+                name: "org.freedesktop.DBus.Error.InvalidArgs",
+                text: "The method '\(member)' takes arguments of types '\(expected)', not '\(call.signature)'."
+            )
         }
+        let arguments = call.arguments
+        guard arguments.count == expected.count else {
+            throw BusError(
+                name: "org.freedesktop.DBus.Error.LimitsExceeded",
+                text: "The arguments of '\(member)' are longer than \(BusDecoder.limit) bytes."
+            )
+        }
+        return arguments
     }
 
     private func get(_ interface: String, _ name: String, _ snapshot: IndicatorSnapshot) -> Answer {
@@ -136,7 +144,8 @@ package struct IndicatorObject {
         interface, propertiesInterface, introspectableInterface, "org.freedesktop.DBus.Peer",
     ]
 
-    /// An empty name stands for whichever interface has the property (D-Bus specification, "org.freedesktop.DBus.Properties").
+    /// An empty name stands for whichever interface has the property (D-Bus specification,
+    /// "org.freedesktop.DBus.Properties").
     private static func hasProperties(_ interface: String) -> Bool {
         interface.isEmpty || interface == Self.interface
     }
@@ -148,15 +157,70 @@ extension IndicatorObject.Answer {
     }
 
     fileprivate static func unknownInterface(_ name: String) -> Self {
-        .failure("UnknownInterface", "The object has no properties or methods of interface '\(name)'.")
+        .failure("UnknownInterface", "The object has no properties or methods of interface '\(quoted(name))'.")
     }
 
     fileprivate static func unknownProperty(_ name: String) -> Self {
-        .failure("UnknownProperty", "The interface '\(IndicatorObject.interface)' has no property '\(name)'.")
+        .failure("UnknownProperty", "The interface '\(IndicatorObject.interface)' has no property '\(quoted(name))'.")
     }
+}
 
-    fileprivate static func wrongArguments(of member: String, expected: String, found: String) -> Self {
-        .failure("InvalidArgs", "The method '\(member)' takes arguments of types '\(expected)', not '\(found)'.")
-    }
+/// What a caller has sent, as far as it is repeated in an error.
+private func quoted(_ text: String) -> String { DisplayText.singleLine(text, limit: 100) }
+
+extension IndicatorObject {
+    /// The answer to `Introspect` (D-Bus specification, "Introspection Data Format").
+    static let introspection = """
+        <!DOCTYPE node PUBLIC "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"
+         "http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd">
+        <node>
+          <interface name="org.activityindicator.Indicator1">
+            <property name="Visible" type="b" access="read"/>
+            <property name="State" type="s" access="read"/>
+            <property name="ActivityCount" type="u" access="read"/>
+            <property name="Label" type="s" access="read"/>
+            <property name="Progress" type="d" access="read"/>
+            <property name="Application" type="s" access="read">
+              <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" value="const"/>
+            </property>
+            <property name="ProcessID" type="u" access="read">
+              <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" value="const"/>
+            </property>
+            <property name="Enabled" type="b" access="readwrite"/>
+          </interface>
+          <interface name="org.freedesktop.DBus.Properties">
+            <method name="Get">
+              <arg name="interface_name" type="s" direction="in"/>
+              <arg name="property_name" type="s" direction="in"/>
+              <arg name="value" type="v" direction="out"/>
+            </method>
+            <method name="GetAll">
+              <arg name="interface_name" type="s" direction="in"/>
+              <arg name="properties" type="a{sv}" direction="out"/>
+            </method>
+            <method name="Set">
+              <arg name="interface_name" type="s" direction="in"/>
+              <arg name="property_name" type="s" direction="in"/>
+              <arg name="value" type="v" direction="in"/>
+            </method>
+            <signal name="PropertiesChanged">
+              <arg name="interface_name" type="s"/>
+              <arg name="changed_properties" type="a{sv}"/>
+              <arg name="invalidated_properties" type="as"/>
+            </signal>
+          </interface>
+          <interface name="org.freedesktop.DBus.Introspectable">
+            <method name="Introspect">
+              <arg name="xml_data" type="s" direction="out"/>
+            </method>
+          </interface>
+          <interface name="org.freedesktop.DBus.Peer">
+            <method name="Ping"/>
+            <method name="GetMachineId">
+              <arg name="machine_uuid" type="s" direction="out"/>
+            </method>
+          </interface>
+        </node>
+        """
 }
 #endif

@@ -1,30 +1,31 @@
 #if DBus
+import IndicatorCore
 import Foundation
 
 /// Follows every indicator on a bus, as a panel does.
 ///
-/// 1. Have the bus tell of names that come and go (`NameOwnerChanged`), and of changes of properties.
+/// 1. Subscribe to names that appear and vanish (`NameOwnerChanged`), and to changes of properties.
 /// 2. List the names that begin with `org.activityindicator.Indicator1.`, and read all properties of each.
 /// 3. Take changes from the signals; they carry the values.
 package enum IndicatorWatcher {
     /// What happened.
     package enum Event: Sendable, Hashable {
-        /// An indicator is on the bus: it was there already, or has come.
+        /// An indicator is on the bus: it was there already, or has appeared.
         case appeared(name: String, properties: [BusProperty])
         /// It has changed: all properties, and the names of those that differ from before.
         case changed(name: String, properties: [BusProperty], changed: [String])
-        /// It has gone.
+        /// It has left the bus.
         case vanished(name: String)
     }
 
-    /// The indicators on the bus, then what becomes of them. Ends with an error when the bus is lost.
+    /// The indicators on the bus, then their changes. Ends with an error when the bus is lost.
     package static func events(on bus: DBusAddress) -> AsyncThrowingStream<Event, any Error> {
         AsyncThrowingStream { continuation in
             do {
                 let address = try bus.resolved(in: ProcessInfo.processInfo.environment)
                 let wakeUp = try BusWakeUp()
                 continuation.onTermination = { _ in wakeUp.stop() }
-                let isStarted = OwnThread.start(named: "ind-watch") {
+                let isStarted = ThreadStarter.start(named: "ind-watch") {
                     let watch = Watch { continuation.yield($0) }
                     do throws(BusError) {
                         try watch.run(address: address, wakeUp: wakeUp)
@@ -37,7 +38,7 @@ package enum IndicatorWatcher {
                         continuation.finish(throwing: error)
                     }
                 }
-                if !isStarted { throw DBusPropertyError.noResources(reason: "no thread is to be had") }
+                if !isStarted { throw DBusPropertyError.noResources(reason: "could not create a thread") }
             } catch {
                 continuation.finish(throwing: error)
             }
@@ -56,63 +57,69 @@ private final class Watch {
 
     private let report: (IndicatorWatcher.Event) -> Void
     private var indicators: [String: Indicator] = [:]
-    private var signals: [BusMessage] = []
+    /// The latest reading of each name, so that the reply of a former owner is not taken for that of the present one.
+    private var readings: [String: Int] = [:]
+    private var readingCount = 0
+    private weak var loop: BusLoop?
 
     init(report: @escaping (IndicatorWatcher.Event) -> Void) {
         self.report = report
     }
 
     func run(address: String, wakeUp: BusWakeUp) throws(BusError) {
-        let loop = try BusLoop(address: address, wakeUp: wakeUp) { [unowned self] in signals.append($0) }
+        let loop = try BusLoop(address: address, wakeUp: wakeUp) { [unowned self] in handle($0) }
+        self.loop = loop
         isConnected = true
         let namespace = IndicatorBusName.prefix.dropLast()
         for rule in [
             "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0namespace='\(namespace)'",
-            "type='signal',member='PropertiesChanged',path='\(IndicatorObject.path)',arg0='\(IndicatorObject.interface)'",
+            "type='signal',member='PropertiesChanged',path='\(IndicatorObject.path)'"
+                + ",arg0='\(IndicatorObject.interface)'",
         ] {
             try loop.callBus("AddMatch", [.string(rule)])
         }
         guard case .strings(let names)? = try loop.callBus("ListNames").first else { return }
-        for name in names.sorted() { try look(at: name, on: loop) }
-        while !wakeUp.isStopped {
-            while !signals.isEmpty { try handle(signals.removeFirst(), on: loop) }
-            try loop.turn()
-        }
+        // All at once: one that hangs delays no other.
+        for name in names.sorted() where readings[name] == nil { read(name) }
+        while !wakeUp.isStopped { try loop.turn() }
     }
 
-    private func look(at name: String, on loop: BusLoop) throws(BusError) {
-        guard name.hasPrefix(IndicatorBusName.prefix), indicators[name] == nil else { return }
-        do throws(BusError) {
-            guard case .string(let owner)? = try loop.callBus("GetNameOwner", [.string(name)]).first else { return }
-            let reply = try loop.call(
-                .call(
-                    owner,
-                    path: IndicatorObject.path,
-                    interface: "org.freedesktop.DBus.Properties",
-                    member: "GetAll",
-                    [.string(IndicatorObject.interface)]
-                )
-            )
-            guard case .properties(let properties)? = reply.first else { return }
+    private func read(_ name: String) {
+        guard name.hasPrefix(IndicatorBusName.prefix), let loop else { return }
+        readingCount += 1
+        let reading = readingCount
+        readings[name] = reading
+        let call = BusMessage.call(
+            name,
+            path: IndicatorObject.path,
+            interface: "org.freedesktop.DBus.Properties",
+            member: "GetAll",
+            [.string(IndicatorObject.interface)]
+        )
+        loop.call(call, within: .seconds(3)) { [unowned self] result in
+            // One that fails has vanished meanwhile, hangs, or is not an indicator.
+            guard readings[name] == reading, let reply = try? result.get(), let owner = reply.sender,
+                reply.signature == "a{sv}", case .properties(let properties)? = reply.arguments.first
+            else { return }
             indicators[name] = Indicator(owner: owner, properties: properties)
             report(.appeared(name: name, properties: properties))
-        } catch {
-            // It has gone meanwhile, hangs, or is none. Only the bus matters.
-            if error == .disconnected || error == .cancelled { throw error }
         }
     }
 
-    private func handle(_ signal: BusMessage, on loop: BusLoop) throws(BusError) {
-        let arguments = signal.arguments
-        switch signal.member {
-        case "NameOwnerChanged":
-            guard arguments.count == 3, let name = arguments[0].text, let owner = arguments[2].text else { return }
-            if indicators[name]?.owner == owner { return }
+    private func handle(_ signal: BusMessage) {
+        switch (signal.member, signal.signature) {
+        case ("NameOwnerChanged", "sss") where signal.sender == "org.freedesktop.DBus":
+            let arguments = signal.arguments
+            guard arguments.count == 3, let name = arguments[0].text, let owner = arguments[2].text,
+                name.hasPrefix(IndicatorBusName.prefix)
+            else { return }
+            readings[name] = nil
             if indicators.removeValue(forKey: name) != nil { report(.vanished(name: name)) }
-            if !owner.isEmpty { try look(at: name, on: loop) }
-        case "PropertiesChanged":
-            guard arguments.count == 3, case .properties(let changes) = arguments[1] else { return }
-            for (name, indicator) in indicators where indicator.owner == signal.sender { apply(changes, to: name) }
+            if !owner.isEmpty { read(name) }
+        case ("PropertiesChanged", "sa{sv}as"):
+            let names = indicators.filter { $0.value.owner == signal.sender }.keys
+            guard !names.isEmpty, case .properties(let changes)? = signal.arguments.dropFirst().first else { return }
+            for name in names { apply(changes, to: name) }
         default:
             return
         }

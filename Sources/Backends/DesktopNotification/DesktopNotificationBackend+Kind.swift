@@ -14,7 +14,7 @@ extension BackendKind {
                     "summary",
                     .string,
                     default: .string(defaults.summary.description),
-                    summary: "the first line; may have {app}, {label}, {count} and {progress}",
+                    summary: "the first line; may have {app}, {label}, {count}, {progress}, {elapsed} and {remaining}",
                     validate: SnapshotFormat.validate
                 ),
                 BackendSetting(
@@ -48,7 +48,7 @@ extension BackendKind {
                     .seconds,
                     example: .duration(.seconds(30)),
                     summary:
-                        "after how long the server takes it away; by default it stays until the indicator is hidden"
+                        "after how long the server closes it; by default it stays until the indicator is hidden"
                 ),
                 BackendSetting(
                     "category",
@@ -66,16 +66,18 @@ extension BackendKind {
                 )
             },
             availability: { _, _ in
-                let server = Locked("")
-                do throws(DesktopNotificationError) {
-                    try await NotificationThread.shared.perform(within: .seconds(3)) {
-                        hub throws(DesktopNotificationError) in
-                        let description = try hub.serverDescription()
-                        server.withLock { $0 = description }
+                do {
+                    let address = try DBusAddress.session.resolved(in: ProcessInfo.processInfo.environment)
+                    let server = try await BusService.probe(address: address) {
+                        NotificationSession(applicationName: "", settings: DesktopNotificationSettings(), latest: $0)
                     }
-                    return .available(detail: server.withLock { $0 })
-                } catch {
+                    return .available(detail: server)
+                } catch let error as DesktopNotificationError {
                     return .unavailable(reason: error.reason, help: error.help)
+                } catch let error as DBusPropertyError {
+                    return .unavailable(reason: error.reason, help: error.help)
+                } catch {
+                    return .unavailable(reason: "\(error)", help: nil)
                 }
             }
         )

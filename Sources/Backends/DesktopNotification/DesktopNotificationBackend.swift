@@ -2,33 +2,25 @@
 import Foundation
 public import IndicatorCore
 
-/// The indicator as a notification on the user's desktop, by libnotify.
+/// The indicator as a notification on the user's desktop, by the Desktop Notifications Specification.
 ///
-/// One notification: it comes up when the indicator is shown, is updated in place at most twice a second and only when its text
-/// or its progress changed, and is closed when the indicator is hidden. It makes no sound. When the user takes it away, it stays
-/// away until the indicator is shown the next time.
+/// One notification: it appears when the indicator is shown, is updated in place at most twice a second and only when
+/// its text or its progress has changed, and is closed when the indicator is hidden. It makes no sound. After the user
+/// has closed it, it stays closed until the indicator is shown the next time.
 ///
-/// A server is never started for it. Without one, or while it does not answer, the backend is unavailable and says so; it is there
-/// again as soon as the server is. All of it happens on one thread of the process that is made for it, so a server that hangs
-/// holds up nobody, and an app that uses libnotify itself finds it as it left it. What the app cannot have from libnotify: a second
-/// thread that uses it at the very same moment, because libnotify has no lock.
+/// ``stop()`` returns when the server has closed it. If the app crashes, the server removes it within a minute: it
+/// expires after 55 seconds, which begin anew every 35 seconds.
 ///
-/// A session bus that goes away does not end the process: GLib is told so (`g_dbus_connection_set_exit_on_close`). When it is back,
-/// so is the notification, unless another part of the app holds on to GLib's old connection, which GLib cannot renew.
+/// No server is ever started for it. Without one, or while it does not answer, the backend is unavailable; it is
+/// available again as soon as the server is. The backend has a private connection to the session bus and a thread of
+/// its own, and shares nothing with other users of D-Bus, GLib or libnotify in the process.
 public final class DesktopNotificationBackend: IndicatorBackend {
-    private struct State: Sendable {
-        var control = IndicatorControl()
-        var session: NotificationSession?
-        /// Whether something was shown that was not hidden yet.
-        var isShowing = false
-    }
-
     /// The name that the config file and the diagnostics use.
     public let name: String
 
     private let applicationName: String
     private let settings: DesktopNotificationSettings
-    private let state = Locked(State())
+    private let surface = BusSurface()
 
     /// Makes a backend. It touches no bus before ``start()``.
     ///
@@ -46,76 +38,63 @@ public final class DesktopNotificationBackend: IndicatorBackend {
         self.settings = settings
     }
 
-    deinit {
-        guard let session = state.withLock({ $0.session }) else { return }
-        NotificationThread.shared.enqueue { hub in
-            session.hide(on: hub)
-            hub.close(session)
-        }
-    }
-
-    /// Keeps the handle, for servers that come and go.
+    /// Keeps the handle, for servers that appear and vanish.
     public func attach(to control: IndicatorControl) {
-        state.withLock { $0.control = control }
+        surface.attach(to: control)
     }
 
-    /// Looks for a notification server. Throws ``DesktopNotificationError``.
+    /// Looks for a notification server. Throws ``DesktopNotificationError``, or ``DBusPropertyError`` when there is no
+    /// bus.
     public func start() async throws {
-        let (session, control) = state.withLock { state in
-            let session =
-                state.session
-                ?? NotificationSession(applicationName: title, settings: settings, control: state.control)
-            // It stays when there is no server yet: it hears of one that comes.
-            state.session = session
-            return (session, state.control)
-        }
-        try await NotificationThread.shared.perform(within: .seconds(3), late: { control.retry() }) {
-            hub throws(DesktopNotificationError) in
-            try hub.open(session)
+        let address = try DBusAddress.session.resolved(in: ProcessInfo.processInfo.environment)
+        let (name, settings) = (applicationName, settings)
+        try await surface.start(name: "ind-notify", address: address) { _, latest in
+            NotificationSession(applicationName: name, settings: settings, latest: latest)
         }
     }
 
-    /// Shows the snapshot. Throws ``DesktopNotificationError`` when that is not possible now.
+    /// Shows the snapshot. Throws when that is not possible now.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
-        let content = snapshot.isVisible ? content(for: snapshot) : nil
-        let (session, control, wasShowing) = state.withLock { state in
-            defer { state.isShowing = content != nil }
-            return (state.session, state.control, state.isShowing)
-        }
-        guard let session, content != nil || wasShowing else { return }
-        try await NotificationThread.shared.perform(within: .seconds(2), late: { control.retry() }) {
-            hub throws(DesktopNotificationError) in
-            if let content {
-                try session.show(content, on: hub)
-            } else {
-                session.hide(on: hub)
-            }
-        }
+        try surface.update(snapshot)
     }
 
-    /// Closes the notification. Does not wait for a server that hangs.
+    /// Closes the notification. Waits at most 0.7 s for a server that hangs.
     public func stop() async {
-        guard let session = state.withLock({ $0.session }) else { return }
-        try? await NotificationThread.shared.perform(within: .seconds(1)) { hub in session.hide(on: hub) }
+        await surface.stop()
     }
+}
 
-    /// What libnotify is told; it takes no empty name.
-    private var title: String {
-        let title = DisplayText.singleLine(NotificationText.valid(applicationName), limit: NotificationText.valueLimit)
-        return title.isEmpty ? "Indicator" : title
-    }
+/// Why no notification server shows the indicator. What is wrong with the bus itself is a ``DBusPropertyError``.
+public enum DesktopNotificationError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// No process shows notifications on this bus.
+    case noServer
+    /// Another notification server has taken the place of the one that was used.
+    case replaced
+    /// The notification server does not answer.
+    case notResponding
+    /// The notification server answered with an error.
+    case refused(reason: String)
 
-    private func content(for snapshot: IndicatorSnapshot) -> NotificationContent {
-        func text(_ format: SnapshotFormat?) -> String {
-            let text = format?.text(for: snapshot, applicationName: title, valueLimit: NotificationText.valueLimit)
-            return NotificationText.valid(text ?? "")
+    /// What was wrong.
+    public var reason: String {
+        switch self {
+        case .noServer: "no notification server owns org.freedesktop.Notifications on this bus"
+        case .replaced: "the notification server was replaced by another one"
+        case .notResponding: "the notification server does not answer"
+        case .refused(let reason): "the notification server refused: \(reason)"
         }
-        let summary = text(settings.summary)
-        return NotificationContent(
-            summary: summary.isEmpty ? title : summary,
-            body: text(settings.body),
-            progress: Percentage(snapshot.progress)?.value
-        )
     }
+
+    /// What to do about it; `nil` when nothing of the user's would help.
+    public var help: String? {
+        switch self {
+        case .noServer: "install or start one, e.g. dunst"
+        case .replaced, .notResponding: "it is used again as soon as it answers"
+        case .refused: nil
+        }
+    }
+
+    /// What was wrong, and what to do about it.
+    public var description: String { help.map { "\(reason); \($0)" } ?? reason }
 }
 #endif

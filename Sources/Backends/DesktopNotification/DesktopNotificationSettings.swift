@@ -9,11 +9,11 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
         case low
         /// As most notifications.
         case normal
-        /// Must be seen; many servers show it until the user takes it away.
+        /// Must be seen; many servers show it until the user closes it.
         case critical
 
         /// What the protocol calls it.
-        var level: UInt32 {
+        var level: UInt8 {
             switch self {
             case .low: 0
             case .normal: 1
@@ -26,15 +26,15 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
     public var summary: SnapshotFormat
     /// The text below. Default: ``defaultBody``; `nil` for none.
     public var body: SnapshotFormat?
-    /// The name of an icon of the user's theme (Icon Naming Specification), or the absolute path of a picture, in a format that the
-    /// server reads; all read PNG. The file must be there for as long as the notification is shown. Default:
-    /// `network-transmit-receive`.
+    /// The name of an icon of the user's theme (Icon Naming Specification), or the absolute path of a picture, in a
+    /// format that the server reads; all read PNG. The file must be there for as long as the notification is shown.
+    /// Default: `network-transmit-receive`.
     public var icon: String
     /// Default: `low`.
     public var urgency: Urgency
     /// Whether servers that keep notifications leave this one out. Default: `true`.
     public var isTransient: Bool
-    /// After how long the server takes it away; default: `nil`, it is closed when the indicator is hidden.
+    /// After how long the server closes it; default: `nil`, it is closed when the indicator is hidden.
     public var timeout: Duration?
     /// The kind of notification (Desktop Notifications Specification, "Categories"). Default: `transfer`.
     public var category: String
@@ -58,7 +58,8 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
         self.category = category
     }
 
-    /// The icon as the protocol has it: a name, or the URL of a file (Desktop Notifications Specification, "Icons and Images").
+    /// The icon as the protocol has it: a name, or the URL of a file (Desktop Notifications Specification, "Icons and
+    /// Images").
     var protocolIcon: String {
         icon.hasPrefix("/") ? URL(filePath: icon).absoluteString : icon
     }
@@ -66,9 +67,10 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
     /// `{app}`
     public static let defaultSummary = SnapshotFormat(pieces: [.placeholder(.app)])
 
-    /// `{label} ({count})`
+    /// `{label} {progress} ({count})`
     public static let defaultBody = SnapshotFormat(pieces: [
-        .placeholder(.label), .literal(" ("), .placeholder(.count), .literal(")"),
+        .placeholder(.label), .literal(" "), .placeholder(.progress), .literal(" ("), .placeholder(.count),
+        .literal(")"),
     ])
 }
 #endif

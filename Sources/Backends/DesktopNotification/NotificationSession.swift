@@ -2,142 +2,266 @@
 import Foundation
 import IndicatorCore
 
-/// What a notification says at one moment.
+/// What a notification shows at one moment.
 struct NotificationContent: Sendable, Hashable {
     var summary: String
     var body: String
-    /// In percent; `nil` when it is not known.
+    /// In percent, for the server's bar; `nil` when it is not known or the server shows none.
     var progress: Int?
 }
 
-/// The one notification of a backend, from the first `start()` to the end of the backend.
+/// One notification on one connection to a session bus (Desktop Notifications Specification 1.2).
 ///
-/// Shows a change at once when the last one is half a second ago, and otherwise when it is.
-final class NotificationSession: @unchecked Sendable {
-    // `@unchecked`: everything but the constants is used on the notification thread only.
-
+/// Calls are asynchronous, so a server that hangs delays nothing. At most one `Notify` waits for its reply.
+final class NotificationSession: BusSession {
     /// At most two updates a second: faster ones cannot be read, and notification servers draw slowly.
     static let updateInterval = Duration.milliseconds(500)
+    /// After how long a server removes a notification whose app has crashed.
+    static let expiry = Duration.seconds(55)
+    /// After how long the expiry begins anew: less than two wake-ups a minute.
+    static let renewal = Duration.seconds(35)
 
-    let applicationName: String
-    let settings: DesktopNotificationSettings
-    let control: IndicatorControl
+    private static let path = "/org/freedesktop/Notifications"
+    private static let interface = "org.freedesktop.Notifications"
+    /// How long the server may take to answer a question.
+    private static let answerLimit = Duration.seconds(2)
+    /// How long it may take to show a notification: the first one takes longer, on a busy machine.
+    private static let showLimit = Duration.seconds(5)
+    /// How many Unicode scalars of a label, or of the app's name, are shown.
+    private static let valueLimit = 300
 
-    /// The notification that is on the screen.
-    private var notification: LibNotification?
-    /// What it shows.
+    /// The servers that draw a bar for the hint `value` and go on showing the text. There is no capability for it;
+    /// xfce4-notifyd shows the bar in place of the text, and most others show nothing.
+    private static let serversWithBars: Set<String> = ["dunst", "fnott", "mako"]
+
+    private let applicationName: String
+    private let settings: DesktopNotificationSettings
+    private let latest: @Sendable () -> IndicatorSnapshot
+
+    /// The unique name of the server.
+    private var owner = ""
+    private var showsBars = false
+    private var readsMarkup = false
+    /// Why the server is of no use any more.
+    private var fault: DesktopNotificationError?
+    private(set) var canBeginAgain: Bool?
+
+    /// What the server was last sent.
     private var shown: NotificationContent?
-    private var shownAt: ContinuousClock.Instant?
-    /// What is to be shown; `nil` when nothing is.
-    private var wanted: NotificationContent?
-    /// Whether the user, or the server after `timeout`, took it away: it does not come back before the indicator was hidden.
+    private var sentAt = ContinuousClock.now
+    /// What the server calls it; 0 while it is not known or there is none.
+    private var identifier: UInt32 = 0
+    /// Whether `Notify` was not answered yet.
+    private var isSending = false
+    /// Counts how often it was hidden.
+    private var showing = 0
+    /// Whether the user, or the server after `timeout`, has closed it: it does not come back before the indicator was
+    /// hidden.
     private var isDismissed = false
-    /// Shows what came too early.
-    private var timer: AnyObject?
 
-    init(applicationName: String, settings: DesktopNotificationSettings, control: IndicatorControl) {
-        self.applicationName = applicationName
+    /// - Parameters:
+    ///   - applicationName: the name of the app; not empty.
+    ///   - settings: what it shows, and how.
+    ///   - latest: the latest snapshot.
+    init(
+        applicationName: String,
+        settings: DesktopNotificationSettings,
+        latest: @escaping @Sendable () -> IndicatorSnapshot
+    ) {
+        let name = DisplayText.singleLine(applicationName, limit: Self.valueLimit)
+        self.applicationName = name.isEmpty ? "Indicator" : name
         self.settings = settings
-        self.control = control
+        self.latest = latest
     }
 
-    /// Shows `content`, now or soon.
-    func show(_ content: NotificationContent, on hub: NotificationHub) throws(DesktopNotificationError) {
-        wanted = content
-        guard !isDismissed, content != shown, timer == nil else { return }
-        if notification != nil, let shownAt {
-            let wait = Self.updateInterval - shownAt.duration(to: .now)
-            if wait > .zero {
-                timer = hub.timer(after: wait) { [weak self, weak hub] in
-                    guard let self, let hub else { return }
-                    timer = nil
-                    showWanted(on: hub)
+    // MARK: - The server
+
+    /// Finds the server and makes sure that it answers. Returns its name and version.
+    func begin(on loop: BusLoop) throws -> String {
+        for rule in [
+            "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.interface)'",
+            "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(Self.path)'",
+        ] {
+            try loop.callBus("AddMatch", [.string(rule)])
+        }
+        // Asks only who has the name: no server is started.
+        do throws(BusError) {
+            owner = try loop.callBus("GetNameOwner", [.string(Self.interface)]).first?.text ?? ""
+        } catch {
+            guard error.name == "org.freedesktop.DBus.Error.NameHasNoOwner" else { throw error }
+            throw waiting(after: .noServer)
+        }
+        let information = try ask("GetServerInformation", on: loop)
+        if case .strings(let capabilities)? = try ask("GetCapabilities", on: loop).first {
+            readsMarkup = capabilities.contains("body-markup")
+        }
+        if let fault { throw waiting(after: fault) }
+        let texts = information.compactMap(\.text).map { DisplayText.singleLine($0, limit: 40) }
+        showsBars = texts.first.map(Self.serversWithBars.contains) ?? false
+        // Name, vendor, version, version of the specification.
+        return texts.count == 4 ? "\(texts[0]) \(texts[2])" : owner
+    }
+
+    private func ask(_ member: String, on loop: BusLoop) throws -> [BusValue] {
+        do throws(BusError) {
+            return try loop.call(call(member), timeLimit: Self.answerLimit)
+        } catch .noReply {
+            // The reply to this one comes when the server goes on.
+            loop.call(call(member), within: nil) { [unowned self] _ in canBeginAgain = true }
+            throw waiting(after: .notResponding)
+        } catch .disconnected {
+            throw BusError.disconnected
+        } catch .cancelled {
+            throw BusError.cancelled
+        } catch {
+            // A server without this method.
+            return []
+        }
+    }
+
+    private func waiting(after error: DesktopNotificationError) -> DesktopNotificationError {
+        canBeginAgain = error == .replaced
+        return error
+    }
+
+    private func call(_ member: String, _ arguments: [BusValue] = [], expectsReply: Bool = true) -> BusMessage {
+        .call(
+            owner,
+            path: Self.path,
+            interface: Self.interface,
+            member: member,
+            arguments,
+            expectsReply: expectsReply
+        )
+    }
+
+    func receive(_ signal: BusMessage) {
+        switch (signal.member, signal.signature) {
+        case ("NameOwnerChanged", "sss") where signal.sender == "org.freedesktop.DBus":
+            guard signal.arguments.first?.text == Self.interface, let new = signal.arguments.last?.text else { return }
+            fault = new.isEmpty ? .noServer : .replaced
+            if canBeginAgain != nil { canBeginAgain = !new.isEmpty }
+        case ("NotificationClosed", "uu") where signal.sender == owner:
+            guard case .uint32(let closed)? = signal.arguments.first, closed == identifier, closed != 0 else { return }
+            identifier = 0
+            // After a suspend the server may have removed it before the app could renew it.
+            let hasExpired = settings.timeout == nil && sentAt.duration(to: .now) >= Self.expiry
+            if hasExpired { shown = nil } else { isDismissed = true }
+        default:
+            return
+        }
+    }
+
+    // MARK: - The notification
+
+    func update(on loop: BusLoop) throws -> ContinuousClock.Instant? {
+        if let fault { throw fault }
+        let snapshot = latest()
+        guard snapshot.isVisible else {
+            hide(on: loop)
+            return nil
+        }
+        if isSending {
+            let due = sentAt + Self.showLimit
+            guard due > .now else { throw DesktopNotificationError.notResponding }
+            return due
+        }
+        guard !isDismissed else { return nil }
+        let content = content(for: snapshot)
+        if content != shown {
+            let due = sentAt + Self.updateInterval
+            guard shown == nil || due <= .now else { return due }
+            show(content, on: loop)
+            return sentAt + Self.showLimit
+        }
+        let tick = formats.contains(where: \.showsTime) ? ContinuousClock.now + .seconds(1) : nil
+        guard settings.timeout == nil else { return tick }
+        if sentAt + Self.renewal <= .now {
+            // No reply: it would be another wake-up.
+            loop.send(call("Notify", arguments(for: content), expectsReply: false))
+            sentAt = .now
+        }
+        return tick ?? sentAt + Self.renewal
+    }
+
+    func end(on loop: BusLoop) { hide(on: loop) }
+
+    private func show(_ content: NotificationContent, on loop: BusLoop) {
+        let showing = showing
+        let replaced = identifier
+        shown = content
+        sentAt = .now
+        isSending = true
+        // Without a time limit: however late the reply is, it says what to close.
+        loop.call(call("Notify", arguments(for: content)), within: nil) { [unowned self, unowned loop] in
+            isSending = false
+            switch $0.map(\.arguments) {
+            case .success(let values):
+                guard case .uint32(let new)? = values.first else { return }
+                if showing == self.showing {
+                    identifier = new
+                } else if new != replaced {
+                    // It was hidden meanwhile.
+                    close(new, on: loop)
                 }
-                return
+            case .failure(let error): fault = .refused(reason: error.description)
             }
         }
-        try present(content, on: hub)
     }
 
-    /// Takes the notification away.
-    func hide(on hub: NotificationHub) {
-        wanted = nil
+    private func hide(on loop: BusLoop) {
+        if identifier != 0 { close(identifier, on: loop) }
+        identifier = 0
+        shown = nil
         isDismissed = false
-        timer = nil
-        shown = nil
-        if let notification { hub.close(notification) }
-        notification = nil
+        showing += 1
     }
 
-    /// The server was replaced, answers again, or appeared.
-    func serverIsThere() {
-        control.retry()
-        guard wanted != nil else { return }
-        // The new server knows nothing of the notification of the old one.
-        NotificationThread.shared.enqueue { [weak self] hub in
-            guard let self, wanted != nil else { return }
-            notification = nil
-            shown = nil
-            showWanted(on: hub)
+    /// With a reply, so that a process that ends waits until it has happened.
+    private func close(_ identifier: UInt32, on loop: BusLoop) {
+        loop.call(call("CloseNotification", [.uint32(identifier)]), within: Self.answerLimit) { _ in }
+    }
+
+    private func arguments(for content: NotificationContent) -> [BusValue] {
+        var hints: [BusProperty] = [
+            BusProperty("urgency", .byte(settings.urgency.level)),
+            BusProperty("transient", .boolean(settings.isTransient)),
+            BusProperty("suppress-sound", .boolean(true)),
+        ]
+        if !settings.category.isEmpty { hints.append(BusProperty("category", .string(settings.category))) }
+        if let progress = content.progress { hints.append(BusProperty("value", .int32(Int32(progress)))) }
+        let body = readsMarkup ? Self.escaped(content.body) : content.body
+        return [
+            .string(applicationName), .uint32(identifier), .string(settings.protocolIcon), .string(content.summary),
+            .string(body), .strings([]), .properties(hints), .int32(Self.milliseconds(settings.timeout ?? Self.expiry)),
+        ]
+    }
+
+    private func content(for snapshot: IndicatorSnapshot) -> NotificationContent {
+        func text(_ format: SnapshotFormat?) -> String {
+            format?.text(for: snapshot, applicationName: applicationName, valueLimit: Self.valueLimit) ?? ""
         }
-    }
-
-    /// There is nobody any more who could show anything.
-    func lost(_ error: DesktopNotificationError) {
-        forget()
-        control.surfaceWasLost(error.description)
-    }
-
-    /// Lets go of a notification that no server knows any more.
-    func forget() {
-        notification = nil
-        shown = nil
-        timer = nil
-    }
-
-    /// The server has taken a notification away.
-    func wasClosed(_ identifier: UInt32) {
-        guard let notification, notification.identifier == identifier || notification.identifier == 0 else { return }
-        isDismissed = true
-        timer = nil
-    }
-
-    private func showWanted(on hub: NotificationHub) {
-        guard let wanted, wanted != shown, !isDismissed else { return }
-        do throws(DesktopNotificationError) {
-            try present(wanted, on: hub)
-        } catch {
-            control.surfaceWasLost(error.description)
+        let summary = text(settings.summary)
+        var body = text(settings.body)
+        let progress = Percentage(snapshot.progress)?.value
+        if let progress, !showsBars, !formats.contains(where: { $0.placeholders.contains(.progress) }) {
+            body += body.isEmpty ? "\(progress)%" : " \(progress)%"
         }
-    }
-
-    private func present(_ content: NotificationContent, on hub: NotificationHub) throws(DesktopNotificationError) {
-        let body = hub.readsMarkup ? NotificationText.escaped(content.body) : content.body
-        let notification = notification ?? makeNotification(content, on: hub)
-        notification.setTexts(summary: content.summary, body: body, icon: settings.protocolIcon)
-        notification.setHint("value", content.progress.map { .int32(Int32($0)) })
-        try hub.show(notification)
-        self.notification = notification
-        shown = content
-        shownAt = .now
-    }
-
-    private func makeNotification(_ content: NotificationContent, on hub: NotificationHub) -> LibNotification {
-        let notification = hub.makeNotification(
-            applicationName: applicationName,
-            summary: content.summary,
-            body: content.body,
-            icon: settings.protocolIcon
+        return NotificationContent(
+            summary: summary.isEmpty ? applicationName : summary,
+            body: body,
+            progress: showsBars ? progress : nil
         )
-        notification.setUrgency(settings.urgency.level)
-        notification.setCategory(settings.category)
-        notification.setTimeout(settings.timeout.map(Self.milliseconds) ?? 0)
-        notification.setHint("transient", .boolean(settings.isTransient))
-        notification.setHint("suppress-sound", .boolean(true))
-        return notification
     }
 
-    /// At least one: 0 would be for ever.
+    private var formats: [SnapshotFormat] { [settings.summary, settings.body].compactMap(\.self) }
+
+    /// `text` for a server that reads markup: `&`, `<` and `>` as entities (section "Markup").
+    package static func escaped(_ text: String) -> String {
+        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+    }
+
+    /// At least one: 0 is for ever, and makes notify-osd show a dialog.
     private static func milliseconds(_ duration: Duration) -> Int32 {
         let (seconds, attoseconds) = duration.components
         return max(1, Int32(clamping: seconds &* 1000 + attoseconds / 1_000_000_000_000_000))

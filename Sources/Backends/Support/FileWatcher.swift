@@ -53,7 +53,7 @@ final class FileWatcher: @unchecked Sendable {
             throw Failure(code: code)
         }
         // The thread keeps the watcher alive until `stop`.
-        guard OwnThread.start(named: "config-watcher", { self.run() }) else {
+        guard ThreadStarter.start(named: "config-watcher", { self.run() }) else {
             closeDescriptors()
             throw Failure(code: EAGAIN)
         }

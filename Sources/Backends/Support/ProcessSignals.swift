@@ -127,7 +127,7 @@ final class ProcessSignals: Sendable {
         guard let wakeUp = WakeUpDescriptors() else { return false }
         // A handler must not block, whatever the reader does.
         _ = fcntl(wakeUp.write, F_SETFL, O_NONBLOCK)
-        guard OwnThread.start(named: "signals", { self.read(from: wakeUp.read) }) else {
+        guard ThreadStarter.start(named: "signals", { self.read(from: wakeUp.read) }) else {
             close(wakeUp.read)
             close(wakeUp.write)
             return false
@@ -249,7 +249,7 @@ private final class OwnThreadExecutor: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         // Without a thread nothing is shut down, and the wait ends at its limit.
-        _ = OwnThread.start(named: "shutdown") { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        _ = ThreadStarter.start(named: "shutdown") { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }
 

@@ -128,7 +128,7 @@ enum TerminalRegistry {
     static func settleLater(_ terminal: SharedTerminal) {
         let key = ObjectIdentifier(terminal)
         if change({ $0.unsettled.updateValue(terminal, forKey: key) }) != nil { return }
-        let isStarted = OwnThread.start(named: "terminal-title") {
+        let isStarted = ThreadStarter.start(named: "terminal-title") {
             // A terminal that is closed needs nothing restored.
             _ = try? terminal.settle()
             _ = change { $0.unsettled.removeValue(forKey: key) }

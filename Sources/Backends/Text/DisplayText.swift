@@ -1,54 +1,129 @@
-/// Makes text of unknown origin fit to be shown on one line of somebody else's surface.
+/// Makes text of unknown origin fit for one line of a surface that belongs to others: a title, a notification, a
+/// property on a bus, a line of a log.
+///
+/// Every backend passes labels and names through it. It follows the properties of the Unicode Character Database, so a
+/// character of a later version needs no change here.
 package enum DisplayText {
     /// What stands for the part of a text that was cut off.
     package static let ellipsis = "…"
 
-    /// `text` on one line, without anything that a terminal or a panel would obey instead of show, and not too long.
+    /// `text` on one line, without anything that a surface obeys instead of shows, and not too long.
     ///
-    /// - White space and line breaks of every kind become single spaces; those at the ends go.
-    /// - Control characters (C0, DEL, C1) go: without them no escape sequence can begin or end.
-    /// - Bidirectional embeddings, overrides and isolates go: they would reorder what the surface shows after the text.
+    /// - White space and line breaks of every kind become single spaces; those at the ends are removed.
+    /// - Removed are control characters (without them no escape sequence can begin or end), format characters, all
+    ///   characters that are ignorable by default (invisible, so they can hide text in a text), controls of the
+    ///   direction of writing (they would reorder what the surface shows after the text), and noncharacters.
+    /// - Kept on purpose is what a script or an emoji needs in order to look right, at the place where it has that
+    ///   effect and nowhere else: the joiner inside an emoji, a single variation selector after a character that has
+    ///   variants, the joiners between letters of the scripts that use them, the tags of the flags of England, Scotland
+    ///   and Wales.
     ///
     /// - Parameters:
     ///   - text: any text.
     ///   - limit: how many Unicode scalars may remain, an ellipsis included. The cut falls between two characters as
     ///     the user sees them, unless a single one is longer than the limit.
     package static func singleLine(_ text: some StringProtocol, limit: Int) -> String {
+        let scalars = text.unicodeScalars
         var kept = String.UnicodeScalarView()
         var count = 0
         var inspected = 0
         var owesSpace = false
         var isCut = false
-        for scalar in text.unicodeScalars {
+        var previous: Unicode.Scalar?
+        var tagsOfFlag = 0
+        var index = scalars.startIndex
+        while index < scalars.endIndex {
             inspected += 1
-            // The cost of a text is bounded too, even of one that consists of what is left out.
+            // The cost of a text is bounded too, even of one that consists of what is removed.
             guard count <= limit, inspected <= 16 * limit else {
                 isCut = true
                 break
             }
+            let scalar = scalars[index]
+            let next = scalars.index(after: index)
+            defer { index = next }
             if scalar.properties.isWhitespace {
                 owesSpace = count > 0
-            } else if !isObeyed(scalar) {
-                if owesSpace {
-                    kept.append(" ")
-                    count += 1
-                    owesSpace = false
-                }
-                kept.append(scalar)
-                count += 1
+                previous = scalar
+                continue
             }
+            let following = next < scalars.endIndex ? scalars[next] : nil
+            guard tagsOfFlag > 0 || !isRemoved(scalar) || isEffective(scalar, after: previous, before: following) else {
+                continue
+            }
+            tagsOfFlag = scalar == blackFlag ? tagCount(scalars[next...]) : max(0, tagsOfFlag - 1)
+            if owesSpace {
+                kept.append(" ")
+                count += 1
+                owesSpace = false
+            }
+            kept.append(scalar)
+            count += 1
+            previous = scalar
         }
         return count > limit || isCut ? cut(kept, to: limit) : String(kept)
     }
 
-    private static func isObeyed(_ scalar: Unicode.Scalar) -> Bool {
+    private static func isRemoved(_ scalar: Unicode.Scalar) -> Bool {
+        let properties = scalar.properties
+        return switch properties.generalCategory {
+        case .control, .format: true
+        default:
+            properties.isDefaultIgnorableCodePoint || properties.isBidiControl || properties.isNoncharacterCodePoint
+        }
+    }
+
+    /// Whether a character that is otherwise removed has the effect that it is made for.
+    private static func isEffective(
+        _ scalar: Unicode.Scalar,
+        after previous: Unicode.Scalar?,
+        before next: Unicode.Scalar?
+    ) -> Bool {
+        guard let previous else { return false }
         switch scalar.value {
-        case 0x00...0x1F, 0x7F...0x9F: true
-        case 0x202A...0x202E, 0x2066...0x2069: true
-        // Deprecated format characters, the byte order mark, interlinear annotation: no surface shows them.
-        case 0x206A...0x206F, 0xFEFF, 0xFFF9...0xFFFB: true
+        case 0x200C, 0x200D:
+            // A non-joiner and a joiner of letters (Unicode Standard, section 23.2); the joiner of emoji (UTS #51).
+            guard let next else { return false }
+            if isJoiningLetter(previous), isJoiningLetter(next) { return true }
+            return scalar.value == 0x200D && isPictograph(next) && (isPictograph(previous) || previous.value == 0xFE0F)
+        case 0xFE0E, 0xFE0F:
+            // Text or emoji presentation (UTS #51); in ASCII only for keycaps.
+            return previous.isASCII
+                ? previous.properties.isEmoji && next?.value == 0x20E3 : previous.properties.isEmoji
+        case 0xFE00...0xFE02, 0xE0100...0xE01EF:
+            return previous.properties.isIdeographic
+        case 0x180B...0x180D, 0x180F:
+            return (0x1820...0x18AA).contains(previous.value)
+        default:
+            return false
+        }
+    }
+
+    private static func isPictograph(_ scalar: Unicode.Scalar) -> Bool {
+        !scalar.isASCII && scalar.properties.isEmoji
+    }
+
+    /// Whether it is a letter or mark of a script from Arabic to Mongolian: those in which joiners belong to the
+    /// spelling.
+    private static func isJoiningLetter(_ scalar: Unicode.Scalar) -> Bool {
+        guard (0x0600...0x18AF).contains(scalar.value) else { return false }
+        return switch scalar.properties.generalCategory {
+        case .otherLetter, .modifierLetter, .nonspacingMark, .spacingMark: true
         default: false
         }
+    }
+
+    private static let blackFlag: Unicode.Scalar = "\u{1F3F4}"
+
+    /// The tags after the black flag, the last of which ends the sequence (UTS #51, "Emoji Tag Sequences").
+    private static let flags = ["gbeng", "gbsct", "gbwls"].map { region in
+        region.unicodeScalars.map { $0.value + 0xE0000 } + [0xE007F]
+    }
+
+    /// How many tags follow, if they make one of the flags; otherwise 0.
+    private static func tagCount(_ scalars: some Sequence<Unicode.Scalar>) -> Int {
+        let tags = Array(scalars.prefix(6)).map(\.value)
+        return flags.contains(tags) ? tags.count : 0
     }
 
     private static func cut(_ scalars: String.UnicodeScalarView, to limit: Int) -> String {

@@ -1,3 +1,4 @@
+public import Foundation
 public import IndicatorCore
 
 /// A text with placeholders that says how a snapshot is put into words, such as `{spinner} {label} ({count}) - {app}`.
@@ -8,6 +9,8 @@ public import IndicatorCore
 /// | `{label}` | the label of the earliest-started activity that has one | none has |
 /// | `{count}` | how many activities are in progress | fewer than two are |
 /// | `{progress}` | the progress in percent, such as `40%` | it is not known |
+/// | `{elapsed}` | how long the indicator has been shown, such as `1:05` | it is hidden |
+/// | `{remaining}` | how long it will take at the speed so far, such as `0:40` | the progress is not known or 0 |
 /// | `{spinner}` | a sign that turns, where the surface animates one | the surface does not |
 ///
 /// `{{` and `}}` stand for a brace. Everything else is shown as it is.
@@ -27,6 +30,10 @@ public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
         case progress
         /// A sign that turns.
         case spinner
+        /// How long the indicator has been shown.
+        case elapsed
+        /// How long it will take at the speed so far.
+        case remaining
     }
 
     package enum Piece: Sendable, Hashable {
@@ -60,6 +67,9 @@ public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
         )
     }
 
+    /// Whether the text changes although the snapshot does not: it is to be made anew every second.
+    package var showsTime: Bool { !placeholders.isDisjoint(with: [.elapsed, .remaining]) }
+
     /// The text that the format was read from.
     public var description: String {
         pieces.map { piece in
@@ -82,11 +92,13 @@ extension SnapshotFormat {
     ///   - applicationName: the name of the app.
     ///   - spinner: the sign for `{spinner}`; empty where nothing turns.
     ///   - valueLimit: how many Unicode scalars of the label, and of the name of the app, are shown.
+    ///   - now: the time, for `{elapsed}` and `{remaining}`.
     public func text(
         for snapshot: IndicatorSnapshot,
         applicationName: String,
         spinner: String = "",
-        valueLimit: Int = defaultValueLimit
+        valueLimit: Int = defaultValueLimit,
+        now: Date = Date()
     ) -> String {
         var composition = Composition()
         for piece in pieces {
@@ -101,9 +113,31 @@ extension SnapshotFormat {
             case .placeholder(.progress):
                 composition.append(value: Percentage(snapshot.progress).map { "\($0.value)%" } ?? "")
             case .placeholder(.spinner): composition.append(value: spinner)
+            case .placeholder(.elapsed):
+                composition.append(value: snapshot.isVisible ? Self.time(snapshot.elapsed(at: now)) : "")
+            case .placeholder(.remaining):
+                composition.append(value: snapshot.remaining(at: now).map(Self.time) ?? "")
             }
         }
         return composition.finished()
+    }
+
+    /// Whole seconds as `m:ss` or `h:mm:ss`, at most 99 hours.
+    private static func time(_ seconds: TimeInterval) -> String {
+        let seconds = Int(min(max(seconds, 0), 359_999))
+        func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let minutes = seconds / 60 % 60
+        let rest = twoDigits(seconds % 60)
+        return seconds < 3600 ? "\(minutes):\(rest)" : "\(seconds / 3600):\(twoDigits(minutes)):\(rest)"
+    }
+}
+
+extension IndicatorSnapshot {
+    fileprivate func elapsed(at now: Date) -> TimeInterval { now.timeIntervalSince(since) }
+
+    fileprivate func remaining(at now: Date) -> TimeInterval? {
+        guard isVisible, let progress, progress > 0, progress <= 1 else { return nil }
+        return elapsed(at: now) * (1 - progress) / progress
     }
 }
 
@@ -167,5 +201,18 @@ extension String {
         var rest = self[...].drop { $0 == " " }
         while rest.last == " " { rest.removeLast() }
         return String(rest)
+    }
+}
+
+/// A known progress as a whole number of percent, 0…100.
+package struct Percentage: Sendable, Hashable {
+    package let value: Int
+
+    /// The percentage of a progress of 0…1, rounded down so that 100 means finished; `nil` when it is not known.
+    package init?(_ progress: Double?) {
+        guard let progress, !progress.isNaN else { return nil }
+        // 0.29 × 100 is 28.999…, and an indicator's progress is up to 2⁻³² less than the activity's: what is that near
+        // to a whole percent is one.
+        value = Int((min(max(progress, 0), 1) * 100 + 1e-6).rounded(.down))
     }
 }

@@ -3,16 +3,23 @@ import IndicatorBackends
 import IndicatorCore
 import Logging
 
-/// An app with an indicator on the desktop, which does what it reads from standard input. For tests: libnotify has one session bus
-/// for a process, and some things are seen only from outside.
+#if DBus
+import CDBus
+#endif
+
+/// An app with an indicator on the desktop, which obeys commands on standard input. For tests of what is seen only from
+/// outside: what is left after the process has ended, how it lives without descriptors.
 @main
 struct DesktopProbe {
     static func main() async throws {
         let arguments = CommandLine.arguments.dropFirst()
         LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
-        let neighbour = Neighbour()
-        if arguments.contains("neighbour") || arguments.contains("glib-loop") { neighbour.runMainLoop() }
-        if arguments.contains("neighbour") { neighbour.begin() }
+        if let limit = arguments.first(where: { $0.hasPrefix("descriptors=") }).flatMap({ rlim_t($0.dropFirst(12)) }) {
+            // First use of libdispatch, which ends every Swift program that has no descriptor for it.
+            if !arguments.contains("cold") { try await Task.sleep(for: .milliseconds(1)) }
+            var limits = rlimit(rlim_cur: limit, rlim_max: limit)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
+        }
         var backends: [any IndicatorBackend] = [OtherBackend()]
         #if DesktopNotification
         if arguments.contains("notification") {
@@ -26,7 +33,14 @@ struct DesktopProbe {
         #endif
         #if DBus
         if arguments.contains("property") { backends.append(DBusPropertyBackend(applicationName: "probe")) }
+        let neighbour = arguments.contains("neighbour") ? Neighbour() : nil
+        #else
+        let neighbour: Neighbour? = nil
         #endif
+        if arguments.contains("title") { backends.append(TerminalTitleBackend(applicationName: "probe")) }
+        if let log = arguments.first(where: { $0.hasPrefix("log=") }) {
+            backends.append(LogFileBackend(applicationName: "probe", settings: .init(path: String(log.dropFirst(4)))))
+        }
         let delays =
             arguments.contains("delays") ? .standard : try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
         let probe = Probe(manager: IndicatorManager(delays: delays, backends: backends), neighbour: neighbour)
@@ -51,7 +65,7 @@ struct OtherBackend: IndicatorBackend {
 /// The app's commands: a word, and what it needs, separated by tabs.
 struct Probe {
     let manager: IndicatorManager
-    let neighbour: Neighbour
+    let neighbour: Neighbour?
 
     func answer(to line: String) async -> String {
         let words = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
@@ -74,8 +88,6 @@ struct Probe {
             return await Self.availability()
         case "flip":
             return "\(await flip(times: Int(words[1]) ?? 0, within: .seconds(Double(words[2]) ?? 0)) / .seconds(1))"
-        case "still-initialised":
-            return neighbour.isStillInitialised ? "yes" : "no"
         case "sigpipe":
             var action = sigaction()
             sigaction(SIGPIPE, nil, &action)
@@ -83,9 +95,14 @@ struct Probe {
         case "memory":
             return Self.statistic("VmRSS:", of: "/proc/self/status")
         case "neighbour":
-            return neighbour.check()
-        case "neighbour-begin":
-            neighbour.begin()
+            return neighbour?.fault ?? "ok"
+        case "exhaust":
+            Self.exhaustDescriptors()
+        case "release":
+            Self.releaseDescriptors()
+        case "quit":
+            await manager.shutdown()
+            _exit(0)
         case "shutdown":
             await manager.shutdown()
         default:
@@ -125,4 +142,38 @@ struct Probe {
         let line = text.split(separator: "\n").first { $0.hasPrefix(name) } ?? ""
         return line.dropFirst(name.count).trimmingCharacters(in: .whitespaces).components(separatedBy: " ")[0]
     }
+
+    private static let taken = Locked<[Int32]>([])
+
+    /// Opens files until the process can open no more.
+    private static func exhaustDescriptors() {
+        while true {
+            let descriptor = open("/dev/null", O_RDONLY)
+            guard descriptor >= 0 else { return }
+            taken.withLock { $0.append(descriptor) }
+        }
+    }
+
+    private static func releaseDescriptors() {
+        for descriptor in taken.withLock({ taken in
+            defer { taken = [] }
+            return taken
+        }) { close(descriptor) }
+    }
+}
+
+/// Another part of the app, which uses libdbus for a purpose of its own.
+final class Neighbour: Sendable {
+    #if DBus
+    // Used by the thread of the probe's commands only.
+    private nonisolated(unsafe) let bus = dbus_bus_get(DBUS_BUS_SESSION, nil)
+
+    /// What is not as it should be; `nil` when everything is.
+    var fault: String? {
+        let answers = dbus_bus_name_has_owner(bus, "org.freedesktop.DBus", nil) != 0
+        return answers ? nil : "the connection to the bus does not work"
+    }
+    #else
+    var fault: String? { nil }
+    #endif
 }

@@ -63,6 +63,41 @@ import Testing
         }
     }
 
+    @Test(
+        "An address from the environment, or from code, runs no program either",
+        arguments: ["unixexec:path=/bin/sh", "unix:path=/nowhere;autolaunch:", "launchd:env=X"]
+    )
+    func environment(address: String) {
+        for variable in ["DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS"] {
+            let bus: DBusAddress = variable.contains("SESSION") ? .session : .system
+            let error = #expect(throws: DBusPropertyError.self) { try bus.resolved(in: [variable: address]) }
+            #expect(error?.reason.contains("may run programs") == true)
+        }
+        #expect(throws: DBusPropertyError.self) { try DBusAddress.address(address).resolved(in: [:]) }
+    }
+
+    @Test("A policy that denies the name is reported, with what to allow; the search leaves nothing on the bus")
+    func policy() async throws {
+        let bus = try await PrivateBus(policy: "<deny own=\"org.activityindicator.Indicator1.my_app\"/>")
+        let kind = BackendKind.dbusProperty { ["DBUS_SESSION_BUS_ADDRESS": bus.address] }
+        let context = BackendContext(name: "dbusProperty", applicationName: "my app", logger: .init(label: "test"))
+        let settings = BackendSettings(definitions: kind.settings)
+        guard case .unavailable(let reason, let help?) = await kind.availability(context, settings) else {
+            Issue.record("a name that is denied is available")
+            return
+        }
+        #expect(reason.contains("does not let this user own 'org.activityindicator.Indicator1.my_app'"))
+        #expect(help.contains("<allow own=\"org.activityindicator.Indicator1.my_app\"/>"))
+        #expect(help.contains("/etc/dbus-1/s"))
+        let allowed = BackendContext(name: "dbusProperty", applicationName: "other", logger: .init(label: "test"))
+        #expect(
+            await kind.availability(allowed, settings)
+                == .available(detail: "org.activityindicator.Indicator1.other on \(bus.address)")
+        )
+        let names = try await bus.busctl("list", "--acquired")
+        #expect(!names.output.contains("activityindicator"), "\(names.output)")
+    }
+
     @Test("The kind says whether the bus lets the app in, and what to do if not")
     func availability() async throws {
         let bus = try await PrivateBus()

@@ -100,29 +100,43 @@ import Testing
         #expect(await monitor.shows("'Visible': <false>"))
     }
 
-    @Test("Labels of every kind arrive as they are; only NUL and noncharacters become U+FFFD")
+    @Test("No text on the bus has control characters; everything else of a label arrives as it is")
     func labels() async throws {
         let bus = try await PrivateBus()
-        let backend = makeBackend(on: bus)
+        let backend = makeBackend(on: bus, application: "te\u{1B}st")
         try await backend.start()
+        let name = try #require(backend.busName)
+        #expect(try await properties(bus, name: name)["Application"] == "s test")
+        let monitor = try await SignalMonitor(bus, name: name)
         let labels = [
-            "<b>&amp;</b> \"quoted\"", "\u{1B}]0;title\u{07}", "family 👩‍👩‍👧‍👦", "مرحبا \u{202E}abc", "line\nbreak\ttab",
-            "\u{E000}\u{10FFFD}",
-            String(repeating: "0123456789", count: 10_000),
+            ("<b>&amp;</b> \"quoted\"", "<b>&amp;</b> \"quoted\""), ("\u{1B}]0;title\u{07}", "]0;title"),
+            ("family 👩‍👩‍👧‍👦", "family 👩‍👩‍👧‍👦"), ("مرحبا \u{202E}abc", "مرحبا abc"), ("line\nbreak\ttab", "line break tab"),
+            ("\u{E000}\u{10FFFD}", "\u{E000}\u{10FFFD}"), ("a\0b", "ab"), ("c\u{9B}d\u{7F}", "cd"),
+            // sd-bus, which busctl uses, rejects messages with noncharacters.
+            ("x\u{FFFE}\u{10FFFF}", "x"),
+            (String(repeating: "0123456789", count: 10_000), String(repeating: "0123456789", count: 10_000)),
         ]
-        for label in labels {
+        for (label, expected) in labels {
             try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: label))
-            #expect(try await properties(bus)["Label"] == "s \(label)")
+            #expect(try await properties(bus, name: name)["Label"] == "s \(expected)")
         }
-        try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "a\0b"))
-        #expect(try await properties(bus)["Label"] == "s a\u{FFFD}b")
-        // sd-bus, which busctl uses, refuses messages with noncharacters.
-        try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "\u{FFFE}\u{10FFFF}"))
-        #expect(try await properties(bus)["Label"] == "s \u{FFFD}\u{FFFD}")
+        #expect(await monitor.shows("]0;title"))
+        #expect(await monitor.shows("'x'"))
+        #expect(!monitor.output.contains("\u{1B}") && !monitor.output.contains("\\u001b"))
+        // What a caller sends comes back in an error, and only as text.
+        for method in ["Get", "GetAll"] {
+            let arguments = [Self.interface, "wr\u{1B}]0;ong\nproperty"].suffix(method == "Get" ? 2 : 1)
+            let result = try await Command.run(
+                "busctl",
+                ["--address=\(bus.address)", "call", name, Self.path, "org.freedesktop.DBus.Properties", method]
+                    + [String(repeating: "s", count: arguments.count)] + arguments
+            )
+            #expect(result.error.contains("wr]0;ong property"), "\(result.error)")
+        }
         // Over the limit, in characters of three bytes.
         let long = String(repeating: "€", count: 500_000)
         try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: long))
-        let cut = try #require(try await properties(bus)["Label"])
+        let cut = try #require(try await properties(bus, name: name)["Label"])
         // "s " and as many whole characters as fit into 1 MiB.
         let fitting = 2 + 1_048_575
         #expect(cut.utf8.count == fitting)
@@ -205,6 +219,37 @@ import Testing
         )
         activity.end()
         await manager.shutdown()
+    }
+
+    @Test(
+        "Set is answered when the indicator has been switched, and Get returns the new value before any snapshot comes"
+    )
+    func switchedAtOnce() async throws {
+        let bus = try await PrivateBus()
+        let backend = makeBackend(on: bus)
+        let switched = Locked<[Bool]>([])
+        // No snapshot follows: whatever Get returns is not the work of the indicator.
+        backend.attach(to: IndicatorControl(setEnabled: { isEnabled in switched.withLock { $0.append(isEnabled) } }))
+        try await backend.start()
+        try await backend.update(busy)
+        let loop = try BusLoop(address: bus.address, wakeUp: BusWakeUp())
+        func call(_ member: String, _ arguments: BusValue...) throws -> BusValue? {
+            let interface = "org.freedesktop.DBus.Properties"
+            let own = BusValue.string(Self.interface)
+            return try loop.call(
+                .call(Self.own, path: Self.path, interface: interface, member: member, [own] + arguments)
+            ).first
+        }
+        for isEnabled in [false, true, false] {
+            #expect(try call("Set", .string("Enabled"), .variant(.boolean(isEnabled))) == nil)
+            #expect(switched.withLock { $0.last } == isEnabled)
+            #expect(try call("Get", .string("Enabled")) == .variant(.boolean(isEnabled)))
+            #expect(try call("Get", .string("Visible")) == .variant(.boolean(isEnabled)))
+        }
+        #expect(switched.withLock { $0 } == [false, true, false])
+        // What the indicator does not confirm does not last.
+        #expect(try await eventually { try call("Get", .string("Enabled")) == .variant(.boolean(true)) })
+        await backend.stop()
     }
 }
 #endif

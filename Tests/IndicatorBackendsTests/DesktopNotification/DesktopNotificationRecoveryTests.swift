@@ -102,11 +102,31 @@ import Testing
         #expect(try await eventually { try await probe.tell("delivered") != delivered })
         server.resume()
         #expect(try await probe.backend(Self.name, is: "running"))
-        #expect(await eventually { monitor.shown.last?.body == "the others go on (1)" })
+        #expect(await eventually { monitor.shown.last?.body == "the others go on" })
+        // The one from before was closed.
         #expect(try await eventually { try await server.displayedCount == 1 })
         try await probe.tell("end")
         #expect(try await eventually { try await server.displayedCount == 0 })
-        #expect(try await server.history.first?.body == "the others go on (1)")
+        #expect(try await server.history.first?.body == "the others go on")
+        try await probe.shutdown()
+    }
+
+    @Test("What a server shows late, when it goes on, is closed; one notification remains")
+    func serverHangsAtFirst() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        #expect(try await probe.backend(Self.name, is: "running"))
+        server.pause()
+        try await probe.tell("begin", "late")
+        #expect(try await probe.backend(Self.name, is: "unavailable: the notification server does not answer"))
+        server.resume()
+        #expect(await eventually { monitor.shown.count { $0.identifier == 0 } == 2 })
+        #expect(try await eventually { try await server.historyCount == 1 })
+        #expect(try await server.displayedCount == 1)
+        try await probe.tell("end")
+        #expect(try await eventually { try await server.displayedCount == 0 })
         try await probe.shutdown()
     }
 

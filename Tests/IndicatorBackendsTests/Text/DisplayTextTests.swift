@@ -53,4 +53,75 @@ import Testing
         let text = String(repeating: "\u{1B}", count: 10_000) + "end"
         #expect(DisplayText.singleLine(text, limit: 10) == "…")
     }
+
+    @Test(
+        "What a script or an emoji needs is kept",
+        arguments: [
+            "👩‍👩‍👧‍👦", "🏳️‍🌈", "👩🏽‍⚕️", "❤️‍🔥", "1️⃣ #️⃣", "❤️ ☺︎", "🏴󠁧󠁢󠁥󠁮󠁧󠁿🏴󠁧󠁢󠁳󠁣󠁴󠁿🏴󠁧󠁢󠁷󠁬󠁳󠁿", "🇩🇪",
+            // Persian, with a non-joiner; Sanskrit, with a joiner; Mongolian, with its own selector; a variant of an
+            // ideograph.
+            "می\u{200C}خواهم", "क्\u{200D}ष", "\u{1820}\u{180B}", "葛\u{E0100}", "e\u{301}", "\u{E0B0}",
+        ]
+    )
+    func kept(text: String) {
+        #expect(scalars(DisplayText.singleLine(text, limit: 100)) == scalars(text))
+    }
+
+    @Test(
+        "The same characters without that effect are removed",
+        arguments: [
+            ("pay\u{200D}pal", "paypal"), ("\u{200D}👩", "👩"), ("👩\u{200D}", "👩"), ("👩\u{200D}x", "👩x"),
+            ("a\u{200C}b", "ab"), ("a\u{FE0F}b", "ab"), ("1\u{FE0F}2", "12"), ("❤\u{FE0F}\u{FE0F}", "❤\u{FE0F}"),
+            ("\u{FE0F}x", "x"), ("👩\u{E0100}", "👩"), ("葛\u{E0100}\u{E0101}", "葛\u{E0100}"), ("a\u{180B}", "a"),
+            // Tags that make no flag: text that nobody sees.
+            ("a\u{E0068}\u{E0069}", "a"), ("🏴\u{E0068}\u{E0069}\u{E007F}", "🏴"),
+            ("🏴\u{E0067}\u{E0062}\u{E0065}", "🏴"), ("🏴󠁧󠁢󠁥󠁮󠁧󠁿\u{E0068}", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"),
+            ("a\u{200F}b\u{61C}c\u{200B}d\u{AD}e\u{2060}f\u{FEFF}g", "abcdefg"), ("x\u{3164}\u{115F}", "x"),
+            ("\u{FFFE}a\u{10FFFF}", "a"),
+        ]
+    )
+    func removed(text: String, expected: String) {
+        #expect(scalars(DisplayText.singleLine(text, limit: 100)) == scalars(expected))
+    }
+
+    /// From the Unicode Character Database: general categories Cc and Cf, Default_Ignorable_Code_Point, Bidi_Control,
+    /// noncharacters.
+    private static let removedRanges: [ClosedRange<UInt32>] = [
+        0x00...0x08, 0x0E...0x1F, 0x7F...0x84, 0x86...0x9F, 0xAD...0xAD, 0x34F...0x34F, 0x600...0x605, 0x61C...0x61C,
+        0x6DD...0x6DD, 0x70F...0x70F, 0x890...0x891, 0x8E2...0x8E2, 0x115F...0x1160, 0x17B4...0x17B5, 0x180B...0x180F,
+        0x200B...0x200F, 0x202A...0x202E, 0x2060...0x206F, 0x3164...0x3164, 0xFDD0...0xFDEF, 0xFE00...0xFE0F,
+        0xFEFF...0xFEFF, 0xFFA0...0xFFA0, 0xFFF0...0xFFFB, 0x110BD...0x110BD, 0x110CD...0x110CD, 0x13430...0x1343F,
+        0x1BCA0...0x1BCA3, 0x1D173...0x1D17A, 0xE0000...0xE0FFF,
+    ]
+
+    /// From PropList.txt: White_Space.
+    private static let whiteSpace: [ClosedRange<UInt32>] = [
+        0x09...0x0D, 0x20...0x20, 0x85...0x85, 0xA0...0xA0, 0x1680...0x1680, 0x2000...0x200A, 0x2028...0x2029,
+        0x202F...0x202F, 0x205F...0x205F, 0x3000...0x3000,
+    ]
+
+    @Test("Every character of Unicode, between two letters", arguments: 0...16)
+    func table(plane: UInt32) {
+        var text = String.UnicodeScalarView("a".unicodeScalars)
+        var expected = text
+        for value in plane << 16...(plane << 16 | 0xFFFF) {
+            guard let scalar = Unicode.Scalar(value) else { continue }
+            text.append(scalar)
+            let isRemoved = value & 0xFFFE == 0xFFFE || Self.removedRanges.contains { $0.contains(value) }
+            if Self.whiteSpace.contains(where: { $0.contains(value) }) {
+                expected.append(" ")
+            } else if !isRemoved {
+                expected.append(scalar)
+            }
+            text.append("a")
+            expected.append("a")
+        }
+        let shown = Array(DisplayText.singleLine(String(text), limit: 1 << 20).unicodeScalars)
+        let difference = zip(shown, expected).first { $0 != $1 }
+        #expect(difference == nil)
+        #expect(shown.count == expected.count)
+    }
+
+    /// Text is equal to what looks alike; its scalars are not.
+    private func scalars(_ text: String) -> [Unicode.Scalar] { Array(text.unicodeScalars) }
 }

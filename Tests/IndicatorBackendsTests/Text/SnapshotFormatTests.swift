@@ -1,3 +1,4 @@
+import Foundation
 import IndicatorBackends
 import IndicatorCore
 import Testing
@@ -67,6 +68,21 @@ import Testing
         #expect(try text("{spinner} {label} ({count}) - {app}", count: 0) == "* - app")
     }
 
+    @Test(
+        arguments: [
+            (0, nil, "0:00"), (65, nil, "1:05"), (3599.9, nil, "59:59"), (3600, nil, "1:00:00"), (1e9, nil, "99:59:59"),
+            (-5, nil, "0:00"), (30, 0.25, "0:30 1:30"), (30, 0, "0:30"), (30, 1, "0:30 0:00"), (30, .nan, "0:30"),
+        ] as [(TimeInterval, Double?, String)]
+    )
+    func timeIsInMinutesAndSeconds(elapsed: TimeInterval, progress: Double?, expected: String) throws {
+        let format = try SnapshotFormat("{elapsed} {remaining}")
+        #expect(format.showsTime)
+        let snapshot = IndicatorSnapshot(state: .active, label: "x", progress: progress, since: Date(timeIntervalSince1970: 0))
+        let now = Date(timeIntervalSince1970: elapsed)
+        #expect(format.text(for: snapshot, applicationName: "app", now: now) == expected)
+        #expect(format.text(for: IndicatorSnapshot(since: now), applicationName: "app", now: now) == "")
+    }
+
     @Test func aValueIsNeverTakenForASeparator() throws {
         #expect(try text("{label}{progress} {app}", label: "a -") == "a -app")
         #expect(try text("{app} {label}{progress}", label: "(-") == "app (-")
@@ -94,12 +110,16 @@ import Testing
         (
             "{temperature}", .unknownPlaceholder("temperature", nearest: nil, column: 1),
             """
-            unknown placeholder '{temperature}' at character 1; known are {app} {label} {count} {progress} {spinner}
+            unknown placeholder '{temperature}' at character 1; known are {app} {label} {count} {progress} {spinner} \
+            {elapsed} {remaining}
             """
         ),
         (
             "{}", .unknownPlaceholder("", nearest: nil, column: 1),
-            "unknown placeholder '{}' at character 1; known are {app} {label} {count} {progress} {spinner}"
+            """
+            unknown placeholder '{}' at character 1; known are {app} {label} {count} {progress} {spinner} {elapsed} \
+            {remaining}
+            """
         ),
         (
             "a {label", .unclosedBrace(column: 3),

@@ -64,7 +64,7 @@ import Testing
         let unreachable = try await Command.run(demo, ["watch", "--bus", bus.address])
         #expect(unreachable.status == 1 && unreachable.error.contains("cannot be reached"))
         let wrong = try await Command.run(demo, ["watch", "--bus", "sesion"])
-        #expect(wrong.status == 64 && wrong.error.contains("'sesion' is no D-Bus address"))
+        #expect(wrong.status == 64 && wrong.error.contains("'sesion' is not a D-Bus address"))
     }
 }
 #endif

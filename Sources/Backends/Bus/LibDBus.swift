@@ -14,15 +14,21 @@ package final class BusMessage {
         dbus_message_unref(handle)
     }
 
-    /// A call of a method. The names must be valid; those of this package are.
+    /// A call of a method. The names must be valid; those of this package are. No program is started to answer it.
     package static func call(
         _ destination: String,
         path: String,
         interface: String,
         member: String,
-        _ arguments: [BusValue] = []
+        _ arguments: [BusValue] = [],
+        expectsReply: Bool = true
     ) -> BusMessage {
-        BusMessage(made: dbus_message_new_method_call(destination, path, interface, member), arguments)
+        let handle = dbus_message_new_method_call(destination, path, interface, member)
+        if let handle {
+            dbus_message_set_auto_start(handle, 0)
+            dbus_message_set_no_reply(handle, expectsReply ? 0 : 1)
+        }
+        return BusMessage(made: handle, arguments)
     }
 
     /// A signal.
@@ -30,13 +36,13 @@ package final class BusMessage {
         BusMessage(made: dbus_message_new_signal(path, interface, member), arguments)
     }
 
-    /// The answer to this call; `nil` when the caller wants none.
+    /// The reply to this call; `nil` when the caller wants none.
     func reply(_ arguments: [BusValue]) -> BusMessage? {
         guard dbus_message_get_no_reply(handle) == 0 else { return nil }
         return BusMessage(made: dbus_message_new_method_return(handle), arguments)
     }
 
-    /// The answer that this call went wrong; `nil` when the caller wants none.
+    /// The error that answers this call; `nil` when the caller wants no reply.
     func reply(_ error: BusError) -> BusMessage? {
         guard dbus_message_get_no_reply(handle) == 0 else { return nil }
         return BusMessage(made: dbus_message_new_error(handle, error.name, BusString.valid(error.text)), [])
@@ -60,21 +66,23 @@ package final class BusMessage {
     package var error: BusError? {
         guard dbus_message_get_type(handle) == DBUS_MESSAGE_TYPE_ERROR else { return nil }
         let name = dbus_message_get_error_name(handle).map { String(cString: $0) } ?? ""
-        return BusError(name: name, text: arguments.first?.text ?? "")
+        return BusError(name: name, ofPeer: arguments.first?.text ?? "")
     }
 
     /// The signature of the arguments.
     package var signature: String { dbus_message_get_signature(handle).map { String(cString: $0) } ?? "" }
 
-    /// The arguments.
+    /// The arguments, decoded now: look at the signature first. Peers can send 128 MiB; see ``BusDecoder``.
     package var arguments: [BusValue] {
         var iterator = DBusMessageIter()
         guard dbus_message_iter_init(handle, &iterator) != 0 else { return [] }
-        return BusCoding.values(&iterator)
+        var decoder = BusDecoder()
+        return decoder.values(&iterator)
     }
 }
 
-/// A private connection to a bus, and what its descriptors and timers wait for. Used on one thread, that of its ``BusLoop``.
+/// A private connection to a bus, and what its descriptors and timers wait for. Used on one thread, that of its
+/// ``BusLoop``.
 final class BusConnection {
     /// What is done with calls of methods of an object of ours.
     typealias CallHandler = (BusMessage) -> Void
@@ -87,20 +95,19 @@ final class BusConnection {
     private var onCall: Box<CallService>?
 
     /// Before the first use of libdbus on any thread.
-    private static let isReadyForThreads = dbus_threads_init_default() != 0
+    private static let isReady: Bool = {
+        // Otherwise libdbus has the process ignore SIGPIPE whenever it connects. It sends with MSG_NOSIGNAL and needs
+        // neither.
+        dbus_connection_set_change_sigpipe(0)
+        return dbus_threads_init_default() != 0
+    }()
 
     /// Connects to a bus. The bus has not said hello yet.
     init(address: String, onSignal: @escaping SignalHandler) throws(BusError) {
-        _ = Self.isReadyForThreads
+        _ = Self.isReady
         self.onSignal = Box(onSignal)
         var error = LibDBusError()
-        // libdbus makes the whole process ignore SIGPIPE when it connects. That is the app's to decide: libdbus sends with
-        // MSG_NOSIGNAL, and the thread of a connection blocks the signal.
-        var sigpipe = sigaction()
-        sigaction(SIGPIPE, nil, &sigpipe)
-        let opened = dbus_connection_open_private(address, &error.value)
-        sigaction(SIGPIPE, &sigpipe, nil)
-        guard let opened else { throw error.take() }
+        guard let opened = dbus_connection_open_private(address, &error.value) else { throw error.take() }
         handle = opened
         // Otherwise libdbus ends the process together with the bus.
         dbus_connection_set_exit_on_disconnect(handle, 0)
@@ -123,13 +130,13 @@ final class BusConnection {
 
     deinit {
         dbus_connection_close(handle)
-        // Runs the handlers for the last time: what is left goes, the pending calls end.
+        // Runs the handlers for the last time, and ends the pending calls.
         while dbus_connection_dispatch(handle) == DBUS_DISPATCH_DATA_REMAINS {}
         dbus_connection_unref(handle)
         withExtendedLifetime((sources, onSignal, onCall)) {}
     }
 
-    /// Whether the connection still stands.
+    /// Whether the connection has not ended.
     var isConnected: Bool { dbus_connection_get_is_connected(handle) != 0 }
 
     /// How many bytes wait to be sent.
@@ -144,7 +151,8 @@ final class BusConnection {
     /// Sends a message; it waits in memory until the bus takes it.
     func send(_ message: BusMessage) { _ = dbus_connection_send(handle, message.handle, nil) }
 
-    /// Serves the calls of methods of the object at `path`. libdbus answers to `Peer`, and to `Introspect` on the way there.
+    /// Serves the calls of methods of the object at `path`. libdbus answers to `Peer`, and to `Introspect` on the way
+    /// there.
     ///
     /// Calls for any other path are given to the handler too, which is to answer that there is no such object.
     func serve(path: String, _ handler: @escaping CallHandler) {
@@ -174,20 +182,19 @@ final class BusConnection {
         var handler: CallHandler
     }
 
-    /// Sends a call. The answer comes to ``BusPendingReply/take()`` in the course of ``dispatch()``; `nil` when the connection is gone.
+    /// Sends a call. The reply comes to ``BusPendingReply/take()`` in the course of ``dispatch()``; `nil` when the
+    /// connection has ended.
     func sendWithReply(_ message: BusMessage) -> BusPendingReply? {
         var pending: OpaquePointer?
         guard dbus_connection_send_with_reply(handle, message.handle, &pending, Int32.max) != 0 else { return nil }
         return pending.map(BusPendingReply.init(owning:))
     }
 
-    /// Whether messages have come in that were not dealt with yet.
+    /// Whether messages have arrived that were not handled yet.
     var mustDispatch: Bool { dbus_connection_get_dispatch_status(handle) == DBUS_DISPATCH_DATA_REMAINS }
 
-    /// Deals with messages that have come in: a few, so that a flood of them does not keep the thread from everything else.
-    func dispatch() {
-        for _ in 0..<64 where mustDispatch { _ = dbus_connection_dispatch(handle) }
-    }
+    /// Handles one message that has arrived.
+    func dispatch() { _ = dbus_connection_dispatch(handle) }
 
     /// What to poll for.
     var descriptors: [pollfd] { sources.descriptors }
@@ -196,7 +203,7 @@ final class BusConnection {
     func handle(_ descriptors: [pollfd]) { sources.handle(descriptors) }
 }
 
-/// An answer that is to come.
+/// A reply that is expected.
 final class BusPendingReply {
     private let handle: OpaquePointer
 
@@ -209,7 +216,7 @@ final class BusPendingReply {
         dbus_pending_call_unref(handle)
     }
 
-    /// The answer, once it has come.
+    /// The reply, once it has arrived; only once.
     func take() -> BusMessage? {
         guard dbus_pending_call_get_completed(handle) != 0 else { return nil }
         return dbus_pending_call_steal_reply(handle).map(BusMessage.init(owning:))
@@ -280,7 +287,7 @@ func faultOfBusAddress(_ address: String) -> String? {
     return nil
 }
 
-/// A new descriptor that any thread can make readable; -1 and `errno` when there is none to be had.
+/// A new descriptor that any thread can make readable; -1 and `errno` when the process has none left.
 func makeEventDescriptor() -> Int32 { eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)) }
 
 /// A libdbus error as it comes back through a pointer.
@@ -297,7 +304,7 @@ private struct LibDBusError: ~Copyable {
     func take() -> BusError {
         BusError(
             name: value.name.map { String(cString: $0) } ?? "org.freedesktop.DBus.Error.Failed",
-            text: value.message.map { String(cString: $0) } ?? ""
+            ofPeer: value.message.map { String(cString: $0) } ?? ""
         )
     }
 }

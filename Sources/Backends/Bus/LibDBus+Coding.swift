@@ -1,13 +1,18 @@
 #if DBus
 import CDBus
+import Foundation
 
-/// Puts values into messages and reads them back.
+/// Puts values into messages.
 enum BusCoding {
     static func append(_ value: BusValue, to iterator: inout DBusMessageIter) {
         switch value {
         case .boolean(let boolean):
             var boolean: dbus_bool_t = boolean ? 1 : 0
             _ = dbus_message_iter_append_basic(&iterator, BusType.boolean, &boolean)
+        case .byte(var number):
+            _ = dbus_message_iter_append_basic(&iterator, BusType.byte, &number)
+        case .int32(var number):
+            _ = dbus_message_iter_append_basic(&iterator, BusType.int32, &number)
         case .uint32(var number):
             _ = dbus_message_iter_append_basic(&iterator, BusType.uint32, &number)
         case .double(var number):
@@ -48,18 +53,31 @@ enum BusCoding {
         body(&inner)
         _ = dbus_message_iter_close_container(&iterator, &inner)
     }
+}
+
+/// Reads values from a message, and not more than is of use: peers on the bus are not trusted.
+///
+/// A whole message costs at most ``limit``. What comes after that is left out: the rest of a text, the rest of a list.
+package struct BusDecoder {
+    /// In bytes, a value counting as 16 and its text: far more than any message that this package expects.
+    package static let limit = 4 << 20
+
+    private var left = limit
+
+    package init() {}
 
     /// The values from here to the end of the message or container.
-    static func values(_ iterator: inout DBusMessageIter) -> [BusValue] {
+    mutating func values(_ iterator: inout DBusMessageIter) -> [BusValue] {
         var values: [BusValue] = []
-        while dbus_message_iter_get_arg_type(&iterator) != BusType.invalid {
+        while left > 0, dbus_message_iter_get_arg_type(&iterator) != BusType.invalid {
             values.append(value(&iterator))
             dbus_message_iter_next(&iterator)
         }
         return values
     }
 
-    private static func value(_ iterator: inout DBusMessageIter) -> BusValue {
+    private mutating func value(_ iterator: inout DBusMessageIter) -> BusValue {
+        left -= 16
         let type = dbus_message_iter_get_arg_type(&iterator)
         switch type {
         case BusType.boolean:
@@ -77,7 +95,7 @@ enum BusCoding {
         case BusType.string, BusType.objectPath, BusType.signature:
             var text: UnsafePointer<CChar>?
             dbus_message_iter_get_basic(&iterator, &text)
-            return .string(text.map { String(cString: $0) } ?? "")
+            return .string(string(text))
         case BusType.variant:
             var inner = DBusMessageIter()
             dbus_message_iter_recurse(&iterator, &inner)
@@ -89,7 +107,15 @@ enum BusCoding {
         }
     }
 
-    private static func array(_ iterator: inout DBusMessageIter) -> BusValue {
+    private mutating func string(_ text: UnsafePointer<CChar>?) -> String {
+        guard let text else { return "" }
+        let length = strnlen(text, max(left, 0))
+        left -= length
+        // A character that is cut in two becomes U+FFFD.
+        return String(decoding: UnsafeRawBufferPointer(start: text, count: length), as: UTF8.self)
+    }
+
+    private mutating func array(_ iterator: inout DBusMessageIter) -> BusValue {
         let elementType = dbus_message_iter_get_element_type(&iterator)
         var elements = DBusMessageIter()
         dbus_message_iter_recurse(&iterator, &elements)
@@ -98,7 +124,7 @@ enum BusCoding {
             return .strings(values(&elements).compactMap(\.text))
         case BusType.dictionaryEntry:
             var properties: [BusProperty] = []
-            while dbus_message_iter_get_arg_type(&elements) == BusType.dictionaryEntry {
+            while left > 0, dbus_message_iter_get_arg_type(&elements) == BusType.dictionaryEntry {
                 var entry = DBusMessageIter()
                 dbus_message_iter_recurse(&elements, &entry)
                 let pair = values(&entry)
@@ -119,8 +145,8 @@ enum BusString {
 
     /// `text` as every D-Bus library can carry it, cut at ``longest`` bytes.
     ///
-    /// A NUL, at which libdbus would cut it, becomes U+FFFD, and so do Unicode's noncharacters: sd-bus takes a message that has
-    /// one for broken.
+    /// A NUL, at which libdbus would cut it, becomes U+FFFD, and so do Unicode's noncharacters: sd-bus rejects a
+    /// message that has one.
     static func valid(_ text: String) -> String {
         var text = text
         if text.utf8.count > longest {
@@ -141,6 +167,8 @@ enum BusString {
 private enum BusType {
     static let invalid = code("\0")
     static let boolean = code("b")
+    static let byte = code("y")
+    static let int32 = code("i")
     static let uint32 = code("u")
     static let double = code("d")
     static let string = code("s")

@@ -3,6 +3,10 @@
 package indirect enum BusValue: Sendable, Hashable {
     /// `b`
     case boolean(Bool)
+    /// `y`
+    case byte(UInt8)
+    /// `i`
+    case int32(Int32)
     /// `u`
     case uint32(UInt32)
     /// `d`
@@ -32,6 +36,8 @@ package indirect enum BusValue: Sendable, Hashable {
     var signature: String {
         switch self {
         case .boolean: "b"
+        case .byte: "y"
+        case .int32: "i"
         case .uint32: "u"
         case .double: "d"
         case .string: "s"
@@ -59,7 +65,7 @@ package struct BusProperty: Sendable, Hashable {
 package struct BusError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The name of the error, such as `org.freedesktop.DBus.Error.NoReply`.
     package var name: String
-    /// What happened, as the one who noticed says it.
+    /// What happened, in the words of the bus, the peer or libdbus.
     package var text: String
 
     package init(name: String, text: String) {
@@ -67,19 +73,24 @@ package struct BusError: Error, Sendable, Hashable, CustomStringConvertible {
         self.text = text
     }
 
+    /// An error whose text comes from another process.
+    init(name: String, ofPeer text: String) {
+        self.init(name: name, text: DisplayText.singleLine(text, limit: 300))
+    }
+
     package var description: String { text.isEmpty ? name : text }
 
-    /// The connection is gone.
+    /// The connection has ended.
     static let disconnected = BusError(
         name: "org.freedesktop.DBus.Error.Disconnected",
         text: "the connection to the bus was closed"
     )
-    /// Whoever was asked has not answered in time.
+    /// The peer has not answered in time.
     static let noReply = BusError(
         name: "org.freedesktop.DBus.Error.NoReply",
         text: "the bus does not answer"
     )
-    /// The one who waits has been told to stop.
+    /// The wait was ended by ``BusWakeUp/stop()``.
     static let cancelled = BusError(
         name: "org.freedesktop.DBus.Error.NoReply",
         text: "stopped while waiting for the bus"

@@ -1,0 +1,210 @@
+#if DBus
+import Foundation
+import IndicatorCore
+
+/// A connection to a message bus, driven by the thread that it is made on.
+///
+/// The thread sleeps in `poll` until a message arrives, a time limit ends, or ``BusWakeUp/wake()`` is called: an idle
+/// connection costs no wake-up. Other threads may use nothing but the wake-up.
+package final class BusLoop {
+    /// What is done with the reply to a call, or with the lack of one.
+    package typealias Completion = (Result<BusMessage, BusError>) -> Void
+
+    private struct Call {
+        var reply: BusPendingReply
+        /// When it fails with ``BusError/noReply``; `nil` for never.
+        var deadline: ContinuousClock.Instant?
+        var completion: Completion
+    }
+
+    private let wakeUp: BusWakeUp
+    private let connection: BusConnection
+    private var calls: [Call] = []
+
+    /// Connects to a bus and says hello.
+    ///
+    /// - Parameters:
+    ///   - address: the D-Bus address of the bus.
+    ///   - wakeUp: what wakes the loop, and ends it.
+    ///   - timeLimit: how long the bus may take to answer.
+    ///   - onSignal: what is done with incoming signals.
+    package init(
+        address: String,
+        wakeUp: BusWakeUp,
+        timeLimit: Duration = .seconds(3),
+        onSignal: @escaping (BusMessage) -> Void = { _ in }
+    ) throws(BusError) {
+        self.wakeUp = wakeUp
+        connection = try BusConnection(address: address, onSignal: onSignal)
+        guard case .string(let name)? = try callBus("Hello", timeLimit: timeLimit).first else { throw .disconnected }
+        connection.setUniqueName(name)
+    }
+
+    /// Calls a method of the bus itself and waits for the reply, while the connection is served.
+    @discardableResult
+    package func callBus(
+        _ member: String,
+        _ arguments: [BusValue] = [],
+        timeLimit: Duration = .seconds(3)
+    ) throws(BusError) -> [BusValue] {
+        try call(
+            .call(
+                "org.freedesktop.DBus",
+                path: "/org/freedesktop/DBus",
+                interface: "org.freedesktop.DBus",
+                member: member,
+                arguments
+            ),
+            timeLimit: timeLimit
+        )
+    }
+
+    /// Calls a method and waits for the reply, while the connection is served.
+    package func call(_ message: BusMessage, timeLimit: Duration = .seconds(3)) throws(BusError) -> [BusValue] {
+        var result: Result<BusMessage, BusError>?
+        call(message, within: timeLimit) { result = $0 }
+        while result == nil {
+            if wakeUp.isStopped { throw .cancelled }
+            try turn()
+        }
+        return try result?.get().arguments ?? []
+    }
+
+    /// Calls a method. Returns at once; the reply comes in the course of ``turn(until:)``.
+    ///
+    /// - Parameters:
+    ///   - message: the call.
+    ///   - timeLimit: how long the peer may take to answer; `nil` for any time.
+    ///   - completion: what is done with the reply.
+    package func call(_ message: BusMessage, within timeLimit: Duration?, completion: @escaping Completion) {
+        guard let reply = connection.sendWithReply(message) else { return completion(.failure(.disconnected)) }
+        calls.append(Call(reply: reply, deadline: timeLimit.map { .now + $0 }, completion: completion))
+    }
+
+    /// How many bytes wait for the bus to take them.
+    package var outgoingBytes: Int { connection.outgoingBytes }
+
+    /// Sends a message; it waits in memory until the bus takes it.
+    package func send(_ message: BusMessage) { connection.send(message) }
+
+    /// Serves the object at `path`.
+    func serve(path: String, _ handler: @escaping (BusMessage) -> Void) { connection.serve(path: path, handler) }
+
+    /// Sends what waits to be sent, and waits for the replies to all calls; for at most `limit`.
+    func settle(within limit: Duration) {
+        let deadline = ContinuousClock.now + limit
+        while connection.hasOutgoing || !calls.isEmpty, ContinuousClock.now < deadline {
+            guard (try? turn(until: deadline)) != nil else { return }
+        }
+    }
+
+    /// Sleeps until there is something to do, ``BusWakeUp/wake()`` is called, or `deadline`; handles what has arrived.
+    ///
+    /// Throws when the connection has ended.
+    package func turn(until deadline: ContinuousClock.Instant? = nil) throws(BusError) {
+        guard connection.isConnected else { throw .disconnected }
+        var descriptors = connection.descriptors
+        descriptors.append(pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0))
+        let next = (calls.compactMap(\.deadline) + [deadline].compactMap(\.self)).min()
+        if poll(&descriptors, nfds_t(descriptors.count), connection.mustDispatch ? 0 : Self.milliseconds(until: next))
+            > 0
+        {
+            if descriptors.removeLast().revents != 0 { wakeUp.clear() }
+            connection.handle(descriptors)
+        }
+        // A few, so that a flood of messages does not keep the thread from everything else.
+        for _ in 0..<64 where connection.mustDispatch {
+            connection.dispatch()
+            // After each message: a signal that follows a reply is handled after it.
+            finishCalls()
+        }
+        finishCalls(until: .now)
+        guard connection.isConnected else { throw .disconnected }
+    }
+
+    /// Completes the calls that have been answered and, if `now` is given, those whose time limit has ended.
+    private func finishCalls(until now: ContinuousClock.Instant? = nil) {
+        var finished: [(Completion, Result<BusMessage, BusError>)] = []
+        calls.removeAll { call in
+            if let reply = call.reply.take() {
+                let error = reply.error.map { connection.isConnected ? $0 : .disconnected }
+                finished.append((call.completion, error.map { .failure($0) } ?? .success(reply)))
+                return true
+            }
+            guard let now, let deadline = call.deadline, deadline <= now else { return false }
+            finished.append((call.completion, .failure(.noReply)))
+            return true
+        }
+        for (completion, result) in finished { completion(result) }
+    }
+
+    /// Rounded up, so that a loop does not spin through the last millisecond.
+    private static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
+        guard let deadline else { return -1 }
+        let left = ContinuousClock.now.duration(to: deadline)
+        guard left > .zero else { return 0 }
+        let (seconds, attoseconds) = left.components
+        return Int32(clamping: seconds &* 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+    }
+}
+
+/// Wakes the thread of a ``BusLoop``, from any other.
+package final class BusWakeUp: Sendable {
+    /// Readable after ``wake()``.
+    let descriptor: Int32
+
+    private let stopped = Locked(false)
+
+    /// Throws when the process has hardly any descriptor left. An indicator must not take the last ones: without them
+    /// libdispatch, and with it every Swift task, ends the process.
+    package init() throws(BusError) {
+        let errorName = "org.freedesktop.DBus.Error.LimitsExceeded"
+        guard Self.hasSpareDescriptors else {
+            throw BusError(name: errorName, text: "the process has fewer than \(Self.reserve) descriptors left")
+        }
+        descriptor = makeEventDescriptor()
+        guard descriptor >= 0 else {
+            throw BusError(name: errorName, text: "eventfd: \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// A connection takes two. libdispatch takes up to four when it is first used.
+    private static let reserve = 8
+
+    /// Whether at least ``reserve`` descriptors are free. Takes none to find out.
+    private static var hasSpareDescriptors: Bool {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return true }
+        var free = 0
+        for descriptor in 0..<Int32(clamping: limit.rlim_cur) where fcntl(descriptor, F_GETFD) == -1 {
+            free += 1
+            if free == reserve { return true }
+        }
+        return false
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Whether the loop is to end.
+    package var isStopped: Bool { stopped.withLock { $0 } }
+
+    /// Has the loop look at what there is to do.
+    package func wake() {
+        var one: UInt64 = 1
+        _ = write(descriptor, &one, MemoryLayout<UInt64>.size)
+    }
+
+    /// Ends the loop.
+    package func stop() {
+        stopped.withLock { $0 = true }
+        wake()
+    }
+
+    fileprivate func clear() {
+        var count: UInt64 = 0
+        _ = read(descriptor, &count, MemoryLayout<UInt64>.size)
+    }
+}
+#endif

@@ -1,0 +1,87 @@
+#if DesktopNotification
+import Foundation
+import TestSupport
+import Testing
+
+/// An app that has run out of descriptors. Every backend is in it.
+@Suite struct DescriptorTests {
+    @Test("With any limit from the start, the app lives and its backends come to an end")
+    func limits() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let folder = try TemporaryDirectory()
+        for limit in 3...40 {
+            let probe = try await DesktopProbe(
+                "notification",
+                "property",
+                "title",
+                "log=\(folder.path)/log",
+                bus: bus,
+                descriptors: limit
+            )
+            try await probe.tell("begin", "work")
+            let states = try await probe.tell("status")
+            try await probe.tell("label", "changed")
+            try await probe.tell("end")
+            try await probe.shutdown()
+            #expect(probe.isRunning, "ulimit -n \(limit): \(states)\n\(probe.log)")
+        }
+        #expect(try await eventually { try await server.displayedCount == 0 })
+    }
+
+    @Test("The backends leave descriptors for libdispatch, which is used first after they have connected")
+    func reserve() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        // With less than 8, libdispatch itself has too few.
+        for limit in 8...16 {
+            let probe = try await DesktopProbe("notification", "property", "cold", bus: bus, descriptors: limit)
+            try await probe.tell("begin", "work")
+            let states = try await probe.tell("status")
+            try await probe.tell("flip", "200", "0.01")
+            try await probe.shutdown()
+        }
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("Without descriptors in the middle of its life, the app lives, and all is back when there are some")
+    func exhaustion() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let folder = try TemporaryDirectory()
+        let probe = try await DesktopProbe(
+            "notification",
+            "property",
+            "log=\(folder.path)/log",
+            bus: bus,
+            descriptors: 64
+        )
+        for backend in ["desktopNotification", "dbusProperty"] {
+            #expect(try await probe.backend(backend, is: "running"))
+        }
+        try await probe.tell("exhaust")
+        // What is connected goes on.
+        try await probe.tell("begin", "without descriptors")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        // What has to connect cannot.
+        await bus.kill()
+        for backend in ["desktopNotification", "dbusProperty"] {
+            #expect(try await probe.backend(backend, is: "unavailable"))
+        }
+        try await bus.start()
+        let second = try await NotificationServer(on: bus)
+        for backend in ["desktopNotification", "dbusProperty"] {
+            #expect(try await probe.backend(backend, is: "unavailable"))
+        }
+        try await probe.tell("label", "still without")
+        #expect(probe.isRunning)
+        try await probe.tell("release")
+        #expect(try await eventually { try await second.displayedCount == 1 })
+        for backend in ["desktopNotification", "dbusProperty"] {
+            #expect(try await probe.backend(backend, is: "running"))
+        }
+        try await probe.shutdown()
+        #expect(try await eventually { try await second.displayedCount == 0 })
+    }
+}
+#endif

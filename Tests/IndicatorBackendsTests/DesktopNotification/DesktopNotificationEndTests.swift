@@ -1,0 +1,61 @@
+#if DesktopNotification
+import Foundation
+import TestSupport
+import Testing
+
+/// What is left on the screen after the app.
+@Suite struct DesktopNotificationEndTests {
+    @Test("An app that ends right after shutdown() leaves no notification, also on a busy machine")
+    func orderlyEnd() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let load = try (0..<2).map { _ in try Daemon("/bin/sh", ["-c", "while :; do :; done"]) }
+        for run in 0..<20 {
+            let probe = try await DesktopProbe("notification", bus: bus)
+            try await probe.tell("begin", "run \(run)")
+            // Every second one ends while the notification is on its way.
+            if run.isMultiple(of: 2) {
+                #expect(await eventually { monitor.shown.contains { $0.body == "run \(run)" } })
+            }
+            probe.send("quit")
+            #expect(await eventually { !probe.isRunning })
+            #expect(try await eventually { try await server.displayedCount == 0 })
+        }
+        for process in load { await process.end() }
+        // Each one that the monitor has seen was closed.
+        let shown = monitor.shown.count { $0.identifier == 0 }
+        #expect(shown >= 10)
+        #expect(
+            await eventually {
+                Set(monitor.calls.filter { $0.member == "CloseNotification" }.map(\.identifier)).count == shown
+            }
+        )
+        #expect(try await server.historyCount == shown)
+    }
+
+    @Test("What an app leaves that is killed disappears by itself; while the app lives, it stays")
+    func orphan() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        // Its time begins anew without any change, twice.
+        #expect(await eventually(within: .seconds(180)) { monitor.shown.count == 3 })
+        #expect(try await server.displayedCount == 1)
+        #expect(try await server.historyCount == 0)
+        for call in monitor.shown {
+            #expect(call.timeout > 0 && call.timeout <= 60_000)
+            #expect(call.body == "work")
+        }
+        let times = monitor.shown.map(\.time)
+        // At most two a minute.
+        #expect(times[2] - times[0] > 60_000_000, "\(times)")
+        await probe.kill()
+        #expect(try await eventually(within: .seconds(180)) { try await server.displayedCount == 0 })
+        #expect(try await server.historyCount == 1)
+    }
+}
+#endif
