@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The title in real terminals under Xvfb, read from their windows, and on the bytes that GNU screen passes on.
-@Suite("Real terminals", .timeLimit(.minutes(3)))
+@Suite("Real terminals", .serialized, .timeLimit(.minutes(3)))
 struct RealTerminalTests {
     /// A terminal, and the title that it is to have when the work has ended; `nil` for any that is not the busy one.
     struct Terminal: Sendable, CustomTestStringConvertible {
