@@ -37,7 +37,7 @@ import Testing
         for limit in 8...16 {
             let probe = try await DesktopProbe("notification", "property", "cold", bus: bus, descriptors: limit)
             try await probe.tell("begin", "work")
-            let states = try await probe.tell("status")
+            try await probe.tell("status")
             try await probe.tell("flip", "200", "0.01")
             try await probe.shutdown()
         }
