@@ -8,6 +8,7 @@ let package = Package(
     products: [
         .library(name: "IndicatorCore", targets: ["IndicatorCore"]),
         .library(name: "IndicatorBackends", targets: ["IndicatorBackends"]),
+        .library(name: "IndicatorTesting", targets: ["IndicatorTesting"]),
         .library(name: "NetworkKit", targets: ["NetworkKit"]),
         .library(name: "IndicatorOpenCombine", targets: ["IndicatorOpenCombine"]),
         .executable(name: "indicator-demo", targets: ["indicator-demo"]),
@@ -51,6 +52,8 @@ let package = Package(
             ],
             path: "Sources/Backends"
         ),
+        // What the tests of apps need: the in-memory backend and the virtual clock.
+        .target(name: "IndicatorTesting", dependencies: ["IndicatorCore"]),
         .target(
             name: "IndicatorOpenCombine",
             dependencies: [
@@ -83,6 +86,7 @@ let package = Package(
             name: "TestSupport",
             dependencies: [
                 "IndicatorCore",
+                "IndicatorTesting",
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
@@ -101,6 +105,7 @@ let package = Package(
             name: "IndicatorCoreTests",
             dependencies: [
                 "IndicatorCore",
+                "IndicatorTesting",
                 "TestSupport",
                 .product(name: "FlyingFox", package: "FlyingFox"),
                 .product(name: "InMemoryLogging", package: "swift-log"),
@@ -114,6 +119,7 @@ let package = Package(
             dependencies: [
                 "IndicatorBackends",
                 "IndicatorCore",
+                "IndicatorTesting",
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/Helpers/ConfigurationHelper"
@@ -140,6 +146,7 @@ let package = Package(
             dependencies: [
                 "IndicatorBackends",
                 "IndicatorCore",
+                "IndicatorTesting",
                 "TestSupport",
                 "configuration-helper",
                 "desktop-probe",
@@ -157,6 +164,7 @@ let package = Package(
             dependencies: [
                 "desktop-probe",
                 "IndicatorCore",
+                "IndicatorTesting",
                 "network-upload",
                 "NetworkKit",
                 "TestSupport",
@@ -167,6 +175,7 @@ let package = Package(
             name: "IndicatorOpenCombineTests",
             dependencies: [
                 "IndicatorCore",
+                "IndicatorTesting",
                 "IndicatorOpenCombine",
                 "TestSupport",
                 .product(name: "OpenCombine", package: "OpenCombine"),
@@ -177,6 +186,7 @@ let package = Package(
             dependencies: [
                 "IndicatorBackends",
                 "IndicatorCore",
+                "IndicatorTesting",
                 "indicator-demo",
                 "NetworkKit",
                 "TestSupport",

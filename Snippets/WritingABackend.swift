@@ -4,6 +4,7 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
+import IndicatorTesting
 // snippet.show
 struct LEDBackend: IndicatorBackend {
     let name: String

@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorTesting
 
 /// Listens, by `busctl monitor`, to what a notification server is told.
 package final class NotifyMonitor: Sendable {

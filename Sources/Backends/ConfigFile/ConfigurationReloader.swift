@@ -155,7 +155,9 @@ final class ConfigurationReloader: ManagerResource {
         }
         guard problems.mistakes.isEmpty else { return .failure(problems) }
         await withTaskGroup { group in
-            for name in removed { group.addTask { [engine] in await engine.removeBackend(named: name, timeLimit: .seconds(2)) } }
+            for name in removed {
+                group.addTask { [engine] in await engine.removeBackend(named: name, timeLimit: .seconds(2)) }
+            }
         }
         let isClosed = state.withLock { state in
             state.current = new

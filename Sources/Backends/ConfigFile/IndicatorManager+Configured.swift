@@ -70,7 +70,7 @@ extension IndicatorManager {
             logger: logger
         )
         reloader.begin(mistakes)
-        manager.keep(reloader)
+        manager.engine.keep(reloader)
         ProcessSignals.shared.shutDownWithProcess(manager)
         return manager
     }
@@ -78,7 +78,7 @@ extension IndicatorManager {
     /// The mistakes in the configuration when it was read last; empty when there were none, and for an indicator that
     /// was not made by ``configured(for:path:environment:registry:overrides:defaults:reloadTriggers:logger:)``.
     public var configurationProblems: [ConfigurationMistake] {
-        keptResource(ConfigurationReloader.self)?.problems ?? []
+        engine.keptResource(ConfigurationReloader.self)?.problems ?? []
     }
 
     /// Reads the configuration again, now: what `SIGHUP` does, for apps that handle the signal themselves or learn of a
@@ -89,7 +89,7 @@ extension IndicatorManager {
     ///
     /// - Throws: ``ConfigurationError`` with every mistake; then the configuration from before holds.
     public func reloadConfiguration() async throws(ConfigurationError) {
-        try await keptResource(ConfigurationReloader.self)?.reload()
+        try await engine.keptResource(ConfigurationReloader.self)?.reload()
     }
 }
 

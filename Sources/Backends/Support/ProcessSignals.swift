@@ -76,7 +76,7 @@ final class ProcessSignals: Sendable {
             // Signals that process 1 of a container does not handle have no effect on it, and so must not end its indicator.
             if getpid() != 1 { for signal in [SIGINT, SIGTERM, SIGTSTP] { _ = install(signal, &state) } }
         }
-        manager.keep(EndOfIndicator(engine: engine))
+        manager.engine.keep(EndOfIndicator(engine: engine))
     }
 
     /// Forgets an indicator once its backends have stopped.

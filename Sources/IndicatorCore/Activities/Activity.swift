@@ -13,7 +13,7 @@ public import Synchronization
 /// activity.end(.failed("HTTP 503"))   // optional
 /// ```
 ///
-/// Any thread may use it. Beginning and ending one without a label is one atomic operation each while others are in
+/// Any thread may use it. Beginning and ending one without a label is mostly one atomic operation each while others are in
 /// progress, and a retain and a release. The indicator works at least until its activities have ended.
 @dynamicMemberLookup
 public struct Activity: ~Copyable, Sendable {
@@ -27,7 +27,8 @@ public struct Activity: ~Copyable, Sendable {
     /// What the activity says of itself: ``ActivityDetails/label``, ``ActivityDetails/progress``,
     /// ``ActivityDetails/total``, ``ActivityDetails/attention`` and so on.
     ///
-    /// An activity that begins without a label takes its place in the order of labels when it first says something.
+    /// An activity that begins without a label takes its place in the order of labels when it first says something. A
+    /// property of your own, in an extension of ``ActivityDetails``, must not use the indicator.
     public subscript<Value>(dynamicMember member: WritableKeyPath<ActivityDetails, Value>) -> Value {
         get { handle.details[keyPath: member] }
         nonmutating set { handle.update { $0[keyPath: member] = newValue } }
@@ -39,10 +40,6 @@ public struct Activity: ~Copyable, Sendable {
     }
 
     /// Changes the label, the progress, or both at once. What is `nil` stays as it is; to clear one, set the property.
-    ///
-    /// - Parameters:
-    ///   - label: a short text of what is in progress.
-    ///   - progress: how much is done; limited to 0…1.
     public func update(label: String? = nil, progress: Double? = nil) {
         handle.update(label: label, progress: progress)
     }
@@ -68,12 +65,7 @@ public struct Activity: ~Copyable, Sendable {
 public final class ManagedActivity: Sendable {
     private let handle: ActivityHandle
 
-    /// Begins an activity.
-    ///
-    /// - Parameters:
-    ///   - label: a short text of what is in progress.
-    ///   - progress: how much is done, 0…1.
-    ///   - indicator: the indicator that shows it.
+    /// Begins an activity, as ``IndicatorManager/begin(_:progress:)`` does.
     public init(_ label: String? = nil, progress: Double? = nil, in indicator: IndicatorManager = .shared) {
         handle = indicator.beginHandle(label: label, progress: progress)
     }
@@ -109,28 +101,28 @@ public final class ManagedActivity: Sendable {
     }
 }
 
-/// What ``Activity`` and ``ManagedActivity`` have in common: where it is counted, and its record if it says something of
+/// What ``Activity`` and ``ManagedActivity`` have in common: the engine that counts it, and its record if it says something of
 /// itself. 16 bytes.
 @usableFromInline
 struct ActivityHandle: ~Copyable, Sendable {
     @inlinable static var noRecord: UInt { 0 }
     private static var ended: UInt { 1 }
 
-    @usableFromInline let counter: ActivityCounter
+    @usableFromInline let engine: IndicatorEngine
     /// The address of the record, of which the handle holds a reference; or one of the two values above. Stored with the
     /// manager's lock held, except for `ended`.
     @usableFromInline let recordBits: Atomic<UInt>
 
     /// Makes the handle of an activity that has begun.
     @inlinable
-    init(_ counter: ActivityCounter) {
-        self.counter = counter
+    init(_ engine: IndicatorEngine) {
+        self.engine = engine
         recordBits = Atomic(Self.noRecord)
     }
 
     /// Makes the handle of an activity that has begun and has a record.
-    init(_ counter: ActivityCounter, record: ActivityRecord) {
-        self.counter = counter
+    init(_ engine: IndicatorEngine, record: ActivityRecord) {
+        self.engine = engine
         recordBits = Atomic(UInt(bitPattern: Unmanaged.passRetained(record).toOpaque()))
     }
 
@@ -144,10 +136,9 @@ struct ActivityHandle: ~Copyable, Sendable {
 
     /// What the activity says of itself now; after its end, nothing.
     var details: ActivityDetails {
-        let details = counter.engine?.read { _ in
-            Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue().details
+        engine.read { _ in
+            Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue().details ?? ActivityDetails()
         }
-        return details.flatMap(\.self) ?? ActivityDetails()
     }
 
     func update(label: String?, progress: Double?) {
@@ -163,7 +154,7 @@ struct ActivityHandle: ~Copyable, Sendable {
     /// - Parameter change: called with the manager's lock held.
     func update(_ change: (inout ActivityDetails) -> Void) {
         guard !hasEnded else { return }
-        counter.engine?.change { machine, now in
+        engine.change { machine, now in
             let bits = recordBits.load(ordering: .acquiring)
             if let record = Self.record(bits)?.takeUnretainedValue() {
                 return machine.change(now) { list in .init(changesDetails: list.update(record, change)) }
@@ -189,7 +180,7 @@ struct ActivityHandle: ~Copyable, Sendable {
     /// Stores how the activity is about to end. The outcome of one without a record interests nobody.
     func setOutcome(_ outcome: ActivityOutcome) {
         guard outcome != .unspecified, recordBits.load(ordering: .relaxed) != Self.noRecord else { return }
-        counter.engine?.read { _ in
+        engine.read { _ in
             Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue().outcome = outcome
         }
     }
@@ -200,7 +191,7 @@ struct ActivityHandle: ~Copyable, Sendable {
         // A thread that updated it has passed it on since, so nobody stores a record any more.
         let bits = recordBits.load(ordering: .acquiring)
         if bits != Self.noRecord { return endWithRecord(bits) }
-        if counter.end() { counter.report() }
+        if engine.counter.end() { engine.report() }
     }
 
     /// Ends the activity; without effect when it has ended.
@@ -209,13 +200,13 @@ struct ActivityHandle: ~Copyable, Sendable {
         let bits = recordBits.exchange(Self.ended, ordering: .acquiringAndReleasing)
         guard bits != Self.ended else { return }
         if bits != Self.noRecord { return endWithRecord(bits) }
-        if counter.end() { counter.report() }
+        if engine.counter.end() { engine.report() }
     }
 
     @usableFromInline
     func endWithRecord(_ bits: UInt) {
         guard let record = Self.record(bits)?.takeRetainedValue() else { return }
-        counter.engine?.change { machine, now in
+        engine.change { machine, now in
             machine.change(now) { list in
                 .init(countChange: -1, changesDetails: list.end(record, record.outcome, at: now))
             }

@@ -61,18 +61,12 @@ package final class ActivityCounter: Sendable {
     @usableFromInline static var watchedBit: UInt64 { 1 }
     @usableFromInline static var delayingCompletion: UInt8 { Phase.delayingCompletion.rawValue }
 
-    // Activities retain the counter, so its reference count changes together with the word: both are in one cache line.
-    // The phase, which every end reads, is in another.
+    // The phase, which every end reads, is in another cache line than the word, which every end writes.
     @usableFromInline let word = Atomic<UInt64>(0)
     private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
     @usableFromInline let phaseBits: Atomic<UInt8>
     private let lastEnd = Atomic<Int64>(.min)
     private let time: TimeSource
-
-    /// The engine to report to. It holds the counter, too; ``IndicatorEngine/close()`` ends that circle.
-    ///
-    /// `nonisolated(unsafe)`: written before the first activity begins and after the last one has ended.
-    nonisolated(unsafe) var engine: IndicatorEngine?
 
     /// Makes a counter of nothing.
     ///
@@ -128,12 +122,6 @@ package final class ActivityCounter: Sendable {
     @usableFromInline
     func mustReport(endAfter old: UInt64) -> Bool {
         old & Self.watchedBit != 0 || (old < 2 * Self.unit && phase == .active)
-    }
-
-    /// Reports a change that must be reported.
-    @usableFromInline
-    func report() {
-        engine?.report()
     }
 
     // MARK: - For everybody

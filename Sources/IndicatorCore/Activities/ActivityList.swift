@@ -59,13 +59,13 @@ struct ActivityList: Sendable {
             return entries.remove(at: index).value
         }
 
-        /// The record of an activity, and whether it is new; `nil` if the activity is not in progress.
-        mutating func record(of key: Key, at now: () -> Duration) -> (record: ActivityRecord, isNew: Bool)? {
+        /// The record of an activity, made if it has none yet; `nil` if the activity is not in progress.
+        mutating func record(of key: Key, at now: () -> Duration) -> ActivityRecord? {
             guard let index = entries.index(forKey: key) else { return nil }
-            if let record = entries.values[index].record { return (record, false) }
+            if let record = entries.values[index].record { return record }
             let record = ActivityRecord(entries.values[index].order, at: now())
             entries.values[index].record = record
-            return (record, true)
+            return record
         }
     }
 
@@ -136,6 +136,9 @@ struct ActivityList: Sendable {
         return activities
     }
 
+    /// Whether something has finished since ``takeFinished()``.
+    var hasFinished: Bool { !finished.isEmpty }
+
     /// Removes what has finished, and returns it.
     mutating func takeFinished() -> FinishedActivities {
         defer {
@@ -160,7 +163,7 @@ struct ActivityList: Sendable {
         return record
     }
 
-    /// Begins to keep what an activity says of itself.
+    /// Lists a new record if it has a label.
     private mutating func insert(_ record: ActivityRecord) {
         guard record.details.label != nil else { return }
         labelled.set(record.order, to: record)
@@ -238,9 +241,7 @@ struct ActivityList: Sendable {
             case .number(let key): numbers.record(of: key, at: now)
             case .value(let key): values.record(of: key, at: now)
             }
-        guard let (record, isNew) = found else { return Change() }
-        if isNew { insert(record) }
-        return Change(changesDetails: update(record, change))
+        return found.map { Change(changesDetails: update($0, change)) } ?? Change()
     }
 
     /// Stops an activity; a stop of one that is not in progress is remembered.
@@ -309,10 +310,7 @@ struct ActivityList: Sendable {
         let key = ObservedObjects.key(object, role: role)
         guard let entry = objects[key] else { return Change() }
         let record = entry.record ?? ActivityRecord(entry.order, at: now())
-        if entry.record == nil {
-            insert(record)
-            objects[key]?.record = record
-        }
+        if entry.record == nil { objects[key]?.record = record }
         return Change(changesDetails: update(record, change))
     }
 

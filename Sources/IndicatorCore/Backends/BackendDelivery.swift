@@ -45,13 +45,3 @@ public struct BackendDelivery: Sendable, Hashable {
     /// Every showing and hiding, in order, through a queue of 1024: what a record of events wants.
     public static var everyTransition: Self { Self(mode: .everyTransition(capacity: 1024)) }
 }
-
-extension BackendDelivery {
-    /// The policy with its times limited to what makes sense.
-    var limited: Self {
-        var limited = self
-        limited.updateTimeLimit = min(updateTimeLimit, TimeSource.longest)
-        limited.animationInterval = animationInterval.map { min(max($0, .milliseconds(10)), TimeSource.longest) }
-        return limited
-    }
-}

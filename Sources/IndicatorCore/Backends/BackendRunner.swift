@@ -38,7 +38,12 @@ final class BackendRunner: SnapshotReceiver {
 
     init(backend: any IndicatorBackend, time: TimeSource, logger: Logger) {
         name = backend.name
-        delivery = backend.delivery.limited
+        var delivery = backend.delivery
+        delivery.updateTimeLimit = min(delivery.updateTimeLimit, TimeSource.longest)
+        delivery.animationInterval = delivery.animationInterval.map {
+            min(max($0, .milliseconds(10)), TimeSource.longest)
+        }
+        self.delivery = delivery
         self.backend = backend
         self.time = time
         self.logger = logger
@@ -180,7 +185,8 @@ final class BackendRunner: SnapshotReceiver {
     private func perform(_ afterwards: Afterwards) {
         for event in afterwards.events { log(event) }
         timer.set(afterwards.deadline, version: afterwards.timerVersion, deadlineHasCome)
-        for waiter in afterwards.waiters { waiter.resume() }
+        // From tasks of their own: the calling thread may hold the status lock of a task that it cancels.
+        for waiter in afterwards.waiters { Task.detached { waiter.resume() } }
         afterwards.loop?.resume(returning: afterwards.operation)
     }
 

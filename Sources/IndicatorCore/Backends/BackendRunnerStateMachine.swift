@@ -182,7 +182,7 @@ struct BackendRunnerStateMachine: Sendable {
         case (.start, nil):
             phase = .running
             delivered = nil
-            if let latest, inbox.count == 0 { _ = inbox.post(latest) }
+            if let latest, inbox.count == 0 { inbox.restart(with: latest) }
         case (.start, let error?):
             events += fail(error)
             events.append(waitToRetry(from: now))

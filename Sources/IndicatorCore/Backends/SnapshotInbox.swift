@@ -35,7 +35,7 @@ struct SnapshotInbox: Sendable {
         case .latestWins:
             // While the completion delay runs, the receiver keeps what it shows: only the end of the delay, or new work,
             // is a change to the user. What waits is still worth showing.
-            if isUnnoticed(snapshot) { return leaveOut(snapshot) }
+            if !isTransition, isUnnoticed(snapshot) { return leaveOut(snapshot) }
             if var last = items.popLast() { snapshot.takeOver(last.snapshot.removeFinished()) }
             items = [Item(snapshot: snapshot, isTransition: isTransition)]
             return 0
@@ -51,6 +51,12 @@ struct SnapshotInbox: Sendable {
             items[0].snapshot.takeOver(dropped.snapshot.removeFinished())
             return 1
         }
+    }
+
+    /// Takes in the present snapshot for a receiver that shows nothing yet.
+    mutating func restart(with snapshot: IndicatorSnapshot) {
+        wasVisible = false
+        _ = post(snapshot)
     }
 
     /// Whether the receiver does not notice a snapshot that neither shows nor hides the indicator.

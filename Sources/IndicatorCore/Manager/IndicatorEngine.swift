@@ -3,17 +3,19 @@ import Logging
 
 /// What an ``IndicatorManager`` is the public face of: the lock, the state machine behind it, and the queue of its actions.
 ///
-/// Every input does the same three things (``change(_:)``): lock and ask ``IndicatorStateMachine``; unlock; perform the
-/// returned actions. While the lock is held nothing foreign runs: no continuation is resumed, no object of the caller's is
-/// released, no task is created, no backend or observer is called. Actions are performed in the order in which the lock
-/// was held, by the thread that finds the ``Outbox`` unattended, and no thread waits for another one's.
+/// Every input does the same three things: lock and ask ``IndicatorStateMachine``; unlock; perform the returned actions.
+/// While the lock is held nothing foreign runs: no continuation is resumed, no object of the caller's is released, no task
+/// is created, no backend or observer is called. (The exceptions: `==` and `hash(into:)` of the caller's identities, and an
+/// injected clock.) Actions are performed in the order in which the lock was held, by the thread that finds the ``Outbox``
+/// unattended, and no thread waits for another one's. So a `deinit` or log handler that blocks holds up the deliveries and
+/// timers of this indicator, and no caller.
 ///
-/// The manager, activities, timers, observations and backends hold the engine, and it holds most of them; ``close()`` ends
-/// these circles, when the manager is deallocated and its last activity has ended. There are no weak references: an object
-/// to which there was one is slow to retain.
+/// The manager, activities, timers, observations and backends hold the engine, and it holds all of them but the first two;
+/// closing it ends these circles, when the manager is deallocated and its last activity has ended. There are no weak
+/// references: an object to which there was one is slow to retain.
+@usableFromInline
 package final class IndicatorEngine: Sendable {
-    /// All that the lock protects. It is the only lock of the indicator; a backend's runner and a subscription have one
-    /// each, which is taken without this one.
+    /// All that the lock protects. Runners, subscriptions and timers have a lock each, which is taken without this one.
     private struct Storage: Sendable {
         var machine: IndicatorStateMachine
         var outbox = Outbox<Effect>()
@@ -26,6 +28,15 @@ package final class IndicatorEngine: Sendable {
         var isShutDown = false
         /// Whether the manager is deallocated: the engine closes when the last activity that somebody holds has ended.
         var isOrphaned = false
+        /// Whether the engine is closed, or about to be.
+        var isClosed = false
+
+        /// Whether the engine is to be closed now, by the caller.
+        mutating func takesUpClosing() -> Bool {
+            guard isOrphaned, !isClosed, machine.heldActivityCount == 0 else { return false }
+            isClosed = true
+            return true
+        }
     }
 
     /// An action, with those that it concerns.
@@ -36,7 +47,7 @@ package final class IndicatorEngine: Sendable {
         case finish([any SnapshotReceiver], timeLimit: Duration)
     }
 
-    let counter: ActivityCounter
+    @usableFromInline let counter: ActivityCounter
     let time: TimeSource
     let logger: Logger
     private let storage: Locked<Storage>
@@ -54,7 +65,6 @@ package final class IndicatorEngine: Sendable {
         )
         storage = Locked(Storage(machine: machine))
         timer = DeadlineTimer(time: time)
-        counter.engine = self
     }
 
     /// The manager is deallocated. Closes the engine, unless somebody holds an activity: then the end of the last one does.
@@ -62,32 +72,38 @@ package final class IndicatorEngine: Sendable {
         let isOver = storage.withLock { storage in
             storage.isOrphaned = true
             storage.machine.setOrphaned()
-            return storage.machine.heldActivityCount == 0
+            return storage.takesUpClosing()
         }
         if isOver { close() }
     }
 
     /// Ends everything without waiting.
     private func close() {
+        let (runners, resources) = end(timeLimit: .seconds(2))
+        // Kept until they have stopped, for whoever waits for that at the end of the process.
+        Task.detached { [self] in
+            for runner in runners { await runner.waitUntilFinished() }
+            storage.withLock { $0.runners = [] }
+        }
+        timer.set(nil, version: .max) { _ in }
+        for resource in resources { resource.managerIsGone() }
+    }
+
+    /// Hides the indicator for good, and lets the backends and subscriptions finish.
+    private func end(timeLimit: Duration) -> (runners: [BackendRunner], resources: [any ManagerResource]) {
         let now = time.now
-        let (observations, resources) = storage.withLock { storage in
-            append(storage.machine.setEnabled(false, at: now), to: &storage)
-            storage.isShutDown = true
-            let receivers = storage.receivers
-            append(.finish(receivers, timeLimit: .seconds(2)), to: &storage)
-            defer {
-                storage.receivers = []
-                storage.runners = []
-                storage.observations = []
-                storage.resources = []
+        let (runners, resources, observations) = storage.withLock { storage in
+            if !storage.isShutDown {
+                append(storage.machine.setEnabled(false, at: now), to: &storage)
+                storage.isShutDown = true
+                storage.outbox.append(.finish(storage.receivers, timeLimit: timeLimit))
             }
-            return (storage.observations, storage.resources)
+            defer { (storage.receivers, storage.resources, storage.observations) = ([], [], []) }
+            return (storage.runners, storage.resources, storage.observations)
         }
         perform()
-        timer.set(nil, version: .max) { _ in }
-        counter.engine = nil
         for observation in observations { observation.cancel() }
-        for resource in resources { resource.managerIsGone() }
+        return (runners, resources)
     }
 
     // MARK: - Lock, ask, unlock, perform
@@ -98,7 +114,7 @@ package final class IndicatorEngine: Sendable {
     func change(_ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> [IndicatorStateMachine.Action]) {
         let (mustPerform, isOver) = storage.withLock { storage in
             let actions = input(&storage.machine) { time.now }
-            let isOver = storage.isOrphaned && storage.machine.heldActivityCount == 0 && !storage.isShutDown
+            let isOver = storage.takesUpClosing()
             if actions.isEmpty { return (false, isOver) }
             append(actions, to: &storage)
             return (storage.outbox.attend(), isOver)
@@ -113,6 +129,7 @@ package final class IndicatorEngine: Sendable {
     }
 
     /// The counter asked for a report.
+    @usableFromInline
     func report() {
         change { machine, now in machine.countChanged(now) }
     }
@@ -128,10 +145,6 @@ package final class IndicatorEngine: Sendable {
                 storage.outbox.append(.release(garbage))
             }
         }
-    }
-
-    private func append(_ effect: Effect, to storage: inout Storage) {
-        storage.outbox.append(effect)
     }
 
     /// Performs what waits, unless another thread does.
@@ -162,20 +175,28 @@ package final class IndicatorEngine: Sendable {
 
     /// Does what is due by now.
     func advance(to now: Duration) {
+        checkLifetimes(at: now)
+        change { machine, _ in machine.advance(to: now) }
+    }
+
+    /// Looks at the observed objects, part by part, if that is due.
+    private func checkLifetimes(at now: Duration) {
         if storage.withLock({ $0.machine.isLifetimeCheckDue(at: now) }) {
             for part in 0..<IndicatorStateMachine.lifetimeCheckPartCount {
                 change { machine, _ in machine.checkLifetimes(part: part, at: now) }
             }
         }
-        change { machine, _ in machine.advance(to: now) }
     }
 
     // MARK: - Receivers
 
     /// Adds a receiver of snapshots, which receives the present one first. Returns whether it was added.
     private func add(_ receiver: some SnapshotReceiver, if condition: (borrowing Storage) -> Bool) -> Bool {
+        let now = time.now
         let isAdded = storage.withLock { storage in
             guard condition(storage) else { return false }
+            // What has ended before is for those who were there.
+            append(storage.machine.publishFinished(at: now), to: &storage)
             storage.receivers.append(receiver)
             updateAudience(of: &storage)
             storage.outbox.append(.deliver(storage.machine.snapshot(), to: [receiver]))
@@ -259,22 +280,7 @@ package final class IndicatorEngine: Sendable {
     }
 
     package func shutdown(timeLimit: Duration) async {
-        let now = time.now
-        let (runners, resources, observations) = storage.withLock { storage in
-            if !storage.isShutDown {
-                append(storage.machine.setEnabled(false, at: now), to: &storage)
-                storage.isShutDown = true
-                append(.finish(storage.receivers, timeLimit: timeLimit), to: &storage)
-            }
-            defer {
-                storage.receivers = []
-                storage.resources = []
-                storage.observations = []
-            }
-            return (storage.runners, storage.resources, storage.observations)
-        }
-        perform()
-        for observation in observations { observation.cancel() }
+        let (runners, resources) = end(timeLimit: timeLimit)
         await withTaskGroup { group in
             for runner in runners { group.addTask { await runner.waitUntilFinished() } }
             for resource in resources { group.addTask { await resource.managerWillShutDown() } }
@@ -285,6 +291,7 @@ package final class IndicatorEngine: Sendable {
 
     package func setEnabled(_ isEnabled: Bool) {
         let now = time.now
+        checkLifetimes(at: now)
         storage.withLock { storage in
             guard !storage.isShutDown else { return }
             append(storage.machine.setEnabled(isEnabled, at: now), to: &storage)
@@ -299,22 +306,29 @@ package final class IndicatorEngine: Sendable {
 
     package var delays: IndicatorDelays {
         get { read { $0.delays } }
-        set {
-            let now = time.now
-            change { machine, _ in machine.setDelays(newValue, at: now) }
-        }
+        set { setDelays { _ in newValue } }
+    }
+
+    /// Changes the delays.
+    func setDelays(_ change: (IndicatorDelays) -> IndicatorDelays) {
+        let now = time.now
+        checkLifetimes(at: now)
+        self.change { machine, _ in machine.setDelays(change(machine.delays), at: now) }
     }
 
     // MARK: - What lives with the manager
 
     func keep(_ observation: NotificationObservation) {
-        storage.withLock { storage in
+        // Released without the lock: an observation holds closures of the caller's.
+        _ = storage.withLock { storage in
+            let cancelled = storage.observations.filter(\.isCancelled)
             storage.observations.removeAll(where: \.isCancelled)
             storage.observations.append(observation)
+            return cancelled
         }
     }
 
-    func keep(_ resource: some ManagerResource) {
+    package func keep(_ resource: some ManagerResource) {
         let isShutDown = storage.withLock { storage in
             if !storage.isShutDown { storage.resources.append(resource) }
             return storage.isShutDown
@@ -322,7 +336,7 @@ package final class IndicatorEngine: Sendable {
         if isShutDown { resource.managerIsGone() }
     }
 
-    func keptResource<Resource: ManagerResource>(_ type: Resource.Type) -> Resource? {
+    package func keptResource<Resource: ManagerResource>(_ type: Resource.Type) -> Resource? {
         storage.withLock { $0.resources }.lazy.compactMap { $0 as? Resource }.first
     }
 }

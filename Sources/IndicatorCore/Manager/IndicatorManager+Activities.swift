@@ -5,7 +5,7 @@ extension IndicatorManager {
 
     /// Begins an activity that says nothing of itself, which ends when the returned value goes out of scope.
     ///
-    /// While others are in progress, this and its end are one atomic operation each, and a retain and a release. The
+    /// While others are in progress, this and its end are mostly one atomic operation each, and a retain and a release. The
     /// indicator works at least until its activities have ended, also when the manager is released before.
     @inlinable
     public func begin() -> Activity {
@@ -23,14 +23,14 @@ extension IndicatorManager {
 
     @inlinable
     func beginHandle() -> ActivityHandle {
-        if counter.begin() { counter.report() }
-        return ActivityHandle(counter)
+        if engine.counter.begin() { engine.report() }
+        return ActivityHandle(engine)
     }
 
     func beginHandle(label: String?, progress: Double?) -> ActivityHandle {
         guard label != nil || progress != nil else { return beginHandle() }
         return ActivityHandle(
-            counter,
+            engine,
             record: engine.begin(ActivityDetails(label: label, progress: progress, since: .distantPast))
         )
     }
@@ -121,7 +121,7 @@ extension IndicatorManager {
         engine.start(ActivityKey(id), label: label, progress: progress)
     }
 
-    /// Starts an activity with a text as its identity. See the general form for the rules.
+    /// Starts an activity with a text as its identity. See the general form.
     public func start(_ id: String, label: String? = nil, progress: Double? = nil) {
         engine.start(.text(id), label: label, progress: progress)
     }
@@ -133,11 +133,6 @@ extension IndicatorManager {
 
     /// Changes the label, the progress, or both of an activity with an identity. What is `nil` stays as it is; without
     /// effect when the activity is not in progress.
-    ///
-    /// - Parameters:
-    ///   - id: what identifies it.
-    ///   - label: a short text of what is in progress.
-    ///   - progress: how much is done; limited to 0…1.
     public func update(_ id: some Hashable & Sendable, label: String? = nil, progress: Double? = nil) {
         guard label != nil || progress != nil else { return }
         engine.update(ActivityKey(id)) { details in
@@ -147,10 +142,7 @@ extension IndicatorManager {
     }
 
     /// Stops an activity with an identity of the caller's own. Stopping one that is not in progress changes nothing.
-    ///
-    /// - Parameters:
-    ///   - id: what identifies it.
-    ///   - outcome: how it ended. Backends report the outcome of an activity that has a label.
+    /// Backends report the outcome of an activity that has a label.
     public func stop(_ id: some Hashable & Sendable, _ outcome: ActivityOutcome = .unspecified) {
         engine.stop(ActivityKey(id), outcome)
     }
@@ -208,7 +200,6 @@ extension IndicatorEngine {
 
     /// Changes one of the delays. A value that is out of range is limited.
     func setDelay(_ setting: IndicatorDelays.Setting, to value: Duration) {
-        let now = time.now
-        change { machine, _ in machine.setDelays(machine.delays.limiting(setting, to: value), at: now) }
+        setDelays { $0.limiting(setting, to: value) }
     }
 }

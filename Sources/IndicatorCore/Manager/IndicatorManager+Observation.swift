@@ -31,10 +31,6 @@ extension IndicatorManager {
     /// The object is held weakly. That it was deallocated is noticed within ``lifetimeCheckInterval``. If its last reference
     /// is released at the very moment when it is looked at, it is deallocated on one of Swift's cooperative threads.
     /// Tracking an object that is tracked already changes nothing.
-    ///
-    /// - Parameters:
-    ///   - object: the object.
-    ///   - label: a short text of what is in progress.
     public func track(_ object: AnyObject, label: String? = nil) {
         engine.start(object, as: .tracked, label: label)
     }

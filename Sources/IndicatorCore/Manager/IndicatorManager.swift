@@ -13,15 +13,13 @@ public import Logging
 ///
 /// Apps with a config file get theirs from `IndicatorManager.configured(for:)` of the module IndicatorBackends.
 ///
-/// Everything may be called from any thread, without `await` except for what waits by nature, and no call blocks on a
-/// backend. The manager needs no run loop and no main queue: its delays run on Swift's cooperative threads, and each
-/// backend has a thread of its own.
+/// Everything may be called from any thread, and no call blocks on a backend. The manager needs no run loop and no main
+/// queue: its delays run on Swift's cooperative threads, and each backend has a thread of its own.
 public final class IndicatorManager: Sendable {
     /// The indicator for a whole process. It is disabled until ``isEnabled`` is set to `true`.
     public static let shared = IndicatorManager(isEnabled: false)
 
-    /// The engine's own counter, here so that activities reach it in one step.
-    @usableFromInline let counter: ActivityCounter
+    @usableFromInline
     package let engine: IndicatorEngine
 
     /// Makes an indicator.
@@ -40,7 +38,6 @@ public final class IndicatorManager: Sendable {
         logger: Logger = Logger(label: "indicator")
     ) {
         engine = IndicatorEngine(delays: delays, isEnabled: isEnabled, clock: clock, logger: logger)
-        counter = engine.counter
         for backend in backends { addBackend(backend) }
     }
 
@@ -65,25 +62,20 @@ public final class IndicatorManager: Sendable {
         set { engine.delays = newValue }
     }
 
-    /// How long work must last before the indicator is shown. Default 1 second.
-    ///
-    /// A negative value counts as zero, more than 100 years as 100 years. ``IndicatorDelays`` throws instead.
+    /// How long work must last before the indicator is shown. Default 1 second. A negative value counts as zero, more than
+    /// 100 years as 100 years; ``IndicatorDelays`` throws instead.
     public var startDelay: Duration {
         get { delays.startDelay }
         set { engine.setDelay(.startDelay, to: newValue) }
     }
 
-    /// How long there must be no work before the indicator is hidden. Default 0.2 seconds.
-    ///
-    /// A negative value counts as zero, more than 100 years as 100 years. ``IndicatorDelays`` throws instead.
+    /// How long there must be no work before it is hidden. Default 0.2 seconds. Limited as ``startDelay`` is.
     public var completionDelay: Duration {
         get { delays.completionDelay }
         set { engine.setDelay(.completionDelay, to: newValue) }
     }
 
-    /// How long the indicator stays at least, once shown. Default zero.
-    ///
-    /// A negative value counts as zero, more than 100 years as 100 years. ``IndicatorDelays`` throws instead.
+    /// How long it stays at least, once shown. Default zero. Limited as ``startDelay`` is.
     public var minimumVisibleTime: Duration {
         get { delays.minimumVisibleTime }
         set { engine.setDelay(.minimumVisibleTime, to: newValue) }
@@ -100,13 +92,13 @@ public final class IndicatorManager: Sendable {
     }
 
     /// The present state. Takes no lock.
-    public var state: IndicatorState { counter.state }
+    public var state: IndicatorState { engine.counter.state }
 
     /// Whether the indicator is shown. Takes no lock.
-    public var isVisible: Bool { counter.phase.isVisible }
+    public var isVisible: Bool { engine.counter.phase.isVisible }
 
     /// How many activities are in progress. Takes no lock.
-    public var activityCount: Int { counter.count }
+    public var activityCount: Int { engine.counter.count }
 
     /// The whole public state now.
     public var snapshot: IndicatorSnapshot { engine.read { $0.snapshot() } }
@@ -143,18 +135,6 @@ public final class IndicatorManager: Sendable {
     ///   return and has much left to deliver gets 5 seconds in all.
     public func shutdown(timeLimit: Duration = .seconds(2)) async {
         await engine.shutdown(timeLimit: timeLimit)
-    }
-
-    // MARK: - For our own targets
-
-    /// Keeps something until the manager is shut down or deallocated.
-    package func keep(_ resource: some ManagerResource) {
-        engine.keep(resource)
-    }
-
-    /// The resource of a type that the manager keeps, if it keeps one.
-    package func keptResource<Resource: ManagerResource>(_ type: Resource.Type) -> Resource? {
-        engine.keptResource(type)
     }
 
     /// Does what is due by now, for tests on clocks that wake nobody.

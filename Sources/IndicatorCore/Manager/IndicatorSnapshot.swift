@@ -22,16 +22,8 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// What has ended; behind ``finished`` and ``omittedFinishedCount``.
     var finishedActivities = FinishedActivities()
 
-    /// Makes a snapshot, by default that of an indicator with nothing to do.
-    ///
-    /// - Parameters:
-    ///   - state: the state of the indicator.
-    ///   - isEnabled: whether it is enabled.
-    ///   - activityCount: how many activities are in progress.
-    ///   - label: the label of the one activity that is listed, when `activities` is `nil`; without one, none is.
-    ///   - progress: how much of that one is done, 0…1.
-    ///   - activities: the activities that have a label.
-    ///   - since: when the indicator was last shown or hidden. Default: now.
+    /// Makes a snapshot, by default that of an indicator with nothing to do. Without `activities`, one activity with `label`
+    /// and `progress` is listed, or none if `label` is `nil`.
     public init(
         state: IndicatorState = .inactive,
         isEnabled: Bool = true,

@@ -49,8 +49,8 @@ struct IndicatorStateMachine: Sendable {
     private var audience = Audience.nobody
     private var isOrphaned = false
     private var publishedAt: Duration?
-    /// Whether the present input has published.
-    private var hasPublished = false
+    /// The phase that the present input has published, if it has.
+    private var publishedPhase: ActivityCounter.Phase?
     /// When changes that were held back are published.
     private var refreshDue: Duration?
     private var lifetimeCheckDue: Duration?
@@ -154,6 +154,12 @@ struct IndicatorStateMachine: Sendable {
     mutating func setAudience(_ audience: Audience) {
         self.audience = audience
         setWatched(isHeard && refreshDue == nil)
+    }
+
+    /// Publishes what has finished, if anything has.
+    mutating func publishFinished(at now: Duration) -> [Action] {
+        if list.hasFinished { publish(at: now) }
+        return finish(hasChanged: false) { now }
     }
 
     /// The manager is deallocated: from now on every change is reported.
@@ -274,7 +280,7 @@ struct IndicatorStateMachine: Sendable {
         at now: Duration
     ) {
         publishedAt = now
-        hasPublished = true
+        publishedPhase = phase
         refreshDue = nil
         // First: a change that the snapshot does not contain is reported.
         setWatched(isHeard)
@@ -302,8 +308,9 @@ struct IndicatorStateMachine: Sendable {
     /// Completes an input: follows the count, publishes, sets the timer.
     private mutating func finish(hasChanged: Bool, _ now: Now) -> [Action] {
         settle(now)
-        if hasChanged, !hasPublished { publishSoon(now) }
-        hasPublished = false
+        // The state may have gone on since it was published.
+        if hasChanged, publishedPhase != phase { publishSoon(now) }
+        publishedPhase = nil
         if let next = earliest(earliest(visibility.deadline, refreshDue), lifetimeCheckDue),
             wakesAt.map({ next < $0 }) ?? true
         {

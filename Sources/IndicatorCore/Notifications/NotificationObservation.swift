@@ -26,19 +26,11 @@ public final class NotificationObservation: Sendable {
 
     /// Stops observing. Tasks in progress stay so until they are deallocated or ended otherwise.
     public func cancel() {
-        let tokens = state.withLock { state in
-            state.isCancelled = true
-            return State(tokens: state.tokens.take())
+        let old = state.withLock { state in
+            defer { state = State(isCancelled: true) }
+            return state
         }
-        for token in tokens.tokens { center.removeObserver(token) }
-    }
-}
-
-extension Array {
-    /// Empties the array and returns what it held.
-    fileprivate mutating func take() -> Self {
-        defer { self = [] }
-        return self
+        for token in old.tokens { center.removeObserver(token) }
     }
 }
 

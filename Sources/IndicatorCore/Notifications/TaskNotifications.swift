@@ -17,8 +17,8 @@ public import Foundation
 public struct TaskNotifications: Sendable {
     /// How to find out which task a notification is about.
     ///
-    /// An instance of a class identifies itself, and is held weakly: if it is deallocated without ever announcing its end, its
-    /// activity ends. Any other hashable value identifies the task by equality. A notification without an identity is
+    /// An instance of a class identifies itself, and is held: if nobody else holds it any more and it never announced its end,
+    /// its activity ends. Any other hashable value identifies the task by equality. A notification without an identity is
     /// ignored.
     public struct Identity: Sendable {
         let find: @Sendable (Notification) -> Any?
@@ -54,14 +54,8 @@ public struct TaskNotifications: Sendable {
 
     /// Makes a set of notifications to observe.
     ///
-    /// - Parameters:
-    ///   - name: the name that the config file uses.
-    ///   - starts: the notifications that say that a task begins, or goes on after a pause.
-    ///   - stops: the notifications that say that a task ends or pauses. A task that posts several of them ends once.
-    ///   - updates: the notifications that say that a task has made progress.
-    ///   - identity: how to find out which task a notification is about.
-    ///   - label: the label of a task that starts; called on the thread that posts.
-    ///   - progress: how much of a task is done, 0…1; called on the thread that posts.
+    /// The parameters are the properties of the same names. The closures are called on the thread that posts. A task that
+    /// posts several of the `stops` ends once.
     public init(
         name: String,
         starts: [Notification.Name],

@@ -15,9 +15,6 @@ package struct Outbox<Element> {
 
     package init() {}
 
-    /// Whether nothing waits.
-    package var isEmpty: Bool { elements.isEmpty }
-
     /// Adds something to do.
     package mutating func append(_ element: Element) {
         elements.append(element)

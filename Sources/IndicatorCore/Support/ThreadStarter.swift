@@ -27,16 +27,19 @@ package enum ThreadStarter {
         pthread_sigmask(SIG_SETMASK, &all, &before)
         defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
 
-        let work = Unmanaged.passRetained(Work(name: name, body: body))
+        let work = Unmanaged.passRetained(
+            Work {
+                Thread.current.name = String(decoding: name.utf8.prefix(15), as: UTF8.self)
+                body()
+            }
+        )
         var thread = pthread_t()
         let status = pthread_create(
             &thread,
             attributes,
             { context in
                 guard let context else { return nil }
-                let work = Unmanaged<Work>.fromOpaque(context).takeRetainedValue()
-                Thread.current.name = String(decoding: work.name.utf8.prefix(15), as: UTF8.self)
-                work.body()
+                Unmanaged<Work>.fromOpaque(context).takeRetainedValue().body()
                 return nil
             },
             work.toOpaque()
@@ -46,11 +49,9 @@ package enum ThreadStarter {
     }
 
     private final class Work: Sendable {
-        let name: String
         let body: @Sendable () -> Void
 
-        init(name: String, body: @escaping @Sendable () -> Void) {
-            self.name = name
+        init(_ body: @escaping @Sendable () -> Void) {
             self.body = body
         }
     }

@@ -33,11 +33,7 @@ extension ActivityTracker {
         return result
     }
 
-    /// Tracks an asynchronous function for as long as it runs, however it ends, with the tracker's default value.
-    ///
-    /// - Parameters:
-    ///   - isolation: the actor that the function runs on: that of the caller.
-    ///   - body: the work.
+    /// Tracks an asynchronous function while it runs, with the tracker's default value.
     public func track<Result: ~Copyable, Failure: Error>(
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(Failure) -> sending Result
@@ -48,12 +44,7 @@ extension ActivityTracker {
         return result
     }
 
-    /// Tracks an asynchronous function for as long as it runs, however it ends.
-    ///
-    /// - Parameters:
-    ///   - value: the value that is associated with it, or `nil` for none.
-    ///   - isolation: the actor that the function runs on: that of the caller.
-    ///   - body: the work.
+    /// Tracks an asynchronous function while it runs, with a value or `nil` for none.
     public func track<Result: ~Copyable, Failure: Error>(
         _ value: Value?,
         isolation: isolated (any Actor)? = #isolation,
@@ -65,12 +56,7 @@ extension ActivityTracker {
         return result
     }
 
-    /// Tracks an asynchronous function for as long as it runs, however it ends.
-    ///
-    /// - Parameters:
-    ///   - value: the value that is associated with it, or `nil` for none.
-    ///   - isolation: the actor that the function runs on: that of the caller.
-    ///   - body: the work; it is given the activity, to change its value.
+    /// Tracks an asynchronous function while it runs, and hands it the activity, to change its value.
     public func track<Result: ~Copyable, Failure: Error>(
         _ value: Value?,
         isolation: isolated (any Actor)? = #isolation,

@@ -4,15 +4,14 @@ extension ActivityTracker {
     /// Has an indicator show the status of this tracker: one activity of the indicator's, in progress while any of the
     /// tracker's is, with a label and a progress that follow from the associated value.
     ///
-    /// The tracker keeps the attachment, so the result may be discarded. Neither keeps the indicator alive. Attaching twice to the
-    /// same indicator counts twice.
+    /// The tracker keeps the attachment, so the result may be discarded. Neither keeps the indicator alive. Attaching twice
+    /// to the same indicator counts twice. ``ActivityTrackerAttachment/detach()`` ends it.
     ///
     /// - Parameters:
     ///   - manager: the indicator.
-    ///   - label: what to say of a value, or `nil` for nothing; by default the value's description. This and `progress` are called
-    ///     in the order of the statuses, one call at a time, without a lock held.
+    ///   - label: the label of a value, or `nil` for none; by default the value's description. This and `progress` are
+    ///     called in the order of the statuses, one call at a time, without a lock.
     ///   - progress: how much is done, 0…1, or `nil` for unknown, which is the default.
-    /// - Returns: what ends it: ``ActivityTrackerAttachment/detach()``.
     @discardableResult
     public func attach(
         to manager: IndicatorManager,

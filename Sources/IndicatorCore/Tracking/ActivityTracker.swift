@@ -1,4 +1,4 @@
-/// Watches any number of activities and tells, as one value, whether any is in progress and what the first of them is doing.
+/// Reports, as one value, whether any of its activities is in progress and what the first of them is doing.
 ///
 /// When one piece of work is made of several steps, in a row or side by side, track each step in the same tracker:
 ///
@@ -12,11 +12,9 @@
 /// step.update("Parsing 2 of 9")
 /// ```
 ///
-/// ``status`` is what is the case now, ``statuses`` delivers every change, and ``attach(to:label:progress:)`` has an ``IndicatorManager``
-/// show it. The associated value is the first that is not `nil`, in the order in which the activities in progress began.
-///
-/// Everything may be called from any thread. Adding, changing and removing an activity takes O(log n) in the number of those in
-/// progress. Activities keep the tracker alive; those who are told its statuses do not.
+/// ``status`` is the present value, ``statuses`` delivers every change, and ``attach(to:label:progress:)`` has an
+/// ``IndicatorManager`` show it. The associated value is the first that is not `nil`, in the order in which the activities
+/// in progress began. Everything may be called from any thread. Activities keep the tracker alive; subscribers do not.
 public final class ActivityTracker<Value: Sendable>: Sendable {
     /// The value of activities that are begun without one.
     public let defaultValue: Value?
@@ -85,19 +83,14 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
 
     /// Lets a receiver go. One that is being told a status just then is still told that, and what was to be told with it.
     package func unsubscribe(_ receiver: any ActivityStatusReceiver<Value>) {
-        _ = change { $0.unsubscribe(receiver) }
+        // Delivers nothing: the caller may be a cancellation handler.
+        _ = change(.uponRequest) { $0.unsubscribe(receiver) }
     }
 
     private func deliver() {
         while let batch = state.withLock({ $0.outbox.nextBatch() }) {
             for notice in batch {
-                for subscriber in notice.receivers {
-                    if notice.isFirst {
-                        subscriber.begin(with: notice.status)
-                    } else {
-                        subscriber.offer(notice.status, areEqual: areEqual)
-                    }
-                }
+                for subscriber in notice.receivers { subscriber.offer(notice.status, areEqual: areEqual) }
             }
         }
     }

@@ -9,7 +9,6 @@ struct ActivityTrackerState<Value: Sendable>: Sendable {
     struct Notice: Sendable {
         let status: ActivityStatus<Value>
         let receivers: [Subscriber]
-        let isFirst: Bool
     }
 
     private var activityCount = 0
@@ -57,7 +56,7 @@ struct ActivityTrackerState<Value: Sendable>: Sendable {
     /// Adds a subscriber, which gets the present status first.
     mutating func subscribe(_ subscriber: Subscriber) {
         subscribers.append(subscriber)
-        outbox.append(Notice(status: status, receivers: [subscriber], isFirst: true))
+        outbox.append(Notice(status: status, receivers: [subscriber]))
     }
 
     /// Removes a subscriber, and returns it.
@@ -75,6 +74,6 @@ struct ActivityTrackerState<Value: Sendable>: Sendable {
 
     private mutating func postStatus() {
         guard !subscribers.isEmpty else { return }
-        outbox.append(Notice(status: status, receivers: subscribers, isFirst: false))
+        outbox.append(Notice(status: status, receivers: subscribers))
     }
 }

@@ -1,16 +1,12 @@
 extension AsyncSequence {
     /// Makes the iteration of this sequence an activity of a tracker, with the tracker's default value.
     ///
-    /// - Parameter tracker: who is to tell of it. The sequence keeps it alive.
+    /// - Parameter tracker: what reports the activity. The sequence keeps it alive.
     public func trackActivity<Value>(in tracker: ActivityTracker<Value>) -> TrackedAsyncSequence<Self, Value> {
         TrackedAsyncSequence(self, in: tracker, initialValue: tracker.defaultValue, value: nil)
     }
 
-    /// Makes the iteration of this sequence an activity of a tracker, with one value throughout.
-    ///
-    /// - Parameters:
-    ///   - tracker: who is to tell of it. The sequence keeps it alive.
-    ///   - value: the value that is associated with the activity, or `nil` for none.
+    /// The same with one value throughout, or with `nil` for none.
     public func trackActivity<Value>(
         in tracker: ActivityTracker<Value>,
         value: Value?
@@ -18,12 +14,7 @@ extension AsyncSequence {
         TrackedAsyncSequence(self, in: tracker, initialValue: value, value: nil)
     }
 
-    /// Makes the iteration of this sequence an activity of a tracker, with a value that follows the elements: the tracker's default
-    /// value before the first of them.
-    ///
-    /// - Parameters:
-    ///   - tracker: who is to tell of it. The sequence keeps it alive.
-    ///   - value: the value that is associated with the activity from an element on, or `nil` for none.
+    /// The same with a value that follows the elements; before the first of them it is the tracker's default value.
     public func trackActivity<Value>(
         in tracker: ActivityTracker<Value>,
         value: @escaping @Sendable (Element) -> Value?
@@ -31,12 +22,7 @@ extension AsyncSequence {
         TrackedAsyncSequence(self, in: tracker, initialValue: tracker.defaultValue, value: value)
     }
 
-    /// Makes the iteration of this sequence an activity of a tracker, with a value that follows the elements.
-    ///
-    /// - Parameters:
-    ///   - tracker: who is to tell of it. The sequence keeps it alive.
-    ///   - initialValue: the value that is associated with the activity before the first element, or `nil` for none.
-    ///   - value: the value that is associated with the activity from an element on, or `nil` for none.
+    /// The same with a value that follows the elements, and `initialValue` before the first of them.
     public func trackActivity<Value>(
         in tracker: ActivityTracker<Value>,
         initialValue: Value?,

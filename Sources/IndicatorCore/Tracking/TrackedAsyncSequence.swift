@@ -6,9 +6,6 @@
 /// The activity begins when the iterator is made: for tracked sequences in one another, that of the inner before that of the outer.
 /// It ends when the base finishes or throws, when the task that waits for the next element is cancelled (even if the base takes no
 /// notice), and when the iterator and its copies are dropped: by the end of a loop, `break`, or an error.
-///
-/// A sequence is pulled. A tracked one behind a `flatMap` is in progress until it is asked for the element after its last, which
-/// happens when what the last was mapped to has been iterated to its end.
 public struct TrackedAsyncSequence<Base: AsyncSequence, Value: Sendable>: AsyncSequence {
     /// What the base delivers.
     public typealias Element = Base.Element

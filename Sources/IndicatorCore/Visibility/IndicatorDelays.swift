@@ -43,10 +43,7 @@ public struct IndicatorDelays: Sendable, Hashable {
         self.minimumVisibleTime = try Self.checked(minimumVisibleTime, for: .minimumVisibleTime)
     }
 
-    /// Makes delays from numbers of seconds.
-    ///
-    /// - Throws: ``InvalidDelayError`` that names the setting, when one is negative, infinite, not a number, or longer
-    ///   than 100 years.
+    /// Makes delays from numbers of seconds. Throws ``InvalidDelayError`` as ``duration(ofSeconds:for:)`` does.
     public init(
         startDelaySeconds: Double,
         completionDelaySeconds: Double,
@@ -55,15 +52,6 @@ public struct IndicatorDelays: Sendable, Hashable {
         startDelay = try Self.duration(ofSeconds: startDelaySeconds, for: .startDelay)
         completionDelay = try Self.duration(ofSeconds: completionDelaySeconds, for: .completionDelay)
         minimumVisibleTime = try Self.duration(ofSeconds: minimumVisibleTimeSeconds, for: .minimumVisibleTime)
-    }
-
-    /// The delay that a setting stands for.
-    public subscript(setting: Setting) -> Duration {
-        switch setting {
-        case .startDelay: startDelay
-        case .completionDelay: completionDelay
-        case .minimumVisibleTime: minimumVisibleTime
-        }
     }
 
     /// These delays with another value for one of them.

@@ -1,18 +1,10 @@
 /// Decides when the indicator is shown and hidden.
 ///
 /// A plain value: it owns no timer, no lock and no task. Its owner reports when work begins and ends, calls
-/// ``advance(to:)`` at ``deadline``, and shows or hides the indicator as the returned changes say: none, or one or two, in order. "Now" is
-/// any time that does not run backwards, as the `Duration` since an origin of the owner's choice.
+/// ``advance(to:)`` at ``deadline``, and shows or hides the indicator as the returned changes say: none, one or two, in
+/// order. "Now" is any time that does not run backwards, as the `Duration` since an origin of the owner's choice.
 ///
-/// The rules are those of the two best-known iOS managers, Alamofire's and AFNetworking's, with their known bugs fixed:
-///
-/// - Work that begins starts the start delay, which then runs out whatever starts or stops meanwhile. At its end the
-///   indicator is shown if work is in progress, and nothing happens if none is.
-/// - Work that ends starts the completion delay. Work that begins within it keeps the indicator visible, and no backend
-///   notices.
-/// - A deadline and an event at the same instant: the deadline comes first.
-/// - A change of ``delays`` holds from the next time that the delay begins. The minimum visible time begins when the
-///   indicator is shown.
+/// The rules are in IndicatorCore's documentation: those of the two best-known iOS managers, with their known bugs fixed.
 package struct VisibilityStateMachine: Sendable {
     private enum State {
         /// Hidden, and no delay runs. Busy only while disabled.

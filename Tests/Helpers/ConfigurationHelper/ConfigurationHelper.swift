@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
+import IndicatorTesting
 import Logging
 
 /// An app with a config file and nothing else, for the tests that send real signals to it.

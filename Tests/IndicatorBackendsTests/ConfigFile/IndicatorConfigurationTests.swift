@@ -1,4 +1,5 @@
 import IndicatorCore
+import IndicatorTesting
 import Testing
 
 @testable import IndicatorBackends

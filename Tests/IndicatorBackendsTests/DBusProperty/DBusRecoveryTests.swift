@@ -2,6 +2,7 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
+import IndicatorTesting
 import TestSupport
 import Testing
 

@@ -77,7 +77,12 @@ import Testing
     func timeIsInMinutesAndSeconds(elapsed: TimeInterval, progress: Double?, expected: String) throws {
         let format = try SnapshotFormat("{elapsed} {remaining}")
         #expect(format.showsTime)
-        let snapshot = IndicatorSnapshot(state: .active, label: "x", progress: progress, since: Date(timeIntervalSince1970: 0))
+        let snapshot = IndicatorSnapshot(
+            state: .active,
+            label: "x",
+            progress: progress,
+            since: Date(timeIntervalSince1970: 0)
+        )
         let now = Date(timeIntervalSince1970: elapsed)
         #expect(format.text(for: snapshot, applicationName: "app", now: now) == expected)
         #expect(format.text(for: IndicatorSnapshot(since: now), applicationName: "app", now: now) == "")

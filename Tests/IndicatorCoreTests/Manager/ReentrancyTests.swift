@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorTesting
 import Synchronization
 import TestSupport
 import Testing
@@ -226,5 +227,47 @@ import Testing
         for publisher in publishers { await publisher.join() }
         await manager.shutdown()
         #expect(manager.backendStatuses.isEmpty)
+    }
+
+    /// The indicator works until the last activity that somebody holds has ended, and closes then, once.
+    @Test func theManagerIsReleasedWhileActivitiesEndOnManyThreads() async throws {
+        for _ in 0..<200 {
+            let backend = InMemoryBackend(delivery: .latestWins)
+            weak var weakManager: IndicatorManager?
+            let threads: [JoinableThread]
+            do {
+                let manager = IndicatorManager(
+                    delays: try IndicatorDelays(startDelay: .zero),
+                    backends: [backend]
+                )
+                weakManager = manager
+                threads = (0..<3).map { number in
+                    let activity = ManagedActivity(number == 0 ? "work" : nil, in: manager)
+                    return JoinableThread {
+                        activity.label = "late"
+                        activity.end()
+                        activity.label = "too late"
+                        activity.end(.cancelled)
+                    }
+                }
+            }
+            for thread in threads { await thread.join() }
+            #expect(weakManager == nil)
+            #expect(await eventually { backend.stopCount == 1 || backend.startCount == 0 })
+            #expect(!backend.isVisible)
+        }
+    }
+
+    @Test func anIndicatorWithoutItsManagerWorksUntilItsActivitiesHaveEnded() async throws {
+        let backend = InMemoryBackend()
+        let activity: ManagedActivity
+        do {
+            let manager = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero), backends: [backend])
+            activity = ManagedActivity("work", in: manager)
+        }
+        #expect(await eventually { backend.isVisible })
+        activity.end()
+        #expect(await eventually { backend.stopCount == 1 })
+        #expect(backend.snapshots.map(\.isVisible) == [true, false])
     }
 }

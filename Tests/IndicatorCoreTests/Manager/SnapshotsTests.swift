@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorTesting
 import TestSupport
 import Testing
 
@@ -219,5 +220,20 @@ import Testing
         }
         consumer.cancel()
         #expect(await consumer.value)
+    }
+
+    /// A backend that came while the completion delay ran stayed blank.
+    @Test func aNewcomerInTheCompletionDelayIsShownTheIndicator() async throws {
+        let indicator = TestIndicator(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .seconds(60))
+        )
+        indicator.manager.begin("work").end()
+        #expect(indicator.manager.state == .delayingCompletion)
+        let newcomer = InMemoryBackend(name: "newcomer", delivery: .latestWins)
+        indicator.manager.addBackend(newcomer)
+        #expect(await eventually { newcomer.isVisible })
+        #expect(newcomer.snapshots.first?.finished.isEmpty == true)
+        indicator.clock.advance(by: .seconds(60))
+        #expect(await eventually { newcomer.snapshots.count == 2 && !newcomer.isVisible })
     }
 }

@@ -1,4 +1,5 @@
 import IndicatorCore
+import IndicatorTesting
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import IndicatorCore
+import IndicatorTesting
 import TestSupport
 
 /// Keeps the statuses that a tracker tells, in the thread that makes the change.

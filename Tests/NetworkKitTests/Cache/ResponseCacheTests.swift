@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import IndicatorCore
+import IndicatorTesting
 import Testing
 
 @testable import NetworkKit

@@ -1,10 +1,12 @@
-/// A backend that keeps what it is shown, for the tests of apps.
+public import IndicatorCore
+
+/// A backend that keeps the snapshots that it gets, for the tests of apps.
 ///
 /// ```swift
-/// let surface = InMemoryBackend()
-/// let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero), backends: [surface])
+/// let backend = InMemoryBackend()
+/// let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero), backends: [backend])
 /// indicator.start("upload", label: "Uploading")
-/// let snapshot = await surface.first { $0.isVisible }
+/// let snapshot = await backend.first { $0.isVisible }
 /// ```
 public final class InMemoryBackend: IndicatorBackend {
     private struct State: Sendable {
@@ -33,10 +35,10 @@ public final class InMemoryBackend: IndicatorBackend {
         self.delivery = delivery
     }
 
-    /// All that it was shown, in order.
+    /// All snapshots that it got, in order.
     public var snapshots: [IndicatorSnapshot] { state.withLock { $0.snapshots } }
 
-    /// Whether the indicator is shown, as far as the backend was told.
+    /// Whether the indicator is shown, by the last snapshot.
     public var isVisible: Bool { snapshots.last?.isVisible ?? false }
 
     /// How many times it was started.

@@ -1,23 +1,36 @@
 import IndicatorCore
 
 /// A clock that stands still until a test moves it.
-package final class VirtualClock: Clock {
-    package struct Instant: InstantProtocol {
-        package var offset: Duration
+///
+/// ```swift
+/// let clock = VirtualClock()
+/// let indicator = IndicatorManager(backends: [backend], clock: clock)
+/// indicator.start("upload")
+/// clock.advance(by: .seconds(1))
+/// ```
+public final class VirtualClock: Clock {
+    /// A time of the clock.
+    public struct Instant: InstantProtocol {
+        /// The time since the clock's start.
+        public var offset: Duration
 
-        package init(offset: Duration = .zero) {
+        /// Makes an instant.
+        public init(offset: Duration = .zero) {
             self.offset = offset
         }
 
-        package func advanced(by duration: Duration) -> Self {
+        /// The instant that is later by a duration.
+        public func advanced(by duration: Duration) -> Self {
             Self(offset: offset + duration)
         }
 
-        package func duration(to other: Self) -> Duration {
+        /// How much later another instant is.
+        public func duration(to other: Self) -> Duration {
             other.offset - offset
         }
 
-        package static func < (lhs: Self, rhs: Self) -> Bool {
+        /// Whether an instant is earlier than another one.
+        public static func < (lhs: Self, rhs: Self) -> Bool {
             lhs.offset < rhs.offset
         }
     }
@@ -38,25 +51,29 @@ package final class VirtualClock: Clock {
 
     private let state = Locked(State())
 
-    package init() {}
+    /// Makes a clock that shows zero.
+    public init() {}
 
-    package var now: Instant {
+    /// The time that the clock shows.
+    public var now: Instant {
         state.withLock { $0.now }
     }
 
-    package var minimumResolution: Duration { .nanoseconds(1) }
+    /// The least difference of two instants: a nanosecond.
+    public var minimumResolution: Duration { .nanoseconds(1) }
 
     /// The deadlines that tasks are waiting for now, earliest first, as offsets from the clock's start.
-    package var deadlines: [Duration] {
+    public var deadlines: [Duration] {
         state.withLock { $0.sleepers.map(\.deadline.offset).sorted() }
     }
 
     /// How many sleeps were ever started: what a component schedules.
-    package var sleepsStarted: Int {
+    public var sleepsStarted: Int {
         state.withLock { $0.sleepsStarted }
     }
 
-    package func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+    /// Waits until the clock is moved to a deadline or past it.
+    public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         let id = state.withLock { state in
             state.nextID += 1
             state.sleepsStarted += 1
@@ -86,7 +103,7 @@ package final class VirtualClock: Clock {
 
     /// Moves the clock and wakes, in the order of their deadlines, the tasks whose deadline has come. They go on in their own
     /// time: wait for what they do with ``eventually(_:within:sourceLocation:)``.
-    package func advance(by duration: Duration) {
+    public func advance(by duration: Duration) {
         let due = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
             state.now = state.now.advanced(by: duration)
             let now = state.now
@@ -98,7 +115,7 @@ package final class VirtualClock: Clock {
     }
 
     /// Moves the clock to an offset from its start. One that has passed already changes nothing.
-    package func advance(to offset: Duration) {
+    public func advance(to offset: Duration) {
         let difference = offset - now.offset
         if difference > .zero { advance(by: difference) }
     }
