@@ -64,7 +64,7 @@ struct ConfigurationBuilder {
                 case .duration(let value) = value(of: setting, SettingKey(name: setting.name))
             else { continue }
             // Cannot fail for a value that was checked.
-            delays = (try? delays.replacing(name, with: value)) ?? delays
+            delays = delays.limiting(name, to: value)
         }
         let observe = observedNames()
         let backends = backends()

@@ -24,13 +24,13 @@ struct ActivityList: Sendable {
         var count: Int { entries.count }
 
         /// Adds an activity, unless it is in progress already, or its stop has overtaken it. Returns whether it did.
-        mutating func insert(_ key: Key, _ entry: Entry, at now: () -> Duration) -> Bool {
+        mutating func insert(_ key: Key, _ entry: Entry, at now: () -> Duration, released: inout [Any]) -> Bool {
             // One search: an activity that is in progress already, which is rare, gets its entry back.
             if let old = entries.updateValue(entry, forKey: key) {
                 entries.updateValue(old, forKey: key)
                 return false
             }
-            if !earlyStops.isEmpty, earlyStops.consume(key, at: now()) {
+            if !earlyStops.isEmpty, earlyStops.consume(key, at: now(), released: &released) {
                 entries[key] = nil
                 return false
             }
@@ -56,7 +56,10 @@ struct ActivityList: Sendable {
                 _ = earlyStops.remember(key, at: now())
                 return nil
             }
-            return entries.remove(at: index).value
+            let entry = entries.remove(at: index).value
+            // A large table is released with its last entry.
+            if entries.isEmpty, entries.capacity > 1024 { entries = [:] }
+            return entry
         }
 
         /// The record of an activity, made if it has none yet; `nil` if the activity is not in progress.
@@ -217,16 +220,20 @@ struct ActivityList: Sendable {
         let order = order()
         let record = label == nil && progress == nil ? nil : ActivityRecord(order, label, progress, at: now())
         let entry = Entry(order: order, record: record)
+        var change = Change()
         let isNew =
             switch key {
-            case .text(let key): texts.insert(key, entry, at: now)
-            case .number(let key): numbers.insert(key, entry, at: now)
-            case .value(let key): values.insert(key, entry, at: now)
+            case .text(let key): texts.insert(key, entry, at: now, released: &change.released)
+            case .number(let key): numbers.insert(key, entry, at: now, released: &change.released)
+            case .value(let key): values.insert(key, entry, at: now, released: &change.released)
             }
-        guard isNew else { return Change() }
-        guard let record else { return Change(countChange: 1) }
-        insert(record)
-        return Change(countChange: 1, changesDetails: record.details.label != nil)
+        guard isNew else { return change }
+        change.countChange = 1
+        if let record {
+            insert(record)
+            change.changesDetails = record.details.label != nil
+        }
+        return change
     }
 
     /// Changes what an activity says of itself; without effect when it is not in progress.
@@ -278,18 +285,23 @@ struct ActivityList: Sendable {
     mutating func start(
         _ object: AnyObject,
         as role: ObservedObjects.Role,
+        holdsWeakly: Bool,
         label: String?,
         at now: () -> Duration
     ) -> Change {
         let key = ObservedObjects.key(object, role: role)
         var change = Change()
-        if role == .tracked, let predecessor = objects.removePredecessor(of: key) {
+        if holdsWeakly, let predecessor = objects.removePredecessor(of: key) {
             change.countChange = -1
             if let record = predecessor.record { change.changesDetails = end(record, .unspecified, at: now) }
         }
-        if role == .notified, !earlyObjectStops.isEmpty, earlyObjectStops.consume(key, at: now()) { return change }
+        if role == .notified, !earlyObjectStops.isEmpty,
+            earlyObjectStops.consume(key, at: now(), released: &change.released)
+        {
+            return change
+        }
         let order = order()
-        guard objects.insert(object, role: role, order: order) else { return change }
+        guard objects.insert(object, role: role, holdsWeakly: holdsWeakly, order: order) else { return change }
         change.countChange += 1
         if let label {
             let record = ActivityRecord(order, label, at: now())

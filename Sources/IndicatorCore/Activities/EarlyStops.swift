@@ -56,10 +56,12 @@ struct EarlyStops<Key: Hashable & Sendable>: Sendable {
     }
 
     /// Forgets the stop of a key. Returns whether it has overtaken a start at `now`, which is to be ignored then.
-    mutating func consume(_ key: Key, at now: Duration) -> Bool {
+    ///
+    /// - Parameter released: gets the key that was kept, to be released without a lock.
+    mutating func consume(_ key: Key, at now: Duration, released: inout [Any]) -> Bool {
         guard let index = memories.index(forKey: key) else { return false }
-        // The key itself stays in `stops`, so this is not its last reference.
-        let memory = memories.remove(at: index).value
+        let (key, memory) = memories.remove(at: index)
+        released.append(key)
         if memory.hasObject, memory.object == nil { return false }
         return now - memory.instant < Self.window
     }

@@ -7,11 +7,11 @@ struct ObservedObjects: @unchecked Sendable {
 
     /// What an object is observed for. The same object may be observed for both, apart from each other.
     enum Role: UInt {
-        /// ``IndicatorManager/track(_:label:)``. The object is held weakly, so that it is deallocated when its last user
-        /// releases it.
+        /// ``IndicatorManager/track(_:label:)``. Held weakly, so that it is deallocated when its last user releases it.
         case tracked = 0
-        /// A notification named it as its task. The object is held strongly: a weak reference would make every later
-        /// retain of it slow. An object that nobody else holds has ended (``removeEnded(inShard:)``).
+        /// A notification named it as its task. Held strongly: a weak reference would make every later retain of it slow.
+        /// An object that nobody else holds has ended (``removeEnded(inShard:)``). Where several indicators observe, they
+        /// hold tasks weakly, or each would keep those of the others alive.
         case notified = 1
     }
 
@@ -22,7 +22,7 @@ struct ObservedObjects: @unchecked Sendable {
     struct Entry {
         let order: UInt64
         var record: ActivityRecord?
-        /// The object itself, or the ``WeakBox`` of one that is tracked.
+        /// The object itself, or the ``WeakBox`` of one that is held weakly.
         fileprivate var holder: AnyObject
     }
 
@@ -56,11 +56,11 @@ struct ObservedObjects: @unchecked Sendable {
     }
 
     /// Adds an object. Without effect, and `false`, when it is there already.
-    mutating func insert(_ object: AnyObject, role: Role, order: UInt64) -> Bool {
+    mutating func insert(_ object: AnyObject, role: Role, holdsWeakly: Bool, order: UInt64) -> Bool {
         let key = Self.key(object, role: role)
         let shard = Self.shard(of: key)
         guard shards[shard][key] == nil else { return false }
-        let holder = role == .tracked ? WeakBox(object) : object
+        let holder = holdsWeakly ? WeakBox(object) : object
         shards[shard][key] = Entry(order: order, record: nil, holder: holder)
         count += 1
         return true
@@ -73,7 +73,7 @@ struct ObservedObjects: @unchecked Sendable {
         return entry
     }
 
-    /// Removes what is kept of a tracked object that was deallocated, and whose address another one has now.
+    /// Removes what is kept of an object that was deallocated, and whose address another one has now.
     mutating func removePredecessor(of key: Key) -> Entry? {
         guard let box = self[key]?.holder as? WeakBox, box.object == nil else { return nil }
         return remove(key)
@@ -86,19 +86,17 @@ struct ObservedObjects: @unchecked Sendable {
     mutating func removeEnded(inShard shard: Int) -> (ended: [Entry], inUse: [AnyObject]) {
         var ended: [Key] = []
         var inUse: [AnyObject] = []
-        // The notified ones first: to look at a tracked object takes a reference of it.
-        for role in [Role.notified, .tracked] {
+        // Those held strongly first: to look at one that is held weakly takes a reference of it.
+        for areBoxes in [false, true] {
             var index = shards[shard].startIndex
             while index != shards[shard].endIndex {
-                let key = shards[shard].keys[index]
                 defer { shards[shard].formIndex(after: &index) }
-                guard key & Role.notified.rawValue == role.rawValue else { continue }
-                switch role {
-                case .notified:
-                    if isKnownUniquelyReferenced(&shards[shard].values[index].holder) { ended.append(key) }
-                case .tracked:
-                    let object = (shards[shard].values[index].holder as? WeakBox)?.object
-                    if let object { inUse.append(object) } else { ended.append(key) }
+                let box = shards[shard].values[index].holder as? WeakBox
+                guard (box != nil) == areBoxes else { continue }
+                if let object = box?.object {
+                    inUse.append(object)
+                } else if areBoxes || isKnownUniquelyReferenced(&shards[shard].values[index].holder) {
+                    ended.append(shards[shard].keys[index])
                 }
             }
         }

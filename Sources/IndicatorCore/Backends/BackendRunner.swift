@@ -39,7 +39,7 @@ final class BackendRunner: SnapshotReceiver {
     init(backend: any IndicatorBackend, time: TimeSource, logger: Logger) {
         name = backend.name
         var delivery = backend.delivery
-        delivery.updateTimeLimit = min(delivery.updateTimeLimit, TimeSource.longest)
+        delivery.updateTimeLimit = min(max(delivery.updateTimeLimit, .zero), TimeSource.longest)
         delivery.animationInterval = delivery.animationInterval.map {
             min(max($0, .milliseconds(10)), TimeSource.longest)
         }
@@ -106,7 +106,7 @@ final class BackendRunner: SnapshotReceiver {
     /// Lets the backend deliver what waits, and stops it, or gives it up.
     func finish(timeLimit: Duration) {
         change { machine, now in
-            machine.finish(timeLimit: min(timeLimit, TimeSource.longest), at: now)
+            machine.finish(timeLimit: min(max(timeLimit, .zero), TimeSource.longest), at: now)
             return []
         }
     }

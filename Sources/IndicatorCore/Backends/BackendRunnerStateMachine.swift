@@ -188,6 +188,8 @@ struct BackendRunnerStateMachine: Sendable {
             events.append(waitToRetry(from: now))
         case (.update(let snapshot, let isRepetition), nil):
             delivered = snapshot
+            // A repetition does not report it again.
+            _ = delivered?.removeFinished()
             failures = 0
             if !isRepetition { updatesDelivered += 1 }
             if snapshot.isVisible, let interval = delivery.animationInterval {

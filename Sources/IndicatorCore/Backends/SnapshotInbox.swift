@@ -14,8 +14,10 @@ struct SnapshotInbox: Sendable {
     private let delivery: BackendDelivery
     private var items: Deque<Item> = []
     private var wasVisible = false
-    /// What has finished in snapshots that were left out.
-    private var finished = FinishedActivities()
+    /// What has finished in snapshots that the receiver did not get, before those that wait.
+    private var earlier = FinishedActivities()
+    /// What has finished in snapshots that were left out, after those that wait.
+    private var later = FinishedActivities()
 
     init(delivery: BackendDelivery) {
         self.delivery = delivery
@@ -29,8 +31,8 @@ struct SnapshotInbox: Sendable {
         let isTransition = snapshot.isVisible != wasVisible
         wasVisible = snapshot.isVisible
         var snapshot = snapshot
-        snapshot.takeOver(finished)
-        finished = FinishedActivities()
+        snapshot.takeOver(later)
+        later = FinishedActivities()
         switch delivery.mode {
         case .latestWins:
             // While the completion delay runs, the receiver keeps what it shows: only the end of the delay, or new work,
@@ -70,21 +72,20 @@ struct SnapshotInbox: Sendable {
     }
 
     private mutating func leaveOut(_ snapshot: IndicatorSnapshot) -> Int {
-        keepFinished(of: snapshot)
+        later = snapshot.finishedActivities
         return 0
     }
 
     /// Hands what has finished in a snapshot that the receiver did not get on to the next one.
     mutating func keepFinished(of snapshot: IndicatorSnapshot) {
-        var snapshot = snapshot
-        finished.append(snapshot.removeFinished())
+        earlier.append(snapshot.finishedActivities)
     }
 
     /// Takes out the next snapshot that is worth delivering to a receiver that shows `delivered`.
     mutating func take(delivered: IndicatorSnapshot?) -> IndicatorSnapshot? {
         while var item = items.popFirst() {
-            item.snapshot.takeOver(finished)
-            finished = FinishedActivities()
+            item.snapshot.takeOver(earlier)
+            earlier = FinishedActivities()
             if case .everyTransition = delivery.mode, item.isTransition { return item.snapshot }
             if item.snapshot.isNews(after: delivered),
                 item.snapshot.isVisible || delivered?.isVisible == true || delivery.includesHidden

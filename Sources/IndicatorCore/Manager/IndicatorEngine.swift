@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import Synchronization
 
 /// What an ``IndicatorManager`` is the public face of: the lock, the state machine behind it, and the queue of its actions.
 ///
@@ -30,6 +31,8 @@ package final class IndicatorEngine: Sendable {
         var isOrphaned = false
         /// Whether the engine is closed, or about to be.
         var isClosed = false
+        /// Whether it is one of ``IndicatorEngine/observers``.
+        var isObserver = false
 
         /// Whether the engine is to be closed now, by the caller.
         mutating func takesUpClosing() -> Bool {
@@ -46,6 +49,9 @@ package final class IndicatorEngine: Sendable {
         case release(IndicatorStateMachine.Garbage)
         case finish([any SnapshotReceiver], timeLimit: Duration)
     }
+
+    /// How many engines of the process observe notifications.
+    static let observers = Atomic(0)
 
     @usableFromInline let counter: ActivityCounter
     let time: TimeSource
@@ -83,7 +89,7 @@ package final class IndicatorEngine: Sendable {
         // Kept until they have stopped, for whoever waits for that at the end of the process.
         Task.detached { [self] in
             for runner in runners { await runner.waitUntilFinished() }
-            storage.withLock { $0.runners = [] }
+            _ = storage.withLock { exchange(&$0.runners, with: []) }
         }
         timer.set(nil, version: .max) { _ in }
         for resource in resources { resource.managerIsGone() }
@@ -95,8 +101,10 @@ package final class IndicatorEngine: Sendable {
         let (runners, resources, observations) = storage.withLock { storage in
             if !storage.isShutDown {
                 append(storage.machine.setEnabled(false, at: now), to: &storage)
+                append(storage.machine.publishPending(at: now), to: &storage)
                 storage.isShutDown = true
-                storage.outbox.append(.finish(storage.receivers, timeLimit: timeLimit))
+                storage.outbox.append(.finish(storage.receivers + storage.runners, timeLimit: timeLimit))
+                if storage.isObserver { Self.observers.wrappingSubtract(1, ordering: .relaxed) }
             }
             defer { (storage.receivers, storage.resources, storage.observations) = ([], [], []) }
             return (storage.runners, storage.resources, storage.observations)
@@ -196,7 +204,7 @@ package final class IndicatorEngine: Sendable {
         let isAdded = storage.withLock { storage in
             guard condition(storage) else { return false }
             // What has ended before is for those who were there.
-            append(storage.machine.publishFinished(at: now), to: &storage)
+            append(storage.machine.publishPending(at: now), to: &storage)
             storage.receivers.append(receiver)
             updateAudience(of: &storage)
             storage.outbox.append(.deliver(storage.machine.snapshot(), to: [receiver]))
@@ -249,8 +257,8 @@ package final class IndicatorEngine: Sendable {
         backend.attach(
             to: IndicatorControl(
                 setEnabled: { [self] in setEnabled($0) },
-                retry: { runner.retry() },
-                surfaceWasLost: { runner.surfaceWasLost($0) }
+                retry: { [weak runner] in runner?.retry() },
+                surfaceWasLost: { [weak runner] in runner?.surfaceWasLost($0) }
             )
         )
         let isNeeded = add(runner) { storage in storage.runners.contains { $0 === runner } && !storage.isShutDown }
@@ -261,9 +269,11 @@ package final class IndicatorEngine: Sendable {
     }
 
     package func removeBackend(named name: String, timeLimit: Duration) async {
+        let now = time.now
         let runner: BackendRunner? = storage.withLock { storage in
             guard let index = storage.runners.firstIndex(where: { $0.name == name }) else { return nil }
             let runner = storage.runners.remove(at: index)
+            append(storage.machine.publishPending(at: now), to: &storage)
             remove(runner, from: &storage)
             var hidden = storage.machine.snapshot()
             hidden.state = .inactive
@@ -321,6 +331,8 @@ package final class IndicatorEngine: Sendable {
     func keep(_ observation: NotificationObservation) {
         // Released without the lock: an observation holds closures of the caller's.
         _ = storage.withLock { storage in
+            if !storage.isObserver { Self.observers.wrappingAdd(1, ordering: .relaxed) }
+            storage.isObserver = true
             let cancelled = storage.observations.filter(\.isCancelled)
             storage.observations.removeAll(where: \.isCancelled)
             storage.observations.append(observation)

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 extension IndicatorManager {
     // MARK: - Activities without an identity
@@ -190,7 +191,10 @@ extension IndicatorEngine {
     func start(_ object: AnyObject, as role: ObservedObjects.Role, label: String?) {
         change { machine, now in
             machine.beginLifetimeChecks(now)
-            return machine.change(now) { $0.start(object, as: role, label: label, at: now) }
+            let holdsWeakly = role == .tracked || Self.observers.load(ordering: .relaxed) > 1
+            return machine.change(now) {
+                $0.start(object, as: role, holdsWeakly: holdsWeakly, label: label, at: now)
+            }
         }
     }
 

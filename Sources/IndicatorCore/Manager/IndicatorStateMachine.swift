@@ -156,9 +156,9 @@ struct IndicatorStateMachine: Sendable {
         setWatched(isHeard && refreshDue == nil)
     }
 
-    /// Publishes what has finished, if anything has.
-    mutating func publishFinished(at now: Duration) -> [Action] {
-        if list.hasFinished { publish(at: now) }
+    /// Publishes what was held back and what has finished, before receivers come or end.
+    mutating func publishPending(at now: Duration) -> [Action] {
+        if refreshDue != nil || list.hasFinished { publish(at: now) }
         return finish(hasChanged: false) { now }
     }
 

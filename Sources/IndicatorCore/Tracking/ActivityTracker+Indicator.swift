@@ -62,13 +62,8 @@ public final class ActivityTrackerAttachment: Sendable {
 
     /// Ends the attachment, and the activity of the indicator that it stands for.
     public func detach() {
-        show(isLoading: false, label: nil, progress: nil)
-        let onDetach = state.withLock { state in
-            state.isDetached = true
-            state.engine = nil
-            return state.onDetach.take()
-        }
-        onDetach?()
+        show(isLoading: false, label: nil, progress: nil, isLast: true)
+        state.withLock { $0.onDetach.take() }?()
     }
 
     /// What ends the tracker's subscription.
@@ -78,11 +73,11 @@ public final class ActivityTrackerAttachment: Sendable {
 
     /// Whether there is an indicator to show the tracker.
     var isNeeded: Bool {
-        state.withLock { $0.engine }.map { !$0.isClosed } ?? false
+        state.withLock { $0.isDetached ? nil : $0.engine }.map { !$0.isClosed } ?? false
     }
 
     /// Shows a status in the indicator.
-    func show(isLoading: Bool, label: String?, progress: Double?) {
+    func show(isLoading: Bool, label: String?, progress: Double?, isLast: Bool = false) {
         let engine: IndicatorEngine? = state.withLock { state in
             guard !state.isDetached else { return nil }
             switch (state.isActive, isLoading) {
@@ -92,6 +87,7 @@ public final class ActivityTrackerAttachment: Sendable {
             case (false, false): break
             }
             state.isActive = isLoading
+            state.isDetached = isLast
             return state.outbox.attend() ? state.engine : nil
         }
         guard let engine else { return }

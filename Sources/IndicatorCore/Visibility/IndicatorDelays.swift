@@ -54,15 +54,8 @@ public struct IndicatorDelays: Sendable, Hashable {
         minimumVisibleTime = try Self.duration(ofSeconds: minimumVisibleTimeSeconds, for: .minimumVisibleTime)
     }
 
-    /// These delays with another value for one of them.
-    ///
-    /// - Throws: ``InvalidDelayError`` when the value is negative or longer than 100 years.
-    public func replacing(_ setting: Setting, with value: Duration) throws(InvalidDelayError) -> Self {
-        limiting(setting, to: try Self.checked(value, for: setting))
-    }
-
     /// These delays with another value for one of them, limited to zero to 100 years.
-    func limiting(_ setting: Setting, to value: Duration) -> Self {
+    package func limiting(_ setting: Setting, to value: Duration) -> Self {
         let value = Self.rounded(min(max(value, .zero), .seconds(Self.longestSeconds)))
         return Self(
             unchecked: setting == .startDelay ? value : startDelay,

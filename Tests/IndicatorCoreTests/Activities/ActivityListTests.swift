@@ -4,7 +4,8 @@ import Testing
 
 @Suite struct EarlyStopsTests {
     private static func consumes(_ stops: inout EarlyStops<Int>, _ key: Int, at now: Duration) -> Bool {
-        stops.consume(key, at: now)
+        var released: [Any] = []
+        return stops.consume(key, at: now, released: &released)
     }
 
     @Test func aStopThatOvertakesItsStartConsumesItOnce() {
@@ -59,10 +60,12 @@ import Testing
     func anObjectThatNobodyElseHoldsHasEnded(role: ObservedObjects.Role) {
         var objects = ObservedObjects()
         let kept = Object()
-        let isNew = objects.insert(kept, role: role, order: 0)
-        let isNewAgain = objects.insert(kept, role: role, order: 1)
+        let isNew = objects.insert(kept, role: role, holdsWeakly: role == .tracked, order: 0)
+        let isNewAgain = objects.insert(kept, role: role, holdsWeakly: role == .tracked, order: 1)
         #expect(isNew && !isNewAgain)
-        for order in 0..<100 { _ = objects.insert(Object(), role: role, order: UInt64(order)) }
+        for order in 0..<100 {
+            _ = objects.insert(Object(), role: role, holdsWeakly: role == .tracked, order: UInt64(order))
+        }
         #expect(Self.endedCount(&objects) > 0)
         #expect(objects.count == 1)
         let removed = objects.remove(ObservedObjects.key(kept, role: role))
@@ -74,7 +77,7 @@ import Testing
     @Test func partsAreSmallAndShrink() {
         var objects = ObservedObjects()
         var all = (0..<100_000).map { _ in Object() }
-        for object in all { _ = objects.insert(object, role: .notified, order: 0) }
+        for object in all { _ = objects.insert(object, role: .notified, holdsWeakly: false, order: 0) }
         let sizes = (0..<ObservedObjects.shardCount).map(objects.size(ofShard:))
         #expect((sizes.max() ?? 0) < 8 * 100_000 / ObservedObjects.shardCount)
         all.removeLast(99_000)

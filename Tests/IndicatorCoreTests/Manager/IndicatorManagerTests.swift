@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func timesWithoutEndAreNoReasonToCrash() async throws {
-        let endless = [Duration.seconds(Int64.max), Duration(attoseconds: .max)]
+        let endless = [Duration.seconds(Int64.max), Duration(attoseconds: .max), Duration(attoseconds: .min)]
         for time in endless {
             let surface = InMemoryBackend(
                 delivery: BackendDelivery(includesHidden: true, animationInterval: time, updateTimeLimit: time)

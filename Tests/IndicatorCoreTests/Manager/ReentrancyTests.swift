@@ -102,6 +102,20 @@ import Testing
         #expect(manager.activityCount == 0)
     }
 
+    /// The identity of a repeated stop was released under the lock when the start that it had overtaken came.
+    @Test func anIdentityThatWasStoppedTwiceUsesTheIndicatorWhenItsStartIsIgnored() throws {
+        let clock = VirtualClock()
+        let manager = IndicatorManager(clock: clock)
+        let onDeinit: @Sendable () -> Void = { [weak manager] in manager?.begin().end() }
+        manager.stop(Reference(1, onDeinit: onDeinit))
+        clock.advance(by: .milliseconds(100))
+        manager.stop(Reference(1, onDeinit: onDeinit))
+        clock.advance(by: .milliseconds(170))
+        manager.stop(Reference(2, onDeinit: onDeinit))
+        manager.start(Reference(1, onDeinit: onDeinit))
+        #expect(manager.activityCount == 0)
+    }
+
     @Test func aTaskUsesTheIndicatorWhenItIsReleased() async throws {
         let clock = VirtualClock()
         let manager = IndicatorManager(clock: clock)

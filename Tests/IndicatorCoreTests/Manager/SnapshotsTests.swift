@@ -1,8 +1,9 @@
 import Foundation
-import IndicatorCore
 import IndicatorTesting
 import TestSupport
 import Testing
+
+@testable import IndicatorCore
 
 @Suite struct SnapshotsTests {
     @Test func theFirstSnapshotIsThePresentOne() async throws {
@@ -235,5 +236,60 @@ import Testing
         #expect(newcomer.snapshots.first?.finished.isEmpty == true)
         indicator.clock.advance(by: .seconds(60))
         #expect(await eventually { newcomer.snapshots.count == 2 && !newcomer.isVisible })
+    }
+
+    /// What was held back for a tenth of a second was lost.
+    @Test(arguments: [true, false]) func whatHasFinishedIsReportedBeforeTheEnd(isRemoved: Bool) async throws {
+        let backend = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
+        let manager = IndicatorManager(backends: [backend], clock: VirtualClock())
+        manager.begin("A").end(.failed("no"))
+        if isRemoved { await manager.removeBackend(named: backend.name) } else { await manager.shutdown() }
+        #expect(backend.snapshots.flatMap(\.finished).map(\.label) == ["A"])
+        #expect(backend.snapshots.last?.state == .inactive)
+        await manager.shutdown()
+    }
+
+    @Test func anAnimationReportsWhatHasFinishedOnce() async throws {
+        let clock = VirtualClock()
+        let spinner = ScriptedBackend(delivery: BackendDelivery(animationInterval: .milliseconds(200)))
+        let manager = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero),
+            backends: [spinner],
+            clock: clock
+        )
+        manager.start("b", label: "b")
+        manager.start("a", label: "a")
+        #expect(await eventually { spinner.updates.count == 1 })
+        clock.advance(by: .milliseconds(100))
+        manager.stop("a")
+        #expect(await eventually { spinner.updates.last?.finished.map(\.label) == ["a"] })
+        for count in 1...3 {
+            #expect(
+                await eventually {
+                    clock.advance(by: .milliseconds(200))
+                    return spinner.updates.count >= 2 + count
+                }
+            )
+        }
+        #expect(spinner.updates.flatMap(\.finished).count == 1)
+        await manager.shutdown()
+    }
+
+    /// What was left out while an earlier snapshot waited came before it.
+    @Test func whatHasFinishedIsInOrder() throws {
+        var inbox = SnapshotInbox(delivery: .latestWins)
+        func snapshot(_ state: IndicatorState, _ finished: String) -> IndicatorSnapshot {
+            var snapshot = IndicatorSnapshot(state: state, activityCount: 1, label: "x")
+            let activity = FinishedActivity(label: finished, outcome: .succeeded, duration: .zero)
+            snapshot.finishedActivities = FinishedActivities(latest: [activity])
+            return snapshot
+        }
+        _ = inbox.post(snapshot(.active, "a"))
+        _ = inbox.post(snapshot(.delayingCompletion, "b"))
+        let first = inbox.take(delivered: nil)
+        #expect(first?.finished.map(\.label) == ["a"])
+        inbox.keepFinished(of: try #require(first))
+        _ = inbox.post(snapshot(.inactive, "c"))
+        #expect(inbox.take(delivered: first)?.finished.map(\.label) == ["a", "b", "c"])
     }
 }

@@ -237,4 +237,26 @@ import Testing
         #expect(indicator.manager.snapshot.label == label)
         post("didCompleteTask", request)
     }
+
+    /// Each held the task, so that neither saw that nobody else did.
+    @Test func twoIndicatorsThatObserveDoNotKeepEachOthersTasks() async {
+        let second = TestIndicator()
+        indicator.manager.observe(.indicator, in: center)
+        second.manager.observe(.indicator, in: center)
+        weak var task: Request?
+        do {
+            let request = Request()
+            task = request
+            center.post(name: .indicatorTaskDidResume, object: request)
+        }
+        #expect(second.manager.activityCount == 1)
+        for clock in [indicator.clock, second.clock] { clock.advance(by: .seconds(1)) }
+        #expect(
+            await eventually {
+                for clock in [indicator.clock, second.clock] { clock.advance(by: .seconds(1)) }
+                return indicator.manager.activityCount == 0 && second.manager.activityCount == 0
+            }
+        )
+        #expect(task == nil)
+    }
 }
