@@ -47,7 +47,9 @@ public struct Activity: ~Copyable, Sendable {
     /// Ends the activity before it goes out of scope.
     ///
     /// - Parameter outcome: how it ended. Backends report the outcome of an activity that has a label.
+    @inlinable
     public consuming func end(_ outcome: ActivityOutcome = .unspecified) {
+        if case .unspecified = outcome { return }
         handle.setOutcome(outcome)
     }
 
@@ -178,6 +180,7 @@ struct ActivityHandle: ~Copyable, Sendable {
     }
 
     /// Stores how the activity is about to end. The outcome of one without a record interests nobody.
+    @usableFromInline
     func setOutcome(_ outcome: ActivityOutcome) {
         guard outcome != .unspecified, recordBits.load(ordering: .relaxed) != Self.noRecord else { return }
         engine.read { _ in

@@ -102,7 +102,7 @@ package final class ActivityCounter: Sendable {
     func endAndNoteTime() -> Bool {
         var old = word.load(ordering: .relaxed)
         while true {
-            if old < 2 * Self.unit { lastEnd.max(time.now.wholeNanoseconds, ordering: .sequentiallyConsistent) }
+            if old < 2 * Self.unit { lastEnd.max(time.nanoseconds, ordering: .sequentiallyConsistent) }
             let (exchanged, original) = word.weakCompareExchange(
                 expected: old,
                 desired: old - Self.unit,

@@ -5,11 +5,14 @@ import Foundation
 /// The type of the clock's instants stays inside, so that the state machines compute with plain `Duration`s whichever
 /// clock they run on.
 package struct TimeSource: Sendable {
-    private let read: @Sendable () -> Duration
+    private let read: @Sendable () -> Int64
     private let wait: @Sendable (Duration) async throws -> Void
 
     /// The time since the source was made.
-    package var now: Duration { read() }
+    package var now: Duration { .nanoseconds(read()) }
+
+    /// The same in nanoseconds, without the arithmetic of `Duration` in 128 bits.
+    package var nanoseconds: Int64 { read() }
 
     /// Waits until `deadline`, or throws when the task is cancelled.
     package func sleep(until deadline: Duration) async throws { try await wait(min(deadline, Self.longest * 2)) }
@@ -22,7 +25,7 @@ package struct TimeSource: Sendable {
         func open<C: Clock<Duration>>(_ clock: C) -> TimeSource {
             let origin = clock.now
             return TimeSource(
-                read: { origin.duration(to: clock.now) },
+                read: { origin.duration(to: clock.now).wholeNanoseconds },
                 wait: { try await clock.sleep(until: origin.advanced(by: $0), tolerance: nil) }
             )
         }
@@ -35,7 +38,7 @@ package struct TimeSource: Sendable {
         // Not before the reading above: sleeping must not end early.
         let origin = ContinuousClock.now
         return TimeSource(
-            read: { .nanoseconds(readBootTime() - originNanoseconds) },
+            read: { readBootTime() - originNanoseconds },
             wait: { try await ContinuousClock().sleep(until: origin.advanced(by: $0), tolerance: nil) }
         )
     }
@@ -48,7 +51,7 @@ package struct TimeSource: Sendable {
 
     /// A source for replays: it shows the time that `clock` holds, and nobody sleeps on it.
     static func showing(_ clock: ReplayClock) -> TimeSource {
-        TimeSource(read: { clock.time.withLock { $0 } }, wait: { _ in throw CancellationError() })
+        TimeSource(read: { clock.time.withLock { $0 }.wholeNanoseconds }, wait: { _ in throw CancellationError() })
     }
 }
 
