@@ -54,11 +54,11 @@ let indicator = IndicatorManager.configured(for: "my-app", registry: registry)
 // snippet.end
 
 // snippet.test
-// In a test: a backend that keeps what it is shown, and no delay to wait for.
-let surface = InMemoryBackend()
-let tested = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero), backends: [surface])
+// In a test, with IndicatorTesting: a backend that keeps its snapshots, and no delay to wait for.
+let backend = InMemoryBackend()
+let tested = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero), backends: [backend])
 tested.start("upload", label: "Uploading")
-let shown = await surface.first { $0.isVisible }
+let shown = await backend.first { $0.isVisible }
 assert(shown?.label == "Uploading")
 // snippet.end
 await indicator.shutdown()
