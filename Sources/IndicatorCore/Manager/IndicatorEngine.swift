@@ -86,7 +86,7 @@ package final class IndicatorEngine: Sendable {
     /// Ends everything without waiting.
     private func close() {
         let (runners, resources) = end(timeLimit: .seconds(2))
-        // Kept until they have stopped, for whoever waits for that at the end of the process.
+        // Kept until they have stopped: a shutdown at the end of the process waits for them.
         Task.detached { [self] in
             for runner in runners { await runner.waitUntilFinished() }
             _ = storage.withLock { exchange(&$0.runners, with: []) }
@@ -192,6 +192,8 @@ package final class IndicatorEngine: Sendable {
         if storage.withLock({ $0.machine.isLifetimeCheckDue(at: now) }) {
             for part in 0..<IndicatorStateMachine.lifetimeCheckPartCount {
                 change { machine, _ in machine.checkLifetimes(part: part, at: now) }
+                // The lock is not fair: without this, a thread that waits for it may wait for all parts.
+                sched_yield()
             }
         }
     }

@@ -233,7 +233,7 @@ struct IndicatorStateMachine: Sendable {
         }
     }
 
-    /// Stores the phase that follows from the visibility. Whoever calls this comes to ``settle(_:)`` before the input ends.
+    /// Stores the phase that follows from the visibility. ``settle(_:)`` follows before the input ends.
     private func storePhase() {
         let phase = phase
         if counter.phase != phase { counter.setPhase(phase) }
