@@ -6,7 +6,8 @@
  *
  * Checked in every interleaving: when all threads are done and no delay runs, the indicator is hidden and the phase is
  * that of an idle one, so no edge is lost; the indicator is not hidden at the end of the completion delay if the machine
- * has not considered the last end of work; it is shown exactly in the phases that say so.
+ * has not considered the last end of work; it is shown exactly in the phases that say so; the last activity never ends
+ * without the lock in the phase that wants to know, so the engine is there for whoever takes the lock.
  */
 
 #ifndef WORKERS
@@ -18,8 +19,10 @@
 
 mtype = { Inactive, Disabled, DelayingStart, Active, DelayingCompletion };
 
-byte count = 0;                     /* the word */
+/* the word: one atomic value, so what reads or changes both is one step */
+byte count = 0;
 mtype phase = Inactive;
+
 bool noted = false;                 /* lastEnd: an end was noted since the machine took it */
 bool unseenEnd = false;             /* work has ended since the machine read the clock for the deadline or took a note */
 byte readings = 0;                  /* of the clock, when the completion delay begins */
@@ -31,90 +34,83 @@ byte done = 0;
 /* the machine's own knowledge, under the lock */
 bool isOn = true;
 bool visible = false;
+bool busy = false;                  /* what the count was when the phase was set */
 
-#define BUSY (count > 0)
-#define END if :: count == 0 && phase == DelayingCompletion && called == readings && (mine == 0 || mine > taken) -> \
-    unseenEnd = true :: else fi
 #define LOCK atomic { !lock -> lock = true }
 /* The indicator is shown in the phases that say so. */
 #define UNLOCK assert(visible == (phase == Active || phase == DelayingCompletion)); lock = false
+/* setPhase: one operation on the word */
+#define SET(new) atomic { phase = new; busy = (count > 0) }
 
-inline enterIdle() {                /* work has ended while active */
-    phase = DelayingCompletion;     /* before the clock is read */
-    atomic { readings++; unseenEnd = false };
-    if
-    :: COMPLETION -> skip
-    :: else -> visible = false; phase = Inactive
-    fi
-}
-
-inline enterBusy() {                /* work has begun while Inactive */
-    if
-    :: START -> phase = DelayingStart
-    :: else -> visible = true; phase = Active
-    fi
-}
-
-/* Stores the phase (done by the callers), reads the count, follows it, until the two agree. */
+/* Follows the count that a phase has met, until the two agree. */
 inline settle() {
+    atomic { busy = (count > 0) };
     do
-    :: phase == Inactive ->
+    :: phase == Inactive && busy ->
         if
-        :: BUSY -> enterBusy()
-        :: else -> break
+        :: START -> SET(DelayingStart)
+        :: else -> visible = true; SET(Active)
         fi
-    :: phase == Active ->
+    :: phase == Active && !busy ->
+        atomic { readings++; unseenEnd = false };   /* reads the clock */
         if
-        :: BUSY -> break
-        :: else -> enterIdle()
+        :: COMPLETION -> SET(DelayingCompletion)
+        :: else -> visible = false; SET(Inactive)
         fi
     :: else -> break
     od
 }
 
-inline report() {
-    LOCK;
-    settle();
-    UNLOCK
+/* Counts one less, while `condition` holds. `did` says whether it did. */
+inline subtract(condition) {
+    did = false;
+    do
+    :: atomic { oldCount = count; oldPhase = phase };
+       if
+       :: !(condition) -> break
+       :: else
+       fi;
+       if
+       :: oldCount == 1 && oldPhase == DelayingCompletion -> atomic { noted = true; notes++; mine = notes }
+       :: else
+       fi;
+       /* compare and exchange */
+       if
+       :: atomic { count == oldCount && phase == oldPhase ->
+              count--;
+              if
+              :: count == 0 && phase == DelayingCompletion && called == readings && (mine == 0 || mine > taken) ->
+                  unseenEnd = true
+              :: else
+              fi };
+          did = true;
+          break
+       :: atomic { count != oldCount || phase != oldPhase -> skip }
+       fi
+    od
 }
 
 proctype worker() {
     byte round = 0;
-    byte old;
+    byte oldCount;
+    mtype oldPhase;
+    bool did;
     byte called;                    /* when the call that ends the activity was made */
     byte mine;                      /* the number of its note, if it made one */
-    bool seesCompletion;
     do
     :: round < ROUNDS ->
-        /* begin: count, then look at the phase */
-        atomic { old = count; count++ };
+        /* begin */
+        atomic { oldCount = count; oldPhase = phase; count++ };
         if
-        :: old == 0 && phase == Inactive -> report()
+        :: oldCount == 0 && oldPhase == Inactive -> LOCK; settle(); UNLOCK
         :: else
         fi;
-        /* end: look at the phase; note the time first if the completion delay runs; count; look at the phase */
+        /* end */
         called = readings;
         mine = 0;
-        seesCompletion = (phase == DelayingCompletion);
+        subtract(oldCount > 1 || oldPhase != Active);
         if
-        :: seesCompletion ->
-            do
-            :: old = count;
-               if
-               :: old == 1 -> atomic { noted = true; notes++; mine = notes }
-               :: else
-               fi;
-               /* compare and exchange */
-               if
-               :: atomic { count == old -> count--; END }; break
-               :: atomic { count != old -> skip }
-               fi
-            od
-        :: else ->
-            atomic { old = count; count--; END }
-        fi;
-        if
-        :: old == 1 && phase == Active -> report()
+        :: !did -> LOCK; subtract(true); settle(); UNLOCK
         :: else
         fi;
         round++
@@ -125,28 +121,28 @@ proctype worker() {
 
 /* Fires whenever a delay runs, on time or late. */
 active proctype timer() {
-    bool busy;
+    bool isBusy;
     bool end;
     bool judged;
     do
     :: LOCK;
         if
         :: phase == DelayingStart ->
-            busy = BUSY;
+            isBusy = (count > 0);
             if
-            :: busy -> visible = true; phase = Active
-            :: else -> phase = Inactive
+            :: isBusy -> visible = true; SET(Active)
+            :: else -> SET(Inactive)
             fi;
             settle()
         :: phase == DelayingCompletion ->
-            atomic { busy = BUSY; judged = unseenEnd && !busy };
+            atomic { isBusy = (count > 0); judged = unseenEnd && !isBusy };
             atomic { end = noted; noted = false; taken = notes };
             if
-            :: busy -> unseenEnd = false; phase = Active
-            :: !busy && end -> unseenEnd = false    /* an end since: the delay runs anew */
+            :: isBusy -> unseenEnd = false; SET(Active)
+            :: !isBusy && end -> unseenEnd = false  /* an end since: the delay runs anew */
             :: else ->
                 assert(!judged);                    /* hidden, though work has only just ended */
-                visible = false; phase = Inactive
+                visible = false; SET(Inactive)
             fi;
             settle()
         :: else
@@ -163,10 +159,10 @@ active proctype timer() {
 #if SWITCH
 active proctype switch_() {
     LOCK;
-    isOn = false; visible = false; phase = Disabled;
+    isOn = false; visible = false; SET(Disabled);
     UNLOCK;
     LOCK;
-    isOn = true; phase = Inactive;
+    isOn = true; SET(Inactive);
     settle();
     UNLOCK;
     done++

@@ -14,7 +14,7 @@ public import Synchronization
 /// ```
 ///
 /// Any thread may use it. Beginning and ending one without a label is mostly one atomic operation each while others are in
-/// progress, and a retain and a release. The indicator works at least until its activities have ended.
+/// progress. The indicator works at least until its activities have ended.
 @dynamicMemberLookup
 public struct Activity: ~Copyable, Sendable {
     @usableFromInline let handle: ActivityHandle
@@ -66,9 +66,12 @@ public struct Activity: ~Copyable, Sendable {
 @dynamicMemberLookup
 public final class ManagedActivity: Sendable {
     private let handle: ActivityHandle
+    /// Other threads may use the activity while one ends it.
+    private let engine: IndicatorEngine
 
     /// Begins an activity, as ``IndicatorManager/begin(_:progress:)`` does.
     public init(_ label: String? = nil, progress: Double? = nil, in indicator: IndicatorManager = .shared) {
+        engine = indicator.engine
         handle = indicator.beginHandle(label: label, progress: progress)
     }
 
@@ -105,12 +108,15 @@ public final class ManagedActivity: Sendable {
 
 /// What ``Activity`` and ``ManagedActivity`` have in common: the engine that counts it, and its record if it says something of
 /// itself. 16 bytes.
+///
+/// It holds no reference to the engine: an engine lives until all that it counts has ended. So nothing of it is touched after
+/// the end; what ends with the lock held takes a reference before.
 @usableFromInline
 struct ActivityHandle: ~Copyable, Sendable {
     @inlinable static var noRecord: UInt { 0 }
     private static var ended: UInt { 1 }
 
-    @usableFromInline let engine: IndicatorEngine
+    @usableFromInline let engine: Unmanaged<IndicatorEngine>
     /// The address of the record, of which the handle holds a reference; or one of the two values above. Stored with the
     /// manager's lock held, except for `ended`.
     @usableFromInline let recordBits: Atomic<UInt>
@@ -118,13 +124,13 @@ struct ActivityHandle: ~Copyable, Sendable {
     /// Makes the handle of an activity that has begun.
     @inlinable
     init(_ engine: IndicatorEngine) {
-        self.engine = engine
+        self.engine = .passUnretained(engine)
         recordBits = Atomic(Self.noRecord)
     }
 
     /// Makes the handle of an activity that has begun and has a record.
     init(_ engine: IndicatorEngine, record: ActivityRecord) {
-        self.engine = engine
+        self.engine = .passUnretained(engine)
         recordBits = Atomic(UInt(bitPattern: Unmanaged.passRetained(record).toOpaque()))
     }
 
@@ -138,7 +144,7 @@ struct ActivityHandle: ~Copyable, Sendable {
 
     /// What the activity says of itself now; after its end, nothing.
     var details: ActivityDetails {
-        engine.read { _ in
+        engine.takeUnretainedValue().read { _ in
             Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue().details ?? ActivityDetails()
         }
     }
@@ -156,7 +162,7 @@ struct ActivityHandle: ~Copyable, Sendable {
     /// - Parameter change: called with the manager's lock held.
     func update(_ change: (inout ActivityDetails) -> Void) {
         guard !hasEnded else { return }
-        engine.change { machine, now in
+        engine.takeUnretainedValue().change { machine, now in
             let bits = recordBits.load(ordering: .acquiring)
             if let record = Self.record(bits)?.takeUnretainedValue() {
                 return machine.change(now) { list in .init(changesDetails: list.update(record, change)) }
@@ -183,7 +189,7 @@ struct ActivityHandle: ~Copyable, Sendable {
     @usableFromInline
     func setOutcome(_ outcome: ActivityOutcome) {
         guard outcome != .unspecified, recordBits.load(ordering: .relaxed) != Self.noRecord else { return }
-        engine.read { _ in
+        engine.takeUnretainedValue().read { _ in
             Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue().outcome = outcome
         }
     }
@@ -193,8 +199,8 @@ struct ActivityHandle: ~Copyable, Sendable {
     func endOnce() {
         // A thread that updated it has passed it on since, so nobody stores a record any more.
         let bits = recordBits.load(ordering: .acquiring)
-        if bits != Self.noRecord { return endWithRecord(bits) }
-        if engine.counter.end() { engine.report() }
+        if bits == Self.noRecord, engine._withUnsafeGuaranteedRef({ $0.counter.end() }) { return }
+        endWithLock(bits)
     }
 
     /// Ends the activity; without effect when it has ended.
@@ -202,16 +208,17 @@ struct ActivityHandle: ~Copyable, Sendable {
         setOutcome(outcome)
         let bits = recordBits.exchange(Self.ended, ordering: .acquiringAndReleasing)
         guard bits != Self.ended else { return }
-        if bits != Self.noRecord { return endWithRecord(bits) }
-        if engine.counter.end() { engine.report() }
+        if bits == Self.noRecord, engine._withUnsafeGuaranteedRef({ $0.counter.end() }) { return }
+        endWithLock(bits)
     }
 
     @usableFromInline
-    func endWithRecord(_ bits: UInt) {
-        guard let record = Self.record(bits)?.takeRetainedValue() else { return }
-        engine.change { machine, now in
+    func endWithLock(_ bits: UInt) {
+        let record = Self.record(bits)?.takeRetainedValue()
+        engine.takeUnretainedValue().change { machine, now in
             machine.change(now) { list in
-                .init(countChange: -1, changesDetails: list.end(record, record.outcome, at: now))
+                let isListed = record.map { list.end($0, $0.outcome, at: now) } ?? false
+                return .init(countChange: -1, changesDetails: isListed)
             }
         }
     }

@@ -1,31 +1,26 @@
 public import Synchronization
 
-/// Counts the activities in progress without a lock, and decides which changes of the count must be reported to the
-/// state machine.
+/// Counts the activities in progress without a lock, and decides which changes of the count concern the state machine.
 ///
-/// Three atomic values make it up:
+/// One atomic ``word`` holds all that a change depends on: the number of activities in progress, the phase, which is what
+/// the state machine decided last, and whether somebody *watches*, that is, wants to hear of every change.
 ///
-/// - ``word``: twice the number of activities in progress, plus one while somebody *watches*, that is, wants to hear of
-///   the next change.
-/// - ``phase``: what the state machine decided last. Only the owner of the manager's lock stores it.
-/// - ``lastEnd``: when work last ended, while the completion delay runs.
+/// ## Which changes concern the state machine
 ///
-/// ## Which changes are reported
-///
-/// A change is reported if the word was watched, or if it is an edge that the phase asks for: a first beginning while
-/// the indicator is ``Phase/inactive``, a last end while it is ``Phase/active``. In the other phases a delay runs or
-/// the indicator is disabled, and the machine decides by what is the case when that is over (rule 10 of the design).
+/// All changes while the word is watched; a first beginning in the phase ``Phase/inactive``; a last end in the phase
+/// ``Phase/active``. In the other phases a delay runs or the indicator is disabled, and the machine decides by what is
+/// the case when that is over (rule 10 of the design).
 ///
 /// ## Why no edge is lost
 ///
-/// *The thread that changes the count then reads the phase. The thread that changes the phase then reads the count.*
-/// All of these operations are sequentially consistent, so for any two such threads at least one sees what the other
-/// wrote. If a thread misses the new phase, its change of the count precedes the machine's reading, and the machine acts
-/// on it. If the machine misses the change, the thread reads the new phase, and reports if that phase asks for it. A
-/// report carries no content: the machine reads the count under the lock and compares it with what it knows. So a
-/// report that comes late or twice changes nothing.
+/// The phase and the count change in the same word, so each change of one meets exactly one value of the other. The
+/// thread that begins a first activity learns which phase it met, and reports if that phase asks for it. The owner of
+/// the lock learns which count a new phase met, and acts on it. A report carries no content: the machine reads the count
+/// and compares it with what it knows, so a report that comes late or twice changes nothing.
 ///
-/// Watching needs no second value: the operation that changes the count returns the bit.
+/// An end that concerns the machine takes place with the lock held. It is not counted before, and so the count itself
+/// keeps the engine alive until then: an activity needs no reference to it. After an end that does not concern the
+/// machine, nothing of the engine is touched any more.
 ///
 /// ## Why the indicator is never hidden too early
 ///
@@ -34,15 +29,11 @@ public import Synchronization
 /// not earlier than the call that ended the last one. The time only grows (an atomic maximum), so a thread that was held
 /// up between reading the clock and storing does not set it back.
 ///
-/// A thread may also read an earlier phase and end its activity without storing a time, just when the delay begins. The
-/// machine therefore stores ``Phase/delayingCompletion`` before it reads the clock that the delay counts from: such a
-/// thread made its call before that time.
-///
 /// `Tests/Models/ActivityCounter.pml` states this protocol for the model checker `spin`.
 @usableFromInline
 package final class ActivityCounter: Sendable {
     /// What the state machine decided last, as far as changes of the count are concerned.
-    package enum Phase: UInt8, Sendable {
+    package enum Phase: UInt64, Sendable {
         /// Hidden, enabled, and no delay runs: a first beginning is reported.
         case inactive
         /// Disabled: nothing is reported.
@@ -57,14 +48,12 @@ package final class ActivityCounter: Sendable {
         package var isVisible: Bool { self == .active || self == .delayingCompletion }
     }
 
-    @usableFromInline static var unit: UInt64 { 2 }
+    /// One activity in ``word``: the count is in the bits from here on, the phase in the three bits below.
+    @usableFromInline static var unit: UInt64 { 16 }
+    private static var phaseUnit: UInt64 { 2 }
     @usableFromInline static var watchedBit: UInt64 { 1 }
-    @usableFromInline static var delayingCompletion: UInt8 { Phase.delayingCompletion.rawValue }
 
-    // The phase, which every end reads, is in another cache line than the word, which every end writes.
-    @usableFromInline let word = Atomic<UInt64>(0)
-    private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
-    @usableFromInline let phaseBits: Atomic<UInt8>
+    @usableFromInline let word: Atomic<UInt64>
     private let lastEnd = Atomic<Int64>(.min)
     private let time: TimeSource
 
@@ -74,8 +63,15 @@ package final class ActivityCounter: Sendable {
     ///   - phase: the phase to begin with.
     ///   - time: the clock of ``takeTimeOfLastEnd()``.
     package init(phase: Phase, time: TimeSource) {
-        phaseBits = Atomic(phase.rawValue)
+        word = Atomic(phase.rawValue * Self.phaseUnit)
         self.time = time
+    }
+
+    private static func phase(of word: UInt64) -> Phase {
+        guard let phase = Phase(rawValue: word % unit / phaseUnit) else {
+            preconditionFailure("a phase that was never stored")
+        }
+        return phase
     }
 
     // MARK: - For the threads that begin and end activities
@@ -83,93 +79,118 @@ package final class ActivityCounter: Sendable {
     /// Counts one more activity. Returns whether the change must be reported.
     @inlinable
     package func begin() -> Bool {
-        let old = word.wrappingAdd(Self.unit, ordering: .sequentiallyConsistent).oldValue
+        let old = word.wrappingAdd(Self.unit, ordering: .acquiringAndReleasing).oldValue
         guard old < Self.unit || old & Self.watchedBit != 0 else { return false }
         return mustReport(beginningAfter: old)
     }
 
-    /// Counts one activity less. Returns whether the change must be reported.
-    @inlinable
-    package func end() -> Bool {
-        if phaseBits.load(ordering: .sequentiallyConsistent) == Self.delayingCompletion { return endAndNoteTime() }
-        let old = word.wrappingSubtract(Self.unit, ordering: .sequentiallyConsistent).oldValue
-        guard old < 2 * Self.unit || old & Self.watchedBit != 0 else { return false }
-        return mustReport(endAfter: old)
+    @usableFromInline
+    func mustReport(beginningAfter old: UInt64) -> Bool {
+        old & Self.watchedBit != 0 || Self.phase(of: old) == .inactive
     }
 
-    /// Counts one activity less; if it is the last one, stores the time first.
-    @usableFromInline
-    func endAndNoteTime() -> Bool {
+    /// Counts one activity less, unless that concerns the state machine.
+    ///
+    /// - Returns: whether it did. If not, the activity must be ended with the lock held, by ``remove()``.
+    @inlinable
+    package func end() -> Bool {
         var old = word.load(ordering: .relaxed)
-        while true {
-            if old < 2 * Self.unit { lastEnd.max(time.nanoseconds, ordering: .sequentiallyConsistent) }
+        while old >= 2 * Self.unit, old & Self.watchedBit == 0 {
             let (exchanged, original) = word.weakCompareExchange(
                 expected: old,
                 desired: old - Self.unit,
-                successOrdering: .sequentiallyConsistent,
-                failureOrdering: .relaxed
+                ordering: .acquiringAndReleasing
             )
-            if exchanged { return mustReport(endAfter: old) }
+            if exchanged { return true }
             old = original
+        }
+        return endLast()
+    }
+
+    /// The same in all cases.
+    @usableFromInline
+    func endLast() -> Bool {
+        subtract { old in
+            old & Self.watchedBit == 0 && (old >= 2 * Self.unit || Self.phase(of: old) != .active)
         }
     }
 
-    @usableFromInline
-    func mustReport(beginningAfter old: UInt64) -> Bool {
-        old & Self.watchedBit != 0 || phase == .inactive
-    }
-
-    @usableFromInline
-    func mustReport(endAfter old: UInt64) -> Bool {
-        old & Self.watchedBit != 0 || (old < 2 * Self.unit && phase == .active)
+    /// Counts one less, as long as the word meets a condition. If it is the last one while the completion delay runs,
+    /// stores the time first.
+    private func subtract(while condition: (UInt64) -> Bool) -> Bool {
+        var old = word.load(ordering: .relaxed)
+        while condition(old) {
+            if old < 2 * Self.unit, Self.phase(of: old) == .delayingCompletion {
+                lastEnd.max(time.nanoseconds, ordering: .acquiringAndReleasing)
+            }
+            let (exchanged, original) = word.weakCompareExchange(
+                expected: old,
+                desired: old - Self.unit,
+                ordering: .acquiringAndReleasing
+            )
+            if exchanged { return true }
+            old = original
+        }
+        return false
     }
 
     // MARK: - For everybody
 
     /// How many activities are in progress.
-    package var count: Int { Int(word.load(ordering: .sequentiallyConsistent) / Self.unit) }
+    package var count: Int { Int(word.load(ordering: .acquiring) / Self.unit) }
 
     /// Whether any activity is in progress.
-    package var isBusy: Bool { word.load(ordering: .sequentiallyConsistent) >= Self.unit }
+    package var isBusy: Bool { word.load(ordering: .acquiring) >= Self.unit }
 
     /// What the state machine decided last.
-    package var phase: Phase {
-        guard let phase = Phase(rawValue: phaseBits.load(ordering: .sequentiallyConsistent)) else {
-            preconditionFailure("a phase that was never stored")
-        }
-        return phase
-    }
+    package var phase: Phase { Self.phase(of: word.load(ordering: .acquiring)) }
 
     /// The state of the indicator by the phase and the count.
     package var state: IndicatorState {
-        switch phase {
+        let word = word.load(ordering: .acquiring)
+        return switch Self.phase(of: word) {
         case .inactive, .disabled: .inactive
         case .delayingStart: .delayingStart
-        case .active, .delayingCompletion: isBusy ? .active : .delayingCompletion
+        case .active, .delayingCompletion: word >= Self.unit ? .active : .delayingCompletion
         }
     }
 
     // MARK: - For the owner of the manager's lock
 
-    /// Stores a new phase. The caller then reads the count.
-    package func setPhase(_ phase: Phase) {
-        phaseBits.store(phase.rawValue, ordering: .sequentiallyConsistent)
+    /// Counts one more activity.
+    package func add() {
+        word.wrappingAdd(Self.unit, ordering: .acquiringAndReleasing)
+    }
+
+    /// Counts one activity less.
+    package func remove() {
+        _ = subtract { _ in true }
+    }
+
+    /// Sets the phase. Returns whether any activity was in progress at that moment.
+    @discardableResult
+    package func setPhase(_ phase: Phase) -> Bool {
+        // Nobody else changes these bits.
+        let old = word.load(ordering: .acquiring)
+        let difference = (Self.phase(of: old).rawValue ^ phase.rawValue) * Self.phaseUnit
+        if difference == 0 { return old >= Self.unit }
+        return word.bitwiseXor(difference, ordering: .acquiringAndReleasing).newValue >= Self.unit
     }
 
     /// When work last ended while the phase was ``Phase/delayingCompletion``, if it did since the last call. Read
     /// ``isBusy`` first.
     package func takeTimeOfLastEnd() -> Duration? {
-        let nanoseconds = lastEnd.exchange(.min, ordering: .sequentiallyConsistent)
+        let nanoseconds = lastEnd.exchange(.min, ordering: .acquiringAndReleasing)
         return nanoseconds == .min ? nil : .nanoseconds(nanoseconds)
     }
 
-    /// Asks for a report of the next change, or takes that back.
+    /// Asks for a report of every change, or takes that back.
     package func setWatched(_ isWatched: Bool) {
         guard isWatched != (word.load(ordering: .relaxed) & Self.watchedBit != 0) else { return }
         if isWatched {
-            word.bitwiseOr(Self.watchedBit, ordering: .sequentiallyConsistent)
+            word.bitwiseOr(Self.watchedBit, ordering: .acquiringAndReleasing)
         } else {
-            word.bitwiseAnd(~Self.watchedBit, ordering: .sequentiallyConsistent)
+            word.bitwiseAnd(~Self.watchedBit, ordering: .acquiringAndReleasing)
         }
     }
 }

@@ -11,8 +11,8 @@ import Synchronization
 /// unattended, and no thread waits for another one's. So a `deinit` or log handler that blocks holds up the deliveries and
 /// timers of this indicator, and no caller.
 ///
-/// The manager, activities, timers, observations and backends hold the engine, and it holds all of them but the first two;
-/// closing it ends these circles, when the manager is deallocated and its last activity has ended. There are no weak
+/// The manager, timers, observations and backends hold the engine, and it holds all of them but the first; closing it ends
+/// these circles, when the manager is deallocated and its last activity has ended. There are no weak
 /// references: an object to which there was one is slow to retain.
 @usableFromInline
 package final class IndicatorEngine: Sendable {
@@ -29,6 +29,8 @@ package final class IndicatorEngine: Sendable {
         var isShutDown = false
         /// Whether the manager is deallocated: the engine closes when the last activity that somebody holds has ended.
         var isOrphaned = false
+        /// The engine itself, from then on until it has closed: activities hold no reference to it.
+        var itself: IndicatorEngine?
         /// Whether the engine is closed, or about to be.
         var isClosed = false
         /// Whether it is one of ``IndicatorEngine/observers``.
@@ -77,6 +79,7 @@ package final class IndicatorEngine: Sendable {
     func managerIsReleased() {
         let isOver = storage.withLock { storage in
             storage.isOrphaned = true
+            storage.itself = self
             storage.machine.setOrphaned()
             return storage.takesUpClosing()
         }
@@ -89,7 +92,7 @@ package final class IndicatorEngine: Sendable {
         // Kept until they have stopped: a shutdown at the end of the process waits for them.
         Task.detached { [self] in
             for runner in runners { await runner.waitUntilFinished() }
-            _ = storage.withLock { exchange(&$0.runners, with: []) }
+            _ = storage.withLock { storage in (exchange(&storage.runners, with: []), storage.itself.take()) }
         }
         timer.set(nil, version: .max) { _ in }
         for resource in resources { resource.managerIsGone() }

@@ -6,8 +6,7 @@ extension IndicatorManager {
 
     /// Begins an activity that says nothing of itself, which ends when the returned value goes out of scope.
     ///
-    /// While others are in progress, this and its end are mostly one atomic operation each, and a retain and a release. The
-    /// indicator works at least until its activities have ended, also when the manager is released before.
+    /// While others are in progress, this and its end are mostly one atomic operation each. The indicator works at least until its activities have ended, also when the manager is released before.
     @inlinable
     public func begin() -> Activity {
         Activity(beginHandle())

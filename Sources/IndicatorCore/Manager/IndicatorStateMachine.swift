@@ -109,8 +109,8 @@ struct IndicatorStateMachine: Sendable {
     /// - Parameter change: makes the change to the list, and returns what follows from it.
     mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> [Action] {
         let change = change(&list)
-        for _ in 0..<max(change.countChange, 0) { _ = counter.begin() }
-        for _ in 0..<max(-change.countChange, 0) { _ = counter.end() }
+        for _ in 0..<max(change.countChange, 0) { counter.add() }
+        for _ in 0..<max(-change.countChange, 0) { counter.remove() }
         if !change.released.isEmpty { actions.append(.release(Garbage(values: change.released))) }
         return finish(hasChanged: change.countChange != 0 || change.changesDetails, now)
     }
@@ -233,21 +233,12 @@ struct IndicatorStateMachine: Sendable {
         }
     }
 
-    /// Stores the phase that follows from the visibility. ``settle(_:)`` follows before the input ends.
-    private func storePhase() {
-        let phase = phase
-        if counter.phase != phase { counter.setPhase(phase) }
-    }
-
-    /// Stores the phase, reads the count, and follows it, until the two agree.
+    /// Sets the counter's phase, and follows the count that it met, until the two agree.
     private mutating func settle(_ now: Now) {
         while true {
-            storePhase()
             let phase = phase
-            let isBusy = counter.isBusy
+            let isBusy = counter.setPhase(phase)
             guard phase == .inactive && isBusy || phase == .active && !isBusy else { return }
-            // Before the clock is read: a thread that misses this phase has ended its activity before that time.
-            if !isBusy { counter.setPhase(.delayingCompletion) }
             let now = now()
             apply(visibility.setBusy(isBusy, at: now), at: now)
         }
@@ -284,7 +275,7 @@ struct IndicatorStateMachine: Sendable {
         refreshDue = nil
         // First: a change that the snapshot does not contain is reported.
         setWatched(isHeard)
-        storePhase()
+        counter.setPhase(phase)
         var snapshot = snapshot()
         if let state { snapshot.state = state }
         snapshot.finishedActivities = list.takeFinished()

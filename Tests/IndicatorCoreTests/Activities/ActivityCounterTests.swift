@@ -15,64 +15,65 @@ import Testing
     }
 
     @Test(
-        "Only the edges that a phase asks for are reported",
+        "Only the edges that a phase asks for concern the machine",
         arguments: [
             (ActivityCounter.Phase.inactive, true, false), (.disabled, false, false), (.delayingStart, false, false),
             (.active, false, true), (.delayingCompletion, false, false),
         ]
     )
-    func edges(phase: ActivityCounter.Phase, reportsBeginning: Bool, reportsEnd: Bool) {
+    func edges(phase: ActivityCounter.Phase, reportsBeginning: Bool, needsLockToEnd: Bool) {
         let counter = counter(phase)
         #expect(counter.begin() == reportsBeginning)
         #expect(!counter.begin())
         #expect(counter.count == 2)
-        #expect(!counter.end())
-        #expect(counter.end() == reportsEnd)
-        #expect(!counter.isBusy)
+        #expect(counter.end())
+        #expect(counter.end() == !needsLockToEnd)
+        #expect(counter.isBusy == needsLockToEnd)
+        if needsLockToEnd { counter.remove() }
+        #expect(counter.count == 0)
+        #expect(counter.phase == phase)
     }
 
-    @Test func everyChangeIsReportedWhileItIsWatched() {
+    @Test func everyChangeConcernsTheMachineWhileItIsWatched() {
         let counter = counter(.active)
         counter.setWatched(true)
         #expect(counter.begin())
         #expect(counter.begin())
-        #expect(counter.end())
-        #expect(counter.count == 1)
+        #expect(!counter.end())
+        #expect(counter.count == 2)
         counter.setWatched(false)
         #expect(!counter.begin())
-        #expect(counter.count == 2)
+        #expect(counter.count == 3)
+        #expect(counter.end())
     }
 
     @Test func aBeginningBeforeTheNewPhaseIsSeenAndOneAfterItIsReported() {
         let before = counter(.delayingStart)
         #expect(!before.begin())
-        before.setPhase(.inactive)
-        #expect(before.isBusy)
+        #expect(before.setPhase(.inactive))
 
         let after = counter(.delayingStart)
-        after.setPhase(.inactive)
-        #expect(!after.isBusy)
+        #expect(!after.setPhase(.inactive))
         #expect(after.begin())
     }
 
-    @Test func anEndBeforeTheNewPhaseIsSeenAndOneAfterItIsReported() {
+    @Test func anEndBeforeTheNewPhaseIsSeenAndOneAfterItNeedsTheLock() {
         let before = counter(.delayingStart)
         _ = before.begin()
-        #expect(!before.end())
-        before.setPhase(.active)
-        #expect(!before.isBusy)
+        #expect(before.end())
+        #expect(!before.setPhase(.active))
 
         let after = counter(.delayingStart)
         _ = after.begin()
-        after.setPhase(.active)
+        #expect(after.setPhase(.active))
+        #expect(!after.end())
         #expect(after.isBusy)
-        #expect(after.end())
     }
 
     @Test func theTimeOfTheLastEndIsStoredOnlyInTheCompletionDelay() {
         let counter = counter(.active)
         _ = counter.begin()
-        _ = counter.end()
+        counter.remove()
         #expect(counter.takeTimeOfLastEnd() == nil)
         counter.setPhase(.delayingCompletion)
         clock.advance(by: .milliseconds(50))
@@ -81,7 +82,7 @@ import Testing
         _ = counter.end()
         #expect(counter.takeTimeOfLastEnd() == nil)
         clock.advance(by: .milliseconds(50))
-        #expect(!counter.end())
+        #expect(counter.end())
         #expect(counter.takeTimeOfLastEnd() == .milliseconds(100))
         #expect(counter.takeTimeOfLastEnd() == nil)
     }
@@ -104,17 +105,18 @@ import Testing
         let counter = ActivityCounter(phase: .delayingCompletion, time: .reading(clock))
         _ = counter.begin()
         clock.onRead { _ = counter.begin() }
-        #expect(!counter.end())
+        #expect(counter.end())
         #expect(counter.count == 1)
     }
 
-    /// The phase changes between the reading of the clock and the change of the count: the end is reported.
-    @Test func anEndThatTheTimerOvertakesIsReported() {
+    /// The phase changes between the reading of the clock and the change of the count: the end takes place with the lock.
+    @Test func anEndThatTheTimerOvertakesNeedsTheLock() {
         let clock = ReentrantClock()
         let counter = ActivityCounter(phase: .delayingCompletion, time: .reading(clock))
         _ = counter.begin()
         clock.onRead { counter.setPhase(.active) }
-        #expect(counter.end())
+        #expect(!counter.end())
+        #expect(counter.isBusy)
     }
 
     @Test func manyThreadsCountRightly() async {
@@ -124,8 +126,7 @@ import Testing
                 for _ in 0..<10_000 {
                     _ = counter.begin()
                     _ = counter.begin()
-                    _ = counter.end()
-                    _ = counter.end()
+                    for _ in 0..<2 where !counter.end() { counter.remove() }
                 }
             }
         }

@@ -30,7 +30,7 @@ import Testing
         }
 
         mutating func end() {
-            if counter.end() { take(machine.countChanged { [time] in time.now }) }
+            if !counter.end() { take(machine.change({ [time] in time.now }) { _ in .init(countChange: -1) }) }
         }
 
         mutating func fire() { take(machine.advance(to: time.now)) }
