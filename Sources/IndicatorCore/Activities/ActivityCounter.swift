@@ -146,25 +146,28 @@ package final class ActivityCounter: Sendable {
     package var phase: Phase { Self.phase(of: word.load(ordering: .acquiring)) }
 
     /// The state of the indicator by the phase and the count.
-    package var state: IndicatorState {
+    package var state: IndicatorState { stateAndCount.state }
+
+    /// The state of the indicator, and how many activities are in progress.
+    @inline(__always)
+    var stateAndCount: (state: IndicatorState, count: Int) {
         let word = word.load(ordering: .acquiring)
-        return switch Self.phase(of: word) {
-        case .inactive, .disabled: .inactive
-        case .delayingStart: .delayingStart
-        case .active, .delayingCompletion: word >= Self.unit ? .active : .delayingCompletion
-        }
+        let count = Int(word / Self.unit)
+        let state: IndicatorState =
+            switch Self.phase(of: word) {
+            case .inactive, .disabled: .inactive
+            case .delayingStart: .delayingStart
+            case .active, .delayingCompletion: count > 0 ? .active : .delayingCompletion
+            }
+        return (state, count)
     }
 
     // MARK: - For the owner of the manager's lock
 
-    /// Counts one more activity.
-    package func add() {
-        word.wrappingAdd(Self.unit, ordering: .acquiringAndReleasing)
-    }
-
-    /// Counts one activity less.
-    package func remove() {
-        _ = subtract { _ in true }
+    /// Counts one activity less. Returns whether that concerns the state machine.
+    package func remove() -> Bool {
+        if end() { return false }
+        return subtract { _ in true }
     }
 
     /// Sets the phase. Returns whether any activity was in progress at that moment.

@@ -95,7 +95,7 @@ struct ActivityList: Sendable {
     private var cachedActivities: [ActivityDetails]?
 
     /// The labelled activities that have ended and are not in any published snapshot yet, and how many more there were.
-    private var finished: Deque<FinishedActivity> = []
+    private var finished: Deque<(record: ActivityRecord, end: Duration)> = []
     private var omittedFinishedCount = 0
 
     /// What the wall clock says at the origin of the manager's clock. Read when the indicator is shown or hidden.
@@ -148,8 +148,16 @@ struct ActivityList: Sendable {
             finished.removeAll(keepingCapacity: true)
             omittedFinishedCount = 0
         }
-        return finished.isEmpty
-            ? FinishedActivities() : FinishedActivities(latest: Array(finished), omittedCount: omittedFinishedCount)
+        if finished.isEmpty { return FinishedActivities() }
+        let latest = finished.map { record, end in
+            FinishedActivity(
+                label: record.details.label ?? "",
+                outcome: record.outcome,
+                duration: end - record.began,
+                date: date(at: end)
+            )
+        }
+        return FinishedActivities(latest: latest, omittedCount: omittedFinishedCount)
     }
 
     // MARK: - Records
@@ -196,16 +204,9 @@ struct ActivityList: Sendable {
 
     /// Removes the record of an activity that ends. Returns whether a snapshot showed it.
     mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome, at now: () -> Duration) -> Bool {
-        guard remove(record), let label = record.details.label else { return false }
-        let now = now()
-        finished.append(
-            FinishedActivity(
-                label: label,
-                outcome: outcome,
-                duration: now - record.began,
-                date: date(at: now)
-            )
-        )
+        guard remove(record) else { return false }
+        record.outcome = outcome
+        finished.append((record, now()))
         if finished.count > FinishedActivities.capacity {
             finished.removeFirst()
             omittedFinishedCount += 1

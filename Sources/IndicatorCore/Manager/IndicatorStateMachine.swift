@@ -92,11 +92,13 @@ struct IndicatorStateMachine: Sendable {
     var heldActivityCount: Int { counter.count - list.count }
 
     /// The public state now.
+    @inline(__always)
     mutating func snapshot() -> IndicatorSnapshot {
-        IndicatorSnapshot(
-            state: counter.state,
+        let (state, count) = counter.stateAndCount
+        return IndicatorSnapshot(
+            state: state,
             isEnabled: visibility.isEnabled,
-            activityCount: counter.count,
+            activityCount: count,
             activities: list.activities(),
             since: since
         )
@@ -109,10 +111,12 @@ struct IndicatorStateMachine: Sendable {
     /// - Parameter change: makes the change to the list, and returns what follows from it.
     mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> [Action] {
         let change = change(&list)
-        for _ in 0..<max(change.countChange, 0) { counter.add() }
-        for _ in 0..<max(-change.countChange, 0) { counter.remove() }
+        var hasChanged = change.changesDetails
+        for _ in 0..<max(change.countChange, 0) where counter.begin() { hasChanged = true }
+        for _ in 0..<max(-change.countChange, 0) where counter.remove() { hasChanged = true }
         if !change.released.isEmpty { actions.append(.release(Garbage(values: change.released))) }
-        return finish(hasChanged: change.countChange != 0 || change.changesDetails, now)
+        if !hasChanged, actions.isEmpty { return [] }
+        return finish(hasChanged: hasChanged, now)
     }
 
     /// The counter asked for a report.
@@ -122,7 +126,9 @@ struct IndicatorStateMachine: Sendable {
 
     /// An object is observed from now on, so that its lifetime is looked at.
     mutating func beginLifetimeChecks(_ now: Now) {
-        if lifetimeCheckDue == nil { lifetimeCheckDue = now() + lifetimeCheckInterval }
+        if lifetimeCheckDue != nil { return }
+        lifetimeCheckDue = now() + lifetimeCheckInterval
+        setTimer()
     }
 
     // MARK: - Inputs: settings
@@ -302,6 +308,14 @@ struct IndicatorStateMachine: Sendable {
         // The state may have gone on since it was published.
         if hasChanged, publishedPhase != phase { publishSoon(now) }
         publishedPhase = nil
+        setTimer()
+        if actions.isEmpty { return [] }
+        defer { actions = [] }
+        return actions
+    }
+
+    /// Asks to be woken when the next thing is due.
+    private mutating func setTimer() {
         if let next = earliest(earliest(visibility.deadline, refreshDue), lifetimeCheckDue),
             wakesAt.map({ next < $0 }) ?? true
         {
@@ -309,9 +323,6 @@ struct IndicatorStateMachine: Sendable {
             wakeVersion += 1
             actions.append(.wake(at: next, version: wakeVersion))
         }
-        if actions.isEmpty { return [] }
-        defer { actions = [] }
-        return actions
     }
 }
 

@@ -29,7 +29,7 @@ import Testing
         #expect(counter.end())
         #expect(counter.end() == !needsLockToEnd)
         #expect(counter.isBusy == needsLockToEnd)
-        if needsLockToEnd { counter.remove() }
+        if needsLockToEnd { _ = counter.remove() }
         #expect(counter.count == 0)
         #expect(counter.phase == phase)
     }
@@ -73,7 +73,7 @@ import Testing
     @Test func theTimeOfTheLastEndIsStoredOnlyInTheCompletionDelay() {
         let counter = counter(.active)
         _ = counter.begin()
-        counter.remove()
+        _ = counter.remove()
         #expect(counter.takeTimeOfLastEnd() == nil)
         counter.setPhase(.delayingCompletion)
         clock.advance(by: .milliseconds(50))
@@ -126,7 +126,7 @@ import Testing
                 for _ in 0..<10_000 {
                     _ = counter.begin()
                     _ = counter.begin()
-                    for _ in 0..<2 where !counter.end() { counter.remove() }
+                    for _ in 0..<2 where !counter.end() { _ = counter.remove() }
                 }
             }
         }
