@@ -27,6 +27,8 @@ final class ConfigurationReloader: ManagerResource {
     private let triggers: ConfigurationReloadTriggers
     private let logger: Logger
     private let state: Locked<State>
+    /// Reads the configuration: a file may block.
+    private let thread = ServiceThread(name: "config-reload", isKept: false)
     /// The indicator's engine, which ends this reloader: a weak reference to the manager would make activities slower.
     private let engine: IndicatorEngine
 
@@ -126,11 +128,11 @@ final class ConfigurationReloader: ManagerResource {
     ) -> Task<Result, Never> {
         state.withLock { state in
             let previous = state.lastReload
-            let task = Task {
+            let task = Task(executorPreference: thread) {
                 await previous?.value
                 return await body(self)
             }
-            state.lastReload = Task { _ = await task.value }
+            state.lastReload = Task(executorPreference: thread) { _ = await task.value }
             return task
         }
     }

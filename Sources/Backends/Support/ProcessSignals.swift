@@ -95,7 +95,7 @@ final class ProcessSignals: Sendable {
         }
 
         func managerIsGone() {
-            Task { await managerWillShutDown() }
+            Task.detached(executorPreference: ServiceThread.shared) { await self.managerWillShutDown() }
         }
     }
 
@@ -177,8 +177,9 @@ final class ProcessSignals: Sendable {
         let engines = change { Array($0.engines.values) }
         if engines.isEmpty { return }
         let done = DispatchSemaphore(value: 0)
-        // On threads of their own: the app may keep every thread of the shared pool busy.
-        Task(executorPreference: OwnThreadExecutor()) {
+        // On a thread of its own: the app may keep every other one busy. Without one nothing is shut down.
+        let thread = ServiceThread(name: "shutdown", isKept: false)
+        Task(executorPreference: thread) {
             await withTaskGroup { group in
                 for engine in engines { group.addTask { await engine.shutdown(timeLimit: Self.shutdownLimit) } }
             }
@@ -241,15 +242,6 @@ struct WakeUpDescriptors {
         let type = Int32(bitPattern: SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, type, 0, &descriptors) == 0 else { return nil }
         (read, write) = (descriptors[0], descriptors[1])
-    }
-}
-
-/// Runs each job on a thread that is started for it.
-private final class OwnThreadExecutor: TaskExecutor {
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        // Without a thread nothing is shut down, and the wait ends at its limit.
-        _ = ThreadStarter.start(named: "shutdown") { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }
 

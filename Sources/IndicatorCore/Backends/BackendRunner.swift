@@ -32,7 +32,7 @@ final class BackendRunner: SnapshotReceiver {
     private let backend: any IndicatorBackend
     private let time: TimeSource
     private let logger: Logger
-    private let thread: BackendThread
+    private let thread: ServiceThread
     private let storage: Locked<Storage>
     private let timer: DeadlineTimer
 
@@ -47,7 +47,7 @@ final class BackendRunner: SnapshotReceiver {
         self.backend = backend
         self.time = time
         self.logger = logger
-        thread = BackendThread(name: "ind-\(name)")
+        thread = ServiceThread(name: "ind-\(name)")
         storage = Locked(Storage(machine: BackendRunnerStateMachine(delivery: delivery)))
         timer = DeadlineTimer(time: time)
     }
@@ -186,7 +186,9 @@ final class BackendRunner: SnapshotReceiver {
         for event in afterwards.events { log(event) }
         timer.set(afterwards.deadline, version: afterwards.timerVersion, deadlineHasCome)
         // From tasks of their own: the calling thread may hold the status lock of a task that it cancels.
-        for waiter in afterwards.waiters { Task.detached { waiter.resume() } }
+        for waiter in afterwards.waiters {
+            Task.detached(executorPreference: ServiceThread.shared) { waiter.resume() }
+        }
         afterwards.loop?.resume(returning: afterwards.operation)
     }
 

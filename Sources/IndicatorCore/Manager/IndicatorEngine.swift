@@ -8,8 +8,8 @@ import Synchronization
 /// While the lock is held nothing foreign runs: no continuation is resumed, no object of the caller's is released, no task
 /// is created, no backend or observer is called. (The exceptions: `==` and `hash(into:)` of the caller's identities, and an
 /// injected clock.) Actions are performed in the order in which the lock was held, by the thread that finds the ``Outbox``
-/// unattended, and no thread waits for another one's. So a `deinit` or log handler that blocks holds up the deliveries and
-/// timers of this indicator, and no caller.
+/// unattended, and no thread waits for another one's. So a `deinit` or log handler that blocks holds up the deliveries of
+/// this indicator, and the timers of the process, and no caller.
 ///
 /// The manager, timers, observations and backends hold the engine, and it holds all of them but the first; closing it ends
 /// these circles, when the manager is deallocated and its last activity has ended. There are no weak
@@ -90,7 +90,7 @@ package final class IndicatorEngine: Sendable {
     private func close() {
         let (runners, resources) = end(timeLimit: .seconds(2))
         // Kept until they have stopped: a shutdown at the end of the process waits for them.
-        Task.detached { [self] in
+        Task.detached(executorPreference: ServiceThread.shared) { [self] in
             for runner in runners { await runner.waitUntilFinished() }
             _ = storage.withLock { storage in (exchange(&storage.runners, with: []), storage.itself.take()) }
         }

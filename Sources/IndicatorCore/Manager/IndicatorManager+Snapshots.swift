@@ -96,7 +96,7 @@ final class SnapshotSubscription: SnapshotReceiver {
     /// To resume a task takes its status lock. The calling thread may hold that of another task, if it runs a cancellation
     /// handler, and two such threads could wait for each other.
     private func wake() {
-        Task.detached { [continuation] in continuation.yield() }
+        Task.detached(executorPreference: ServiceThread.shared) { [continuation] in continuation.yield() }
     }
 
     /// The next snapshot; `nil` in an optional after the last one; `nil` when there is none yet.

@@ -14,7 +14,7 @@ public import Logging
 /// Apps with a config file get theirs from `IndicatorManager.configured(for:)` of the module IndicatorBackends.
 ///
 /// Everything may be called from any thread, and no call blocks on a backend. The manager needs no run loop and no main
-/// queue: its delays run on Swift's cooperative threads, and each backend has a thread of its own.
+/// queue: its delays run on a thread of its own, and so does each backend.
 public final class IndicatorManager: Sendable {
     /// The indicator for a whole process. It is disabled until ``isEnabled`` is set to `true`.
     public static let shared = IndicatorManager(isEnabled: false)

@@ -1,14 +1,14 @@
 /// Wakes its owner at a deadline.
 ///
-/// Nothing runs under its lock: tasks are created and cancelled without it, since an injected clock may have cancellation
+/// Nothing runs under its lock: calls are scheduled and cancelled without it, since an injected clock may have cancellation
 /// handlers of its own.
 package final class DeadlineTimer: Sendable {
     private struct State: Sendable {
         var deadline: Duration?
         var version: UInt64 = 0
-        /// Counts the tasks; only the newest one may fire.
+        /// Counts the calls; only the newest one may fire.
         var generation: UInt64 = 0
-        var task: Task<Void, Never>?
+        var cancel: TimeSource.Cancellation?
     }
 
     private let time: TimeSource
@@ -20,7 +20,7 @@ package final class DeadlineTimer: Sendable {
     }
 
     deinit {
-        state.withLock { $0.task }?.cancel()
+        state.withLock { $0.cancel }?()
     }
 
     /// Sets the timer, or unsets it.
@@ -28,42 +28,40 @@ package final class DeadlineTimer: Sendable {
     /// - Parameters:
     ///   - deadline: when it fires; `nil` unsets it.
     ///   - version: orders the calls of several threads: one with a lower version than an earlier call has no effect.
-    ///   - onDeadline: called with the deadline on one of Swift's cooperative threads when it has come; kept until then, or
-    ///     until the timer is set anew.
+    ///   - onDeadline: called with the deadline when it has come, on ``ServiceThread/shared`` or, with an injected clock, one of
+    ///     Swift's cooperative threads; kept until then, or until the timer is set anew.
     package func set(
         _ deadline: Duration?,
         version: UInt64,
         _ onDeadline: @escaping @Sendable (Duration) -> Void
     ) {
-        let (old, generation): (Task<Void, Never>?, UInt64?) = state.withLock { state in
+        let (old, generation): (TimeSource.Cancellation?, UInt64?) = state.withLock { state in
             guard version >= state.version else { return (nil, nil) }
             state.version = version
             guard deadline != state.deadline else { return (nil, nil) }
             state.deadline = deadline
             state.generation += 1
-            return (state.task.take(), state.generation)
+            return (state.cancel.take(), state.generation)
         }
-        old?.cancel()
+        old?()
         guard let generation, let deadline else { return }
-        // Detached: the task must not inherit the task-local values of the thread that happened to begin an activity.
-        let task = Task.detached { [weak self, time] in
-            do { try await time.sleep(until: deadline) } catch { return }
+        let cancel = time.call(at: deadline) { [weak self] in
             if self?.fires(generation) == true { onDeadline(deadline) }
         }
         let isCurrent = state.withLock { state in
             guard state.generation == generation else { return false }
-            if state.deadline != nil { state.task = task }
+            if state.deadline != nil { state.cancel = cancel }
             return true
         }
-        if !isCurrent { task.cancel() }
+        if !isCurrent { cancel() }
     }
 
-    /// Whether the task of this generation is the newest. The timer is not set any more then.
+    /// Whether the call of this generation is the newest. The timer is not set any more then.
     private func fires(_ generation: UInt64) -> Bool {
         state.withLock { state in
             guard state.generation == generation else { return false }
             state.deadline = nil
-            state.task = nil
+            state.cancel = nil
             return true
         }
     }

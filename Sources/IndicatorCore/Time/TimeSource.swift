@@ -1,12 +1,13 @@
-import Foundation
-
 /// Reads an injected clock as the time since the source was made.
 ///
 /// The type of the clock's instants stays inside, so that the state machines compute with plain `Duration`s whichever
 /// clock they run on.
 package struct TimeSource: Sendable {
     private let read: @Sendable () -> Int64
-    private let wait: @Sendable (Duration) async throws -> Void
+    private let schedule: @Sendable (Duration, @escaping @Sendable () -> Void) -> Cancellation
+
+    /// Takes back a call that is not under way.
+    package typealias Cancellation = @Sendable () -> Void
 
     /// The time since the source was made.
     package var now: Duration { .nanoseconds(read()) }
@@ -14,8 +15,10 @@ package struct TimeSource: Sendable {
     /// The same in nanoseconds, without the arithmetic of `Duration` in 128 bits.
     package var nanoseconds: Int64 { read() }
 
-    /// Waits until `deadline`, or throws when the task is cancelled.
-    package func sleep(until deadline: Duration) async throws { try await wait(min(deadline, Self.longest * 2)) }
+    /// Calls `body` once `deadline` has come, on another thread. Nothing else must be held up there.
+    package func call(at deadline: Duration, _ body: @escaping @Sendable () -> Void) -> Cancellation {
+        schedule(min(deadline, Self.longest * 2), body)
+    }
 
     /// The longest time that anything waits: a hundred years. Longer times count as this.
     package static var longest: Duration { .seconds(3_155_760_000) }
@@ -26,32 +29,36 @@ package struct TimeSource: Sendable {
             let origin = clock.now
             return TimeSource(
                 read: { origin.duration(to: clock.now).wholeNanoseconds },
-                wait: { try await clock.sleep(until: origin.advanced(by: $0), tolerance: nil) }
+                schedule: { deadline, body in
+                    // Detached: it must not inherit the task-local values of the thread that happened to begin an activity.
+                    let task = Task.detached {
+                        do { try await clock.sleep(until: origin.advanced(by: deadline), tolerance: nil) } catch {
+                            return
+                        }
+                        body()
+                    }
+                    return { task.cancel() }
+                }
             )
         }
         return clock is ContinuousClock ? continuous() : open(clock)
     }
 
-    /// Reads what `ContinuousClock` reads, `CLOCK_BOOTTIME`, without its arithmetic in 128 bits.
+    /// Reads what `ContinuousClock` reads without its arithmetic in 128 bits, and has timers that need no descriptor.
     private static func continuous() -> TimeSource {
-        let originNanoseconds = readBootTime()
-        // Not before the reading above: sleeping must not end early.
-        let origin = ContinuousClock.now
+        let origin = ServiceThread.now
         return TimeSource(
-            read: { readBootTime() - originNanoseconds },
-            wait: { try await ContinuousClock().sleep(until: origin.advanced(by: $0), tolerance: nil) }
+            read: { ServiceThread.now - origin },
+            schedule: { deadline, body in
+                let number = ServiceThread.shared.call(at: origin + deadline.wholeNanoseconds, body)
+                return { ServiceThread.shared.cancelCall(number) }
+            }
         )
     }
 
-    private static func readBootTime() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_BOOTTIME, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
-
-    /// A source for replays: it shows the time that `clock` holds, and nobody sleeps on it.
+    /// A source for replays: it shows the time that `clock` holds, and has no timers.
     static func showing(_ clock: ReplayClock) -> TimeSource {
-        TimeSource(read: { clock.time.withLock { $0 }.wholeNanoseconds }, wait: { _ in throw CancellationError() })
+        TimeSource(read: { clock.time.withLock { $0 }.wholeNanoseconds }, schedule: { _, _ in {} })
     }
 }
 

@@ -9,14 +9,15 @@ import CDBus
 
 /// An app with an indicator on the desktop, which obeys commands on standard input. For tests of what is seen only from
 /// outside: what is left after the process has ended, how it lives without descriptors.
+///
+/// It has no task on Swift's cooperative threads and no timer of libdispatch's, which would end it without descriptors: an app
+/// that has needs some for them.
 @main
 struct DesktopProbe {
-    static func main() async throws {
+    static func main() throws {
         let arguments = CommandLine.arguments.dropFirst()
         LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
         if let limit = arguments.first(where: { $0.hasPrefix("descriptors=") }).flatMap({ rlim_t($0.dropFirst(12)) }) {
-            // First use of libdispatch, which ends every Swift program that has no descriptor for it.
-            if !arguments.contains("cold") { try await Task.sleep(for: .milliseconds(1)) }
             var limits = rlimit(rlim_cur: limit, rlim_max: limit)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
         }
@@ -43,11 +44,15 @@ struct DesktopProbe {
         }
         let delays =
             arguments.contains("delays") ? .standard : try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
-        let probe = Probe(manager: IndicatorManager(delays: delays, backends: backends), neighbour: neighbour)
+        let config = arguments.first { $0.hasPrefix("config=") }.map { String($0.dropFirst(7)) }
+        let manager =
+            config.map { IndicatorManager.configured(for: "probe", path: $0) }
+            ?? IndicatorManager(delays: delays, backends: backends)
+        let probe = Probe(manager: manager, neighbour: neighbour)
         print("ready")
         fflush(nil)
         while let line = readLine() {
-            print(await probe.answer(to: line))
+            print(probe.answer(to: line))
             fflush(nil)
         }
     }
@@ -67,7 +72,7 @@ struct Probe {
     let manager: IndicatorManager
     let neighbour: Neighbour?
 
-    func answer(to line: String) async -> String {
+    func answer(to line: String) -> String {
         let words = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
         switch words[0] {
         case "begin":
@@ -85,9 +90,13 @@ struct Probe {
         case "delivered":
             return manager.backendStatuses.map { "\($0.name)=\($0.updatesDelivered)" }.joined(separator: "\t")
         case "available":
-            return await Self.availability()
+            return wait { await Self.availability() }
         case "flip":
-            return "\(await flip(times: Int(words[1]) ?? 0, within: .seconds(Double(words[2]) ?? 0)) / .seconds(1))"
+            return "\(flip(times: Int(words[1]) ?? 0, within: .seconds(Double(words[2]) ?? 0)) / .seconds(1))"
+        case "hangup":
+            kill(getpid(), SIGHUP)
+        case "task":
+            return Self.sleepInTask()
         case "sigpipe":
             var action = sigaction()
             sigaction(SIGPIPE, nil, &action)
@@ -101,14 +110,29 @@ struct Probe {
         case "release":
             Self.releaseDescriptors()
         case "quit":
-            await manager.shutdown()
+            wait { await manager.shutdown() }
             _exit(0)
         case "shutdown":
-            await manager.shutdown()
+            wait { await manager.shutdown() }
         default:
             return "unknown command"
         }
         return "done"
+    }
+
+    /// Waits for what is asynchronous. It runs on a thread of its own.
+    private func wait<Result: Sendable>(_ body: @escaping @Sendable () async -> Result) -> Result {
+        let thread = ServiceThread(name: "probe", isKept: false)
+        let done = DispatchSemaphore(value: 0)
+        let result = Locked<Result?>(nil)
+        Task(executorPreference: thread) {
+            let value = await body()
+            result.withLock { $0 = value }
+            done.signal()
+        }
+        done.wait()
+        guard let result = result.withLock({ $0 }) else { preconditionFailure("the thread has ended") }
+        return result
     }
 
     private static func availability() async -> String {
@@ -125,16 +149,28 @@ struct Probe {
     }
 
     /// Begins and ends an activity `times` times, evenly spread over a time. Returns how long that took.
-    private func flip(times: Int, within duration: Duration) async -> Duration {
+    private func flip(times: Int, within duration: Duration) -> Duration {
         let start = ContinuousClock.now
         for index in 0..<times {
             manager.start("flip")
             manager.stop("flip")
             if index % 100 == 99 {
-                try? await Task.sleep(until: start + duration * Double(index) / Double(times), clock: .continuous)
+                let left = ContinuousClock.now.duration(to: start + duration * Double(index) / Double(times))
+                if left > .zero { Thread.sleep(forTimeInterval: left / .seconds(1)) }
             }
         }
         return start.duration(to: .now)
+    }
+
+    /// First use of libdispatch by the app itself, for a task and its timer.
+    private static func sleepInTask() -> String {
+        let done = DispatchSemaphore(value: 0)
+        Task {
+            try? await Task.sleep(for: .milliseconds(1))
+            done.signal()
+        }
+        done.wait()
+        return "done"
     }
 
     private static func statistic(_ name: String, of path: String) -> String {

@@ -29,16 +29,43 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
-    @Test("The backends leave descriptors for libdispatch, which is used first after they have connected")
+    @Test("With any limit from the start, an app with a config file lives, reloads and ends")
+    func configuredLimits() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let folder = try TemporaryDirectory()
+        let config = "\(folder.path)/indicator.yaml"
+        let backends = "backends: [terminalTitle, logFile, desktopNotification, dbusProperty]"
+        let text = "\(backends)\nstartDelay: 0\nlogFile: {path: \(folder.path)/log}\n"
+        try text.write(toFile: config, atomically: true, encoding: .utf8)
+        for limit in 3...40 {
+            let probe = try await DesktopProbe("config=\(config)", bus: bus, descriptors: limit)
+            try await probe.tell("begin", "work")
+            try await probe.tell("flip", "300", "0.01")
+            // Without a descriptor, the signal has its default action, as in any app.
+            if limit > 12 { try await probe.tell("hangup") }
+            try await probe.tell("exhaust")
+            try await probe.tell("label", "changed")
+            try await probe.tell("flip", "300", "0.01")
+            try await probe.tell("end")
+            try await probe.shutdown()
+            #expect(probe.isRunning, "ulimit -n \(limit): \(probe.log)")
+        }
+        #expect(try await eventually { try await server.displayedCount == 0 })
+    }
+
+    @Test("The backends leave descriptors for libdispatch, which the app uses first after they have connected")
     func reserve() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         // With less than 8, libdispatch itself has too few.
         for limit in 8...16 {
-            let probe = try await DesktopProbe("notification", "property", "cold", bus: bus, descriptors: limit)
+            let probe = try await DesktopProbe("notification", "property", bus: bus, descriptors: limit)
             try await probe.tell("begin", "work")
-            try await probe.tell("status")
-            try await probe.tell("flip", "200", "0.01")
+            for backend in ["desktopNotification", "dbusProperty"] {
+                #expect(try await eventually { try await !probe.status(of: backend).contains("starting") })
+            }
+            try await probe.tell("task")
             try await probe.shutdown()
         }
         withExtendedLifetime(server) {}
