@@ -35,9 +35,12 @@ let package = Package(
         .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
     ],
     targets: [
+        // Threads of the indicator's own. It knows nothing of indicators.
+        .target(name: "IndicatorThreads", dependencies: [.product(name: "DequeModule", package: "swift-collections")]),
         .target(
             name: "IndicatorCore",
             dependencies: [
+                "IndicatorThreads",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -46,6 +49,7 @@ let package = Package(
             name: "IndicatorBackends",
             dependencies: [
                 "IndicatorCore",
+                "IndicatorThreads",
                 .target(name: "CDBus", condition: .when(traits: ["DBus"])),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Yams", package: "Yams"),
@@ -58,6 +62,7 @@ let package = Package(
             name: "IndicatorOpenCombine",
             dependencies: [
                 "IndicatorCore",
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "OpenCombine", package: "OpenCombine"),
             ]
         ),
@@ -136,6 +141,7 @@ let package = Package(
             dependencies: [
                 "IndicatorBackends",
                 "IndicatorCore",
+                "IndicatorThreads",
                 .target(name: "CDBus", condition: .when(traits: ["DBus"])),
                 .product(name: "Logging", package: "swift-log"),
             ],

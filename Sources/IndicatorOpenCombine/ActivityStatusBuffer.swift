@@ -1,3 +1,4 @@
+import DequeModule
 import IndicatorCore
 import OpenCombine
 
@@ -9,13 +10,15 @@ struct ActivityStatusBuffer<Value: Sendable>: Sendable {
     }
 
     private weak var tracker: ActivityTracker<Value>?
-    /// The statuses to deliver, those before `head` being delivered already.
-    private var statuses: [ActivityStatus<Value>] = []
-    private var head = 0
+    /// The statuses that wait for demand.
+    private var statuses: Deque<ActivityStatus<Value>> = []
     private var demand = Subscribers.Demand.none
     private var isFinished = false
+    /// Whether nothing follows what is in the outbox.
     private var isOver = false
-    private var isDelivering = false
+    private(set) var isCancelled = false
+    /// What is to be delivered.
+    var outbox = Outbox<Delivery>()
 
     init(tracker: ActivityTracker<Value>) {
         self.tracker = tracker
@@ -23,61 +26,37 @@ struct ActivityStatusBuffer<Value: Sendable>: Sendable {
 
     mutating func append(_ status: ActivityStatus<Value>) {
         if !isOver { statuses.append(status) }
+        deliver()
     }
 
     mutating func add(_ more: Subscribers.Demand) {
         demand += more
+        deliver()
     }
 
     /// Takes note that there will be no more statuses. The completion follows those that wait, and needs no demand.
     mutating func finish() {
         isFinished = true
+        deliver()
     }
 
     /// Forgets everything. Returns the tracker that is to let go of the subscription.
     mutating func cancel() -> ActivityTracker<Value>? {
+        isCancelled = true
         isOver = true
         statuses = []
-        head = 0
-        defer { tracker = nil }
         return tracker
     }
 
-    /// Whether there is something to deliver and nobody does. Whoever gets `true` must ask for deliveries until there are no more.
-    mutating func takesUpDelivery() -> Bool {
-        guard !isDelivering, hasDelivery else { return false }
-        isDelivering = true
-        return true
-    }
-
-    /// What is to be delivered next; `nil` ends the delivery.
-    mutating func next() -> Delivery? {
-        guard hasDelivery else {
-            isDelivering = false
-            return nil
+    /// Puts into the outbox what there is demand for.
+    private mutating func deliver() {
+        while demand > .none, let status = statuses.popFirst() {
+            demand -= 1
+            outbox.append(.status(status))
         }
-        guard head < statuses.count else {
+        if isFinished, statuses.isEmpty, !isOver {
             isOver = true
-            return .completion
-        }
-        demand -= 1
-        defer { advance() }
-        return .status(statuses[head])
-    }
-
-    private var hasDelivery: Bool {
-        guard !isOver else { return false }
-        return head < statuses.count ? demand > .none : isFinished
-    }
-
-    private mutating func advance() {
-        head += 1
-        if head == statuses.count {
-            statuses.removeAll(keepingCapacity: true)
-            head = 0
-        } else if head >= 64, head * 2 >= statuses.count {
-            statuses.removeFirst(head)
-            head = 0
+            outbox.append(.completion)
         }
     }
 }

@@ -49,19 +49,21 @@ where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
     private func change(_ body: (inout ActivityStatusBuffer<Value>) -> Void) {
         let mustDeliver = state.withLock { state in
             body(&state)
-            return state.takesUpDelivery()
+            return state.outbox.attend()
         }
         if mustDeliver { schedule { self.deliver() } }
     }
 
     private func deliver() {
-        while let delivery = state.withLock({ $0.next() }) {
-            switch delivery {
-            case .status(let status):
-                let demand = downstream.receive(status)
-                if demand > .none { state.withLock { $0.add(demand) } }
-            case .completion:
-                downstream.receive(completion: .finished)
+        while let batch = state.withLock({ $0.outbox.nextBatch() }) {
+            for delivery in batch where !state.withLock({ $0.isCancelled }) {
+                switch delivery {
+                case .status(let status):
+                    let demand = downstream.receive(status)
+                    if demand > .none { state.withLock { $0.add(demand) } }
+                case .completion:
+                    downstream.receive(completion: .finished)
+                }
             }
         }
     }

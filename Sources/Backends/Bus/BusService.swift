@@ -1,6 +1,7 @@
 #if DBus
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// What a backend does on a bus, for as long as one connection lasts. Used on the thread of its ``BusService`` only.
 protocol BusSession: AnyObject {

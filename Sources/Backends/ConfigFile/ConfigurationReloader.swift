@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 import Logging
 
 /// Keeps an indicator as its configuration says, while that changes.

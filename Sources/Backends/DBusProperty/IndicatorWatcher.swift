@@ -1,6 +1,7 @@
 #if DBus
 import IndicatorCore
 import Foundation
+import IndicatorThreads
 
 /// Follows every indicator on a bus, as a panel does.
 ///

@@ -263,8 +263,7 @@ final class NotificationSession: BusSession {
 
     /// At least one: 0 is for ever, and makes notify-osd show a dialog.
     private static func milliseconds(_ duration: Duration) -> Int32 {
-        let (seconds, attoseconds) = duration.components
-        return max(1, Int32(clamping: seconds &* 1000 + attoseconds / 1_000_000_000_000_000))
+        max(1, Int32(clamping: duration.wholeMilliseconds))
     }
 }
 #endif

@@ -95,7 +95,7 @@ package struct LogLineFormatter: Sendable {
             fields = [
                 ("label", .text(finished.label, limit: Self.maximumLabelLength / 2)),
                 ("outcome", .word(finished.outcome.name)),
-                ("seconds", .number(Self.rounded(finished.duration.seconds))),
+                ("seconds", .number(Self.rounded(finished.duration / .seconds(1)))),
             ]
             if let message = finished.outcome.message {
                 fields.append(("message", .text(message, limit: Self.maximumLabelLength / 2)))
@@ -182,10 +182,6 @@ package struct LogLineFormatter: Sendable {
             false
         }
     }
-}
-
-extension Duration {
-    fileprivate var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 }
 
 extension [UInt8] {

@@ -213,8 +213,7 @@ extension BackendSettingValue {
 extension Duration {
     /// A number of seconds without needless digits: `1`, `0.2`.
     var secondsText: String {
-        let (seconds, attoseconds) = components
-        let microseconds = attoseconds / 1_000_000_000_000
+        let (seconds, microseconds) = (wholeNanoseconds / 1000).quotientAndRemainder(dividingBy: 1_000_000)
         guard microseconds != 0 else { return String(seconds) }
         var fraction = String(microseconds.magnitude)
         fraction = String(repeating: "0", count: 6 - fraction.count) + fraction

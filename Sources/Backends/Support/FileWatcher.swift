@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// Reports when the file at one of several paths may have changed: it was written, replaced or deleted, has appeared,
 /// or is another one through a link.

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 import Synchronization
 
 /// What signals and `exit` do to the configured indicators of the process.

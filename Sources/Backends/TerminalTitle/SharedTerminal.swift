@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// A terminal and the account of its title, shared by the backends of this process that show on it.
 ///

@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorCore
 
 /// A terminal, opened for writing without ever waiting in the kernel.
 ///
@@ -102,13 +103,6 @@ func withSignalsBlocked<Result, Failure: Error>(_ body: () throws(Failure) -> Re
     pthread_sigmask(SIG_BLOCK, &all, &previous)
     defer { pthread_sigmask(SIG_SETMASK, &previous, nil) }
     return try body()
-}
-
-extension Duration {
-    /// The duration in milliseconds, rounded down; a negative one is zero.
-    var wholeMilliseconds: Int {
-        max(0, Int(components.seconds) * 1000 + Int(components.attoseconds / 1_000_000_000_000_000))
-    }
 }
 
 /// Why the terminal title cannot be shown.

@@ -1,3 +1,4 @@
+import IndicatorThreads
 import Logging
 
 /// Runs one backend on a thread of its own, and keeps its failures away from everything else.

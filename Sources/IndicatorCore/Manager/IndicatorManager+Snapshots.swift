@@ -1,3 +1,5 @@
+import IndicatorThreads
+
 extension IndicatorManager {
     /// The state of the indicator as it changes: first the present one, then the latest whenever there is a newer one.
     ///

@@ -1,3 +1,5 @@
+import IndicatorThreads
+
 /// Reads an injected clock as the time since the source was made.
 ///
 /// The type of the clock's instants stays inside, so that the state machines compute with plain `Duration`s whichever
@@ -68,6 +70,9 @@ final class ReplayClock: Sendable {
 }
 
 extension Duration {
+    /// The whole milliseconds, rounded down; a negative duration is zero.
+    package var wholeMilliseconds: Int { max(0, Int(wholeNanoseconds / 1_000_000)) }
+
     /// The whole nanoseconds, rounded down; limited to what half the range of an `Int64` holds, 146 years.
     package var wholeNanoseconds: Int64 {
         let (seconds, attoseconds) = components

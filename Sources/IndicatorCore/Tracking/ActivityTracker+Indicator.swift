@@ -37,24 +37,16 @@ public final class ActivityTrackerAttachment: Sendable {
         private let number = Identity.next.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
-    /// What the indicator is to be told, in order.
-    private enum Message: Sendable {
-        case start(label: String?, progress: Double?)
-        case set(label: String?, progress: Double?)
-        case stop
-    }
-
-    /// The indicator is called without the lock, in the order of `outbox`.
     private struct State: Sendable {
         var engine: IndicatorEngine?
         var isActive = false
         var isDetached = false
         var onDetach: (@Sendable () -> Void)?
-        var outbox = Outbox<Message>()
     }
 
-    private let identity = ActivityKey(Identity())
+    /// The indicator is called without the lock.
     private let state: Locked<State>
+    private let identity = ActivityKey(Identity())
 
     init(engine: IndicatorEngine) {
         state = Locked(State(engine: engine))
@@ -62,8 +54,13 @@ public final class ActivityTrackerAttachment: Sendable {
 
     /// Ends the attachment, and the activity of the indicator that it stands for.
     public func detach() {
-        show(isLoading: false, label: nil, progress: nil, isLast: true)
-        state.withLock { $0.onDetach.take() }?()
+        let (engine, onDetach) = state.withLock { state in
+            state.isDetached = true
+            defer { state.isActive = false }
+            return (state.isActive ? state.engine : nil, state.onDetach.take())
+        }
+        engine?.stop(identity, .unspecified)
+        onDetach?()
     }
 
     /// What ends the tracker's subscription.
@@ -76,34 +73,25 @@ public final class ActivityTrackerAttachment: Sendable {
         state.withLock { $0.isDetached ? nil : $0.engine }.map { !$0.isClosed } ?? false
     }
 
-    /// Shows a status in the indicator.
-    func show(isLoading: Bool, label: String?, progress: Double?, isLast: Bool = false) {
-        let engine: IndicatorEngine? = state.withLock { state in
-            guard !state.isDetached else { return nil }
-            switch (state.isActive, isLoading) {
-            case (false, true): state.outbox.append(.start(label: label, progress: progress))
-            case (true, true): state.outbox.append(.set(label: label, progress: progress))
-            case (true, false): state.outbox.append(.stop)
-            case (false, false): break
-            }
-            state.isActive = isLoading
-            state.isDetached = isLast
-            return state.outbox.attend() ? state.engine : nil
+    /// Shows a status in the indicator. Called in the order of the statuses, one call at a time.
+    func show(isLoading: Bool, label: String?, progress: Double?) {
+        let (engine, wasActive): (IndicatorEngine?, Bool) = state.withLock { state in
+            guard !state.isDetached, state.isActive || isLoading else { return (nil, false) }
+            defer { state.isActive = isLoading }
+            return (state.engine, state.isActive)
         }
         guard let engine else { return }
-        while let batch = state.withLock({ $0.outbox.nextBatch() }) {
-            for message in batch {
-                switch message {
-                case .start(let label, let progress): engine.start(identity, label: label, progress: progress)
-                case .set(let label, let progress):
-                    engine.update(identity) { details in
-                        details.label = label
-                        details.progress = progress
-                    }
-                case .stop: engine.stop(identity, .unspecified)
-                }
+        switch (wasActive, isLoading) {
+        case (false, _): engine.start(identity, label: label, progress: progress)
+        case (true, true):
+            engine.update(identity) { details in
+                details.label = label
+                details.progress = progress
             }
+        case (true, false): engine.stop(identity, .unspecified)
         }
+        // It was detached meanwhile, maybe before the activity was started.
+        if !wasActive, state.withLock({ $0.isDetached }) { engine.stop(identity, .unspecified) }
     }
 }
 

@@ -1,3 +1,5 @@
+import IndicatorThreads
+
 extension ActivityTracker {
     /// The status as it changes: first the present one, then every change in order.
     ///
@@ -81,11 +83,13 @@ private final class ActivityStatusStream<Value: Sendable>: ActivityStatusReceive
         return stream
     }
 
+    // From tasks of their own, as `SnapshotSubscription` does; the thread keeps their order.
+
     func receive(_ status: ActivityStatus<Value>) {
-        continuation.yield(status)
+        Task.detached(executorPreference: ServiceThread.shared) { [continuation] in continuation.yield(status) }
     }
 
     func finish() {
-        continuation.finish()
+        Task.detached(executorPreference: ServiceThread.shared) { [continuation] in continuation.finish() }
     }
 }

@@ -83,10 +83,7 @@ public struct IndicatorDelays: Sendable, Hashable {
     }
 
     private static func rounded(_ delay: Duration) -> Duration {
-        let attosecondsPerMicrosecond: Int64 = 1_000_000_000_000
-        let (seconds, attoseconds) = delay.components
-        let microseconds = (attoseconds + attosecondsPerMicrosecond / 2) / attosecondsPerMicrosecond
-        return .seconds(seconds) + .microseconds(microseconds)
+        .microseconds((delay.wholeNanoseconds + 500) / 1000)
     }
 
     /// 100 years: far more than anyone waits, far less than a clock can count.

@@ -24,8 +24,7 @@ final class TaskAnnouncer: Sendable {
 
     private struct State {
         var phase = Phase.waiting
-        var events: [Event] = []
-        var isPosting = false
+        var outbox = Outbox<Event>()
         var fraction = 0.0
     }
 
@@ -77,23 +76,14 @@ final class TaskAnnouncer: Sendable {
     private func announce(_ task: NetworkTask, _ change: @Sendable (inout State) -> Event?) {
         let isPoster = state.withLock { state in
             guard let event = change(&state) else { return false }
-            state.events.append(event)
-            defer { state.isPosting = true }
-            return !state.isPosting
+            state.outbox.append(event)
+            return state.outbox.attend()
         }
         guard isPoster else { return }
-        while let event = next() {
-            center.post(name: event.name, object: task, userInfo: event.userInfo.isEmpty ? nil : event.userInfo)
-        }
-    }
-
-    private func next() -> Event? {
-        state.withLock { state in
-            if state.events.isEmpty {
-                state.isPosting = false
-                return nil
+        while let batch = state.withLock({ $0.outbox.nextBatch() }) {
+            for event in batch {
+                center.post(name: event.name, object: task, userInfo: event.userInfo.isEmpty ? nil : event.userInfo)
             }
-            return state.events.removeFirst()
         }
     }
 }

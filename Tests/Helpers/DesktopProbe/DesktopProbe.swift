@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
+import IndicatorThreads
 import Logging
 
 #if DBus

@@ -1,3 +1,4 @@
+import DequeModule
 import Foundation
 
 /// A thread of the indicator's own, for the jobs of tasks that prefer it, and for calls at a time.
@@ -21,6 +22,8 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     private let name: String
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var jobs: Deque<UnownedJob> = []
+    /// What is to be called at a time. There are few: one for each indicator and each backend that waits for something.
     private var calls: [UInt64: (time: Int64, body: @Sendable () -> Void)] = [:]
     private var lastCall: UInt64 = 0
     private var isRunning = false
@@ -52,28 +55,35 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        _ = call(at: .min) { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        add { jobs.append(job) }
     }
 
     /// Has the thread call `body` at a time. It must be short if others are to be on time.
     ///
     /// - Parameter time: by ``now``.
     /// - Returns: a number for ``cancelCall(_:)``.
-    func call(at time: Int64, _ body: @escaping @Sendable () -> Void) -> UInt64 {
-        let (number, mustStart) = withMutex {
+    package func call(at time: Int64, _ body: @escaping @Sendable () -> Void) -> UInt64 {
+        add {
             lastCall += 1
-            if calls.allSatisfy({ time < $0.value.time }) { pthread_cond_signal(condition) }
             calls[lastCall] = (time, body)
+            return lastCall
+        }
+    }
+
+    /// Adds something to do, and wakes or starts the thread.
+    private func add<Result>(_ body: () -> Result) -> Result {
+        let (result, mustStart) = withMutex {
+            pthread_cond_signal(condition)
             defer { isRunning = true }
-            return (lastCall, !isRunning)
+            return (body(), !isRunning)
         }
         // While the process is at its limit of threads, nothing is done; the next call tries again.
         if mustStart, !ThreadStarter.start(named: name, work) { withMutex { isRunning = false } }
-        return number
+        return result
     }
 
     /// Takes back a call that is not under way.
-    func cancelCall(_ number: UInt64) {
+    package func cancelCall(_ number: UInt64) {
         // Returned, so that it is not released with the mutex held.
         _ = withMutex { calls.removeValue(forKey: number) }
     }
@@ -87,7 +97,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     }
 
     /// What `ContinuousClock` reads, `CLOCK_BOOTTIME`, in nanoseconds.
-    static var now: Int64 { read(CLOCK_BOOTTIME) }
+    package static var now: Int64 { read(CLOCK_BOOTTIME) }
 
     private static func read(_ clock: clockid_t) -> Int64 {
         var time = timespec()
@@ -102,21 +112,37 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     }
 
     private func work() {
-        while let body = withMutex(next) { body() }
+        while let next = withMutex(next) {
+            switch next {
+            case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
+            case .call(let body): body()
+            }
+        }
+    }
+
+    private enum Work {
+        case job(UnownedJob)
+        case call(@Sendable () -> Void)
     }
 
     /// Waits for what is to be done next; `nil` when the thread is to end. Called with the mutex locked.
-    private func next() -> (@Sendable () -> Void)? {
+    private func next() -> Work? {
         while true {
             if let (number, first) = calls.min(by: { ($0.value.time, $0.key) < ($1.value.time, $1.key) }) {
-                let left = first.time == .min ? 0 : first.time - Self.now
-                if left <= 0 { return calls.removeValue(forKey: number)?.body }
+                let left = first.time - Self.now
+                if left <= 0 {
+                    calls[number] = nil
+                    return .call(first.body)
+                }
+                if let job = jobs.popFirst() { return .job(job) }
                 // No condition waits by `CLOCK_BOOTTIME`: while the machine is suspended, the wait is too.
                 let (seconds, nanoseconds) = (Self.read(CLOCK_MONOTONIC) + left).quotientAndRemainder(
                     dividingBy: 1_000_000_000
                 )
                 var end = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
                 pthread_cond_timedwait(condition, mutex, &end)
+            } else if let job = jobs.popFirst() {
+                return .job(job)
             } else if isKept {
                 pthread_cond_wait(condition, mutex)
             } else {
