@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 public import IndicatorCore
 public import Logging
 
@@ -211,7 +211,7 @@ public final class LogFileBackend: IndicatorBackend {
     private func records(of snapshot: IndicatorSnapshot, _ state: inout State) -> [LogRecord] {
         var records: [LogRecord] = []
         func add(_ event: LogRecord.Event, at date: Date, _ finished: FinishedActivity? = nil) {
-            // Never before the line before: the wall clock may be set back, and a label is noticed late.
+            // Never before the line before: the wall clock may be set back.
             let time = max(LogTimestamp(date), state.latest ?? LogTimestamp(date))
             state.latest = time
             records.append(
@@ -227,25 +227,15 @@ public final class LogFileBackend: IndicatorBackend {
         let event = state.transitions.event(for: snapshot)
         var finished = snapshot.finished[...]
         if let event, event != .label {
-            for activity in finished.prefix(while: { $0.date < snapshot.since }) {
+            for activity in finished.prefix(while: { event == .hidden || $0.date < snapshot.since }) {
                 add(.finished, at: activity.date, activity)
                 finished.removeFirst()
             }
             add(event, at: snapshot.since)
         }
         for activity in finished { add(.finished, at: activity.date, activity) }
-        if event == .label { add(.label, at: labelDate(snapshot, state)) }
+        if event == .label { add(.label, at: snapshot.labelSince) }
         return records
-    }
-
-    /// When the label changed: when the activity that it belongs to began, or the one before it ended, if that was since
-    /// the last line; else its activity has changed it just now.
-    private func labelDate(_ snapshot: IndicatorSnapshot, _ state: State) -> Date {
-        if let date = snapshot.finished.last?.date { return date }
-        if let date = snapshot.activities.first?.since, let latest = state.latest, LogTimestamp(date) > latest {
-            return date
-        }
-        return dependencies.now()
     }
 
     /// Writes all that waits; throws why something still does.
@@ -330,8 +320,6 @@ extension LogFileBackend {
     package struct Dependencies: Sendable {
         /// The environment variables.
         package var environment: [String: String]
-        /// The time by the wall clock.
-        package var now: @Sendable () -> Date
         /// The process that the lines name. Asked for each line: a daemon gets another number after its start.
         package var processID: @Sendable () -> Int32
         /// How much may wait while nothing can be written.
@@ -344,14 +332,12 @@ extension LogFileBackend {
         /// The real ones.
         package init(
             environment: [String: String] = ProcessInfo.processInfo.environment,
-            now: @escaping @Sendable () -> Date = { Date() },
             processID: @escaping @Sendable () -> Int32 = { getpid() },
             limits: PendingLines.Limits = PendingLines.Limits(),
             lockLimitAtStop: Duration = .seconds(1),
             replacementGrace: Duration = .seconds(1)
         ) {
             self.environment = environment
-            self.now = now
             self.processID = processID
             self.limits = limits
             self.lockLimitAtStop = lockLimitAtStop

@@ -38,13 +38,21 @@ extension IndicatorSnapshot {
         Self(state: .active, activityCount: count, label: label, progress: progress, since: noon(seconds))
     }
 
+    /// The same with another label since then.
+    func changed(to label: String, at seconds: Double, progress: Double? = nil) -> Self {
+        var changed = Self.shown(label, count: activityCount, progress: progress)
+        changed.since = since
+        changed.labelSince = Self.noon(seconds)
+        return changed
+    }
+
     static func hidden(at seconds: Double) -> Self {
         Self(state: .inactive, since: noon(seconds))
     }
 }
 
 extension LogFileBackend {
-    /// A backend whose wall clock stands at 2026-03-01T12:00:30Z, in process 4242.
+    /// A backend in process 4242.
     static func fixture(
         path: String?,
         format: Format = .json,
@@ -61,7 +69,6 @@ extension LogFileBackend {
             logger: logger,
             dependencies: Dependencies(
                 environment: environment,
-                now: { IndicatorSnapshot.noon(30) },
                 processID: { 4242 },
                 limits: limits,
                 lockLimitAtStop: .milliseconds(50),

@@ -21,9 +21,14 @@ struct RealTerminalTests {
         folder = try TemporaryDirectory("indicator-terminal")
         helper = try Command.built("terminal-title-helper")
         try folder.write("startDelay: 0\nbackends: [terminalTitle]\n", to: "config.yaml")
-        // The terminal stays after the work has ended.
+        // The terminal stays after the work has ended, as long as the folder does.
         try folder.write(
-            "'\(helper)' configured '\(folder.path)/config.yaml' terminal | tee '\(folder.path)/output'\nexec sleep 600\n",
+            """
+            echo $$ >'\(folder.path)/shell'
+            '\(helper)' configured '\(folder.path)/config.yaml' terminal | tee '\(folder.path)/output'
+            while [ -e '\(folder.path)/run' ]; do sleep 0.1; done
+
+            """,
             to: "run"
         )
     }
@@ -76,7 +81,9 @@ struct RealTerminalTests {
     @Test("GNU screen passes no bell and no character of the title on to the screen")
     func screenBytes() async throws {
         let terminal = try PseudoTerminal()
-        let command = "exec screen -U -c /dev/null sh '\(folder.path)/run' </dev/tty >/dev/tty 2>/dev/tty"
+        defer { endShell() }
+        let streams = "</dev/tty >/dev/tty 2>/dev/tty"
+        let command = "SCREENDIR='\(folder.path)' exec screen -U -c /dev/null sh '\(folder.path)/run' \(streams)"
         let ending = Task { try await terminal.run("sh", "-c", command) }
         var emulator = TitleEmulator()
         // More than a turn of the spinner.
@@ -117,8 +124,15 @@ struct RealTerminalTests {
                 try? FileManager.default.removeItem(atPath: path)
             }
             server.send(SIGKILL)
+            endShell()
         }
         try await body(":\(number)")
+    }
+
+    /// Ends what runs in the terminal. A screen ends with its last window, and not with the terminal that shows it.
+    private func endShell() {
+        guard let shell = try? folder.read("shell"), let group = pid_t(shell.dropLast()) else { return }
+        kill(-group, SIGKILL)
     }
 
     private func start(_ terminal: Terminal, on display: String, _ environment: [String: String] = [:]) throws -> Daemon
