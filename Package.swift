@@ -47,6 +47,7 @@ let package = Package(
             dependencies: [
                 "IndicatorCore",
                 .target(name: "CDBus", condition: .when(traits: ["DBus"])),
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Yams", package: "Yams"),
             ],

@@ -60,7 +60,7 @@ extension LogFileBackend {
         keep: Int = 3,
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
         environment: [String: String] = [:],
-        limits: PendingLines.Limits = PendingLines.Limits(),
+        pendingBytes: Int = 1 << 20,
         replacementGrace: Duration = .zero
     ) -> LogFileBackend {
         LogFileBackend(
@@ -70,7 +70,7 @@ extension LogFileBackend {
             dependencies: Dependencies(
                 environment: environment,
                 processID: { 4242 },
-                limits: limits,
+                pendingBytes: pendingBytes,
                 lockLimitAtStop: .milliseconds(50),
                 replacementGrace: replacementGrace
             )
