@@ -65,7 +65,7 @@ import Testing
     @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", LogFileFullDiskTests.mayMount))
     func whatDoesNotIsCountedInItsPlace() async throws {
         let total = 10_000
-        let lines = try await fillDisk(size: "1m", lines: total)
+        let lines = try await fillDisk(size: "2m", lines: total)
         // A count is shorter than a line: the first one may still find space where no line does. They add up.
         let losses = lines.indices.filter { lines[$0].event == "lost" }
         let place = try #require(losses.first)

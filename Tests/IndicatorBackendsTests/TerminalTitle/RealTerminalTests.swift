@@ -5,7 +5,8 @@ import Testing
 /// The title in real terminals under Xvfb, read from their windows, and on the bytes that GNU screen passes on.
 @Suite("Real terminals", .serialized, .timeLimit(.minutes(3)))
 struct RealTerminalTests {
-    /// A terminal, and the title that it is to have when the work has ended; `nil` for any that is not the busy one.
+    /// A terminal, and the end of the title that it is to have when the work has ended; `nil` for any that is not the busy
+    /// one.
     struct Terminal: Sendable, CustomTestStringConvertible {
         var package: String
         var command: [String]
@@ -54,6 +55,22 @@ struct RealTerminalTests {
             try await isBusy(on: display, daemon)
             #expect(try await endsBusy(on: display, restored: terminal.restored))
         }
+    }
+
+    @Test(
+        "Konsole shows the title in its tab and restores it",
+        .enabled(
+            if: FileManager.default.isExecutableFile(atPath: "/usr/bin/konsole"),
+            "Konsole is not installed; Scripts/bootstrap leaves it out, because it needs most of KDE's libraries"
+        )
+    )
+    func konsole() async throws {
+        let konsole = Terminal(
+            package: "konsole",
+            command: ["konsole", "--nofork", "-e"],
+            restored: " : sh — Konsole"
+        )
+        try await title(terminal: konsole)
     }
 
     @Test("Debian's kitty shows the title, restores it, and raises no notification")
@@ -168,7 +185,7 @@ struct RealTerminalTests {
 
     private func isBusy(on display: String, _ terminal: Daemon) async throws {
         let isShown = try await eventually {
-            try await titles(on: display).contains { $0.hasSuffix("Working - helper") }
+            try await titles(on: display).contains { $0.contains("Working - helper") }
         }
         let present = try await titles(on: display)
         try #require(isShown, "the title is not shown: \(present) \(terminal.errors)")
@@ -179,7 +196,8 @@ struct RealTerminalTests {
         try endHelper()
         return try await eventually {
             let titles = try await titles(on: display)
-            return !titles.contains { $0.contains("Working") } && (restored.map(titles.contains) ?? true)
+            let isRestored = restored.map { end in titles.contains { $0.hasSuffix(end) } } ?? true
+            return isRestored && !titles.contains { $0.contains("Working") }
         }
     }
 
