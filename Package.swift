@@ -51,6 +51,7 @@ let package = Package(
                 "IndicatorCore",
                 "IndicatorThreads",
                 .target(name: "CDBus", condition: .when(traits: ["DBus"])),
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Yams", package: "Yams"),
             ],

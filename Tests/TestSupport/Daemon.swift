@@ -46,6 +46,13 @@ package final class Daemon: Sendable {
             let status = Int(process.terminationStatus) + (process.terminationReason == .exit ? 0 : 128)
             ending.status.withLock { $0 = status }
         }
+        // A program inherits the mask of the thread, and libdispatch blocks nearly all signals on its threads. Without
+        // SIGCHLD and SIGHUP, GNU screen does not end.
+        var none = sigset_t()
+        var before = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
         try process.run()
         self.ending = ending
         input = Locked(pipe.fileHandleForWriting)
@@ -53,10 +60,7 @@ package final class Daemon: Sendable {
     }
 
     deinit {
-        if isRunning {
-            // Not SIGTERM: libdispatch blocks it on its threads, and a program inherits that.
-            send(SIGKILL)
-        }
+        if isRunning { send(SIGKILL) }
     }
 
     /// Whether it runs, or is stopped.

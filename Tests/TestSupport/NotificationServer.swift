@@ -7,21 +7,27 @@ package final class NotificationServer: Sendable {
         case dunst
         case xfce
         case mate
+        case lxqt
+        case notifyOSD
 
         fileprivate var path: String {
             get throws {
                 switch self {
                 case .dunst: return try Command.find("dunst", package: package)
+                case .lxqt: return try Command.find("lxqt-notificationd", package: package)
+                case .notifyOSD: return try inLibraries("notify-osd")
                 case .mate: return try Command.find("/usr/lib/mate-notification-daemon/mate-notification-daemon")
-                case .xfce:
-                    // The folder is named after the processor.
-                    let folders = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib")
-                    let path = folders.map { "/usr/lib/\($0)/xfce4/notifyd/xfce4-notifyd" }
-                        .first(where: FileManager.default.isExecutableFile)
-                    guard let path else { throw Command.NotInstalled(program: "xfce4-notifyd", package: package) }
-                    return path
+                case .xfce: return try inLibraries("xfce4/notifyd/xfce4-notifyd")
                 }
             }
+        }
+
+        /// A program in a folder of libraries, which is named after the processor.
+        private func inLibraries(_ name: String) throws -> String {
+            let path = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib").map { "/usr/lib/\($0)/\(name)" }
+                .first(where: FileManager.default.isExecutableFile)
+            guard let path else { throw Command.NotInstalled(program: name, package: package) }
+            return path
         }
 
         fileprivate var package: String {
@@ -29,6 +35,8 @@ package final class NotificationServer: Sendable {
             case .dunst: "dunst"
             case .xfce: "xfce4-notifyd"
             case .mate: "mate-notification-daemon"
+            case .lxqt: "lxqt-notificationd"
+            case .notifyOSD: "notify-osd"
             }
         }
     }
@@ -67,6 +75,7 @@ package final class NotificationServer: Sendable {
             environment: [
                 "DISPLAY": ":\(number)", "DBUS_SESSION_BUS_ADDRESS": bus.address, "WAYLAND_DISPLAY": "",
                 "HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "GSETTINGS_BACKEND": "memory",
+                "QT_QPA_PLATFORM": "xcb",
             ],
             package: program.package
         )

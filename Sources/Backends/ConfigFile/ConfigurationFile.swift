@@ -166,35 +166,29 @@ struct ConfigurationFileContents {
 
     /// Decodes strictly, so that a message can point at the first byte that is wrong.
     private static func decoded(_ bytes: ArraySlice<UInt8>) throws(Failure) -> String {
+        let text = String(decoding: bytes, as: UTF8.self)
         var position = TextPosition(line: 1, column: 1)
-        var parser = Unicode.UTF8.ForwardParser()
-        var iterator = bytes.makeIterator()
-        var offset = bytes.startIndex
-        while true {
-            switch parser.parseScalar(from: &iterator) {
-            case .emptyInput:
-                return String(decoding: bytes, as: UTF8.self)
-            case .error:
-                let byte = String(bytes[offset], radix: 16, uppercase: true)
+        var rest = bytes
+        for scalar in text.unicodeScalars {
+            guard rest.starts(with: scalar.utf8) else {
+                let byte = String(rest[rest.startIndex], radix: 16, uppercase: true)
                 let message = "the byte 0x\(byte) is not valid UTF-8 here; save the file as UTF-8"
                 throw Failure(position: position, message: message)
-            case .valid(let encoded):
-                let scalar = Unicode.UTF8.decode(encoded)
-                guard isAllowed(scalar) else {
-                    let (name, place) =
-                        scalar == "\u{FEFF}"
-                        ? ("byte order mark", "allowed at the beginning only") : ("control character", "not allowed")
-                    let message = "the \(name) \(QuotedText.codePoint(scalar)) is \(place); remove it"
-                    throw Failure(position: position, message: message)
-                }
-                offset += encoded.count
-                if scalar == "\n" {
-                    position = TextPosition(line: position.line + 1, column: 1)
-                } else {
-                    position.column += 1
-                }
             }
+            guard isAllowed(scalar) else {
+                let (name, place) =
+                    scalar == "\u{FEFF}"
+                    ? ("byte order mark", "allowed at the beginning only") : ("control character", "not allowed")
+                let message = "the \(name) \(QuotedText.codePoint(scalar)) is \(place); remove it"
+                throw Failure(position: position, message: message)
+            }
+            rest = rest.dropFirst(scalar.utf8.count)
+            position =
+                scalar == "\n"
+                ? TextPosition(line: position.line + 1, column: 1)
+                : TextPosition(line: position.line, column: position.column + 1)
         }
+        return text
     }
 
     /// The characters of YAML 1.1, section 5.1.

@@ -8,25 +8,10 @@ enum TopLevelSetting {
         default: .boolean(true),
         summary: "whether the indicator is on"
     )
-    static let delays: [BackendSetting] = [
-        BackendSetting(
-            IndicatorDelays.Setting.startDelay.rawValue,
-            .seconds,
-            default: .duration(IndicatorDelays.standard.startDelay),
-            summary: "how long work must be going on before the indicator is shown"
-        ),
-        BackendSetting(
-            IndicatorDelays.Setting.completionDelay.rawValue,
-            .seconds,
-            default: .duration(IndicatorDelays.standard.completionDelay),
-            summary: "how long nothing must be going on before it is hidden again"
-        ),
-        BackendSetting(
-            IndicatorDelays.Setting.minimumVisibleTime.rawValue,
-            .seconds,
-            default: .duration(IndicatorDelays.standard.minimumVisibleTime),
-            summary: "how long it stays at least, once shown"
-        ),
+    static let delays = [
+        delay(.startDelay, \.startDelay, "how long work must be going on before the indicator is shown"),
+        delay(.completionDelay, \.completionDelay, "how long nothing must be going on before it is hidden again"),
+        delay(.minimumVisibleTime, \.minimumVisibleTime, "how long it stays at least, once shown"),
     ]
     /// Those with one value.
     static let scalars = [enabled] + delays
@@ -68,6 +53,14 @@ enum TopLevelSetting {
 
     /// The notifications that `observe` can name.
     static let notifications: [TaskNotifications] = [.indicator, .alamofire]
+
+    private static func delay(
+        _ setting: IndicatorDelays.Setting,
+        _ value: (IndicatorDelays) -> Duration,
+        _ summary: String
+    ) -> BackendSetting {
+        BackendSetting(setting.rawValue, .seconds, default: .duration(value(.standard)), summary: summary)
+    }
 
     static func scalar(named name: String) -> BackendSetting? {
         scalars.first { $0.name == name }

@@ -1,9 +1,9 @@
 import Foundation
 
 /// An open log file: the one place that sees its file descriptor.
-package final class AppendFile {
+final class AppendFile {
     /// What kind of file it is.
-    package enum Kind: Sendable, Hashable {
+    enum Kind: Sendable, Hashable {
         /// A regular file: locked while it is written, rotated, and repaired after a write that was cut short.
         case regular
         /// A FIFO or a character device: only written.
@@ -13,7 +13,7 @@ package final class AppendFile {
     }
 
     /// Which file it is, under whatever name.
-    package struct Identity: Sendable, Hashable {
+    struct Identity: Sendable, Hashable {
         fileprivate var device: dev_t
         fileprivate var inode: ino_t
 
@@ -23,11 +23,11 @@ package final class AppendFile {
         }
     }
 
-    package let kind: Kind
+    let kind: Kind
     /// Owner, group and mode, which its successor gets at rotation.
     let status: stat
     /// Not given to another file while this one is open, so it can be compared later.
-    package let identity: Identity
+    let identity: Identity
     private let path: LogFilePath
     private let descriptor: Int32
 
@@ -54,7 +54,7 @@ package final class AppendFile {
     ///   both is its own reader and never fails (fifo(7)).
     ///
     /// In a folder that other users can write, what another user has put there is not written to: see ``check(_:)``.
-    package static func open(_ path: LogFilePath) throws(LogFileError) -> AppendFile {
+    static func open(_ path: LogFilePath) throws(LogFileError) -> AppendFile {
         if let descriptor = path.standardStream { return try openStandardStream(descriptor, path: path) }
         // Each attempt fails only because another process renames, removes or makes the file between two calls.
         for attempt in 0..<100 {
@@ -148,7 +148,7 @@ package final class AppendFile {
     }
 
     /// Whether the path still names this file: it was not renamed, removed or replaced.
-    package var isAtItsPath: Bool {
+    var isAtItsPath: Bool {
         if kind == .standardStream { return true }
         var status = stat()
         guard lstat(path.description, &status) == 0 else {
@@ -159,20 +159,20 @@ package final class AppendFile {
     }
 
     /// Whether nothing is at the path and the file has another name: it was renamed, and nothing was put in its place yet.
-    package var isRenamedAway: Bool {
+    var isRenamedAway: Bool {
         var status = stat()
         guard lstat(path.description, &status) != 0, errno == ENOENT else { return false }
         return fstat(descriptor, &status) == 0 && status.st_nlink > 0
     }
 
     /// The size by now, also if other processes write or truncate it.
-    package var size: Int64 {
+    var size: Int64 {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : 0
     }
 
     /// Whether the file is at the beginning of a line.
-    package func endsWithNewline(size: Int64) -> Bool {
+    func endsWithNewline(size: Int64) -> Bool {
         var byte: UInt8 = 0
         return size == 0 || pread(descriptor, &byte, 1, off_t(size - 1)) != 1 || byte == UInt8(ascii: "\n")
     }
@@ -181,7 +181,7 @@ package final class AppendFile {
     ///
     /// Waits no longer than the limit: the process that holds the lock may be stopped in a debugger, and any process that
     /// can read the file can hold it for ever. Returns whether the file is locked.
-    package func lock(timeLimit: Duration) -> Bool {
+    func lock(timeLimit: Duration) -> Bool {
         let deadline = ContinuousClock.now + timeLimit
         var pause: UInt32 = 50
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
@@ -199,12 +199,12 @@ package final class AppendFile {
         return true
     }
 
-    package func unlock() {
+    func unlock() {
         flock(descriptor, LOCK_UN)
     }
 
     /// One `write(2)`. Returns how many of the bytes were written, or an `errno`.
-    package func write(_ bytes: ArraySlice<UInt8>) -> Result<Int, WriteFailure> {
+    func write(_ bytes: ArraySlice<UInt8>) -> Result<Int, WriteFailure> {
         // A standard stream cannot be made non-blocking, because the app shares it. When it takes bytes, it takes at least
         // `PIPE_BUF` of them, and no line is longer.
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
@@ -226,7 +226,7 @@ package final class AppendFile {
     ///
     /// Returns where the file ends now when that was not possible; `nil` when it was. Without the lock it is not: the bytes
     /// of another process could be the last ones a moment later.
-    package func takeBack(_ count: Int, isLocked: Bool) -> Int64? {
+    func takeBack(_ count: Int, isLocked: Bool) -> Int64? {
         // With `O_APPEND` the offset is the end of what was written last, wherever the file ends by now.
         let end = Int64(lseek(descriptor, 0, SEEK_CUR))
         guard isLocked, end >= count, size == end, ftruncate(descriptor, off_t(end - Int64(count))) == 0 else {
@@ -237,8 +237,8 @@ package final class AppendFile {
 }
 
 /// Why `write(2)` failed.
-package struct WriteFailure: Error, Sendable, Hashable {
-    package var code: Int32
+struct WriteFailure: Error, Sendable, Hashable {
+    var code: Int32
 }
 
 /// Runs `body` so that the signals a write can raise do not end or stop the process; `errno` has the failure

@@ -62,7 +62,7 @@ extension BackendKind {
 
 extension LogFileBackend.Settings {
     /// The settings of a section of a config file.
-    package init(_ settings: BackendSettings) {
+    init(_ settings: BackendSettings) {
         self.init(path: settings.string("path"))
         if let format = settings.string("format").flatMap(LogFileBackend.Format.init(rawValue:)) {
             self.format = format
@@ -76,7 +76,7 @@ extension LogFileBackend {
     /// Whether the file could be written, as far as is known without opening or making it.
     ///
     /// Whether a FIFO has a reader is not known: to open and close it would look like the end of the log to that reader.
-    package static func availability(
+    static func availability(
         _ settings: Settings,
         applicationName: String,
         environment: [String: String]

@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 public import IndicatorCore
 public import Logging
 
@@ -43,7 +43,7 @@ public import Logging
 /// ### When it cannot be written
 ///
 /// ``update(_:)`` throws, so that the backend's status reports it, and the manager starts the backend again from time to
-/// time. While the disk is full, lines wait in memory: 4096 of them and 1 MiB at most, beyond that the oldest are lost.
+/// time. While the disk is full, lines wait in memory: 1 MiB of them at most, beyond that the oldest are lost.
 /// Once there is space they are written, and a line reports where some were lost, and how many (`time` and `since` are
 /// those of the last and the first of them):
 ///
@@ -95,7 +95,7 @@ public final class LogFileBackend: IndicatorBackend {
         )
     }
 
-    package init(
+    init(
         name: String = "logFile",
         applicationName: String,
         settings: Settings,
@@ -108,7 +108,7 @@ public final class LogFileBackend: IndicatorBackend {
         self.logger = logger
         self.dependencies = dependencies
         formatter = LogLineFormatter(format: settings.format, applicationName: applicationName)
-        state = Locked(State(pending: PendingLines(limits: dependencies.limits)))
+        state = Locked(State(pending: PendingLines(limit: dependencies.pendingBytes)))
     }
 
     deinit {
@@ -211,7 +211,7 @@ public final class LogFileBackend: IndicatorBackend {
     private func records(of snapshot: IndicatorSnapshot, _ state: inout State) -> [LogRecord] {
         var records: [LogRecord] = []
         func add(_ event: LogRecord.Event, at date: Date, _ finished: FinishedActivity? = nil) {
-            // Never before the line before: the wall clock may be set back, and a label is noticed late.
+            // Never before the line before: the wall clock may be set back.
             let time = max(LogTimestamp(date), state.latest ?? LogTimestamp(date))
             state.latest = time
             records.append(
@@ -227,25 +227,15 @@ public final class LogFileBackend: IndicatorBackend {
         let event = state.transitions.event(for: snapshot)
         var finished = snapshot.finished[...]
         if let event, event != .label {
-            for activity in finished.prefix(while: { $0.date < snapshot.since }) {
+            for activity in finished.prefix(while: { event == .hidden || $0.date < snapshot.since }) {
                 add(.finished, at: activity.date, activity)
                 finished.removeFirst()
             }
             add(event, at: snapshot.since)
         }
         for activity in finished { add(.finished, at: activity.date, activity) }
-        if event == .label { add(.label, at: labelDate(snapshot, state)) }
+        if event == .label { add(.label, at: snapshot.labelSince) }
         return records
-    }
-
-    /// When the label changed: when the activity that it belongs to began, or the one before it ended, if that was since
-    /// the last line; else its activity has changed it just now.
-    private func labelDate(_ snapshot: IndicatorSnapshot, _ state: State) -> Date {
-        if let date = snapshot.finished.last?.date { return date }
-        if let date = snapshot.activities.first?.since, let latest = state.latest, LogTimestamp(date) > latest {
-            return date
-        }
-        return dependencies.now()
     }
 
     /// Writes all that waits; throws why something still does.
@@ -327,33 +317,29 @@ extension LogFileBackend {
 
 extension LogFileBackend {
     /// What the backend takes from outside, for tests to replace.
-    package struct Dependencies: Sendable {
+    struct Dependencies: Sendable {
         /// The environment variables.
-        package var environment: [String: String]
-        /// The time by the wall clock.
-        package var now: @Sendable () -> Date
+        var environment: [String: String]
         /// The process that the lines name. Asked for each line: a daemon gets another number after its start.
-        package var processID: @Sendable () -> Int32
-        /// How much may wait while nothing can be written.
-        package var limits: PendingLines.Limits
+        var processID: @Sendable () -> Int32
+        /// How many bytes may wait while nothing can be written.
+        var pendingBytes: Int
         /// How long ``stop()`` waits for the lock of other processes that write the file.
-        package var lockLimitAtStop: Duration
+        var lockLimitAtStop: Duration
         /// How long a file that was renamed away is written on while nothing is in its place.
-        package var replacementGrace: Duration
+        var replacementGrace: Duration
 
         /// The real ones.
-        package init(
+        init(
             environment: [String: String] = ProcessInfo.processInfo.environment,
-            now: @escaping @Sendable () -> Date = { Date() },
             processID: @escaping @Sendable () -> Int32 = { getpid() },
-            limits: PendingLines.Limits = PendingLines.Limits(),
+            pendingBytes: Int = 1 << 20,
             lockLimitAtStop: Duration = .seconds(1),
             replacementGrace: Duration = .seconds(1)
         ) {
             self.environment = environment
-            self.now = now
             self.processID = processID
-            self.limits = limits
+            self.pendingBytes = pendingBytes
             self.lockLimitAtStop = lockLimitAtStop
             self.replacementGrace = replacementGrace
         }

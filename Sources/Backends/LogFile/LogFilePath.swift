@@ -1,11 +1,11 @@
 import Foundation
 
 /// The absolute path of a log file.
-package struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
+struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     /// The path as the system calls take it.
-    package let description: String
+    let description: String
     /// Whether the settings have it relative to the current folder.
-    package let isRelative: Bool
+    let isRelative: Bool
 
     /// Works out the path.
     ///
@@ -15,7 +15,7 @@ package struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     ///     variable is not set, or is relative and therefore to be ignored (XDG Base Directory Specification).
     ///   - applicationName: the name of the app.
     ///   - environment: the environment variables.
-    package init(
+    init(
         _ path: String?,
         applicationName: String,
         environment: [String: String]
@@ -35,7 +35,7 @@ package struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// What is wrong with a path that cannot be that of a log file; `nil` when it can.
-    package static func problem(with path: String) -> String? {
+    static func problem(with path: String) -> String? {
         if path.isEmpty { return "the path is empty" }
         if path.utf8.contains(0) { return "the path has a NUL character in it" }
         if path.hasSuffix("/") { return "the path ends with '/', so it is that of a folder" }
@@ -48,7 +48,7 @@ package struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The descriptor of the standard stream that the path names, if it does.
-    package var standardStream: Int32? {
+    var standardStream: Int32? {
         switch description {
         case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1": STDOUT_FILENO
         case "/dev/stderr", "/dev/fd/2", "/proc/self/fd/2": STDERR_FILENO
@@ -57,18 +57,18 @@ package struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The folder that the file is in.
-    package var folder: String {
+    var folder: String {
         let end = description.lastIndex(of: "/") ?? description.startIndex
         return end == description.startIndex ? "/" : String(description[..<end])
     }
 
     /// The path of the file after `count` rotations.
-    package func rotated(_ count: Int) -> String { "\(description).\(count)" }
+    func rotated(_ count: Int) -> String { "\(description).\(count)" }
 
     /// Makes the folder of the file and those above it, as far as they are missing, with mode 0700.
     ///
     /// The mode is the one that the XDG Base Directory Specification asks for, whatever the umask.
-    package func makeFolders() throws(LogFileError) {
+    func makeFolders() throws(LogFileError) {
         var missing: [String] = []
         var folder = self.folder
         while folder != "/", !folder.isEmpty {
@@ -153,7 +153,7 @@ public enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
     public var description: String { "log file '\(path)': \(problem); \(help)" }
 
     /// What was wrong.
-    package var problem: String {
+    var problem: String {
         switch self {
         case .invalidPath(_, let problem): problem
         case .noHomeFolder: "the home folder is not known"
@@ -170,7 +170,7 @@ public enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     /// What to do.
-    package var help: String {
+    var help: String {
         switch self {
         case .invalidPath: "set 'path' to the path of a file"
         case .noHomeFolder: "set the environment variable HOME, or 'path' to a path that begins with '/'"
@@ -186,7 +186,7 @@ public enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether the failure can pass without anybody changing the path or the permissions.
-    package var isTemporary: Bool {
+    var isTemporary: Bool {
         switch self {
         // A second name is seen for a moment while another process rotates.
         case .fifoWithoutReader, .hasOtherNames, .waiting: true

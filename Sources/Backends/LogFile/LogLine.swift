@@ -1,9 +1,9 @@
-package import IndicatorCore
+import IndicatorCore
 
 /// What a line of the log reports.
-package struct LogRecord: Sendable, Hashable {
+struct LogRecord: Sendable, Hashable {
     /// What happened.
-    package enum Event: String, Sendable {
+    enum Event: String, Sendable {
         /// The indicator was shown.
         case shown
         /// The indicator was hidden.
@@ -14,26 +14,12 @@ package struct LogRecord: Sendable, Hashable {
         case finished
     }
 
-    package var time: LogTimestamp
-    package var event: Event
-    package var snapshot: IndicatorSnapshot
+    var time: LogTimestamp
+    var event: Event
+    var snapshot: IndicatorSnapshot
     /// The activity that has ended, with ``Event/finished``.
-    package var finished: FinishedActivity?
-    package var processID: Int32
-
-    package init(
-        time: LogTimestamp,
-        event: Event,
-        snapshot: IndicatorSnapshot,
-        finished: FinishedActivity? = nil,
-        processID: Int32
-    ) {
-        self.time = time
-        self.event = event
-        self.snapshot = snapshot
-        self.finished = finished
-        self.processID = processID
-    }
+    var finished: FinishedActivity?
+    var processID: Int32
 }
 
 extension ActivityOutcome {
@@ -52,22 +38,22 @@ extension ActivityOutcome {
 }
 
 /// Lines that were never written, because there was no space for them and then no room to keep them waiting.
-package struct LogLoss: Sendable, Hashable {
+struct LogLoss: Sendable, Hashable {
     /// How many lines.
-    package var count: Int
+    var count: Int
     /// The time of the first of them.
-    package var first: LogTimestamp
+    var first: LogTimestamp
     /// The time of the last of them.
-    package var last: LogTimestamp
+    var last: LogTimestamp
 }
 
 /// Writes records as lines.
 ///
 /// A line is at most ``maximumLength`` bytes, whatever the label: that is `PIPE_BUF`, up to which Linux writes a FIFO
 /// all or nothing, even without blocking (pipe(7)). One line can then always be one `write(2)`.
-package struct LogLineFormatter: Sendable {
+struct LogLineFormatter: Sendable {
     /// The longest line, its newline included.
-    package static let maximumLength = 4096
+    static let maximumLength = 4096
 
     private static let maximumLabelLength = 3072
     private static let maximumApplicationLength = 512
@@ -75,7 +61,7 @@ package struct LogLineFormatter: Sendable {
     private let format: LogFileBackend.Format
     private let application: [UInt8]
 
-    package init(format: LogFileBackend.Format, applicationName: String) {
+    init(format: LogFileBackend.Format, applicationName: String) {
         self.format = format
         var application: [UInt8] = []
         if format == .text, !applicationName.isEmpty, applicationName.utf8.count <= 64,
@@ -89,7 +75,7 @@ package struct LogLineFormatter: Sendable {
     }
 
     /// The line of an event, newline included.
-    package func line(for record: LogRecord) -> [UInt8] {
+    func line(for record: LogRecord) -> [UInt8] {
         var fields: [(name: String, value: Value)] = []
         if let finished = record.finished {
             fields = [
@@ -119,7 +105,7 @@ package struct LogLineFormatter: Sendable {
     }
 
     /// The line in the place of others that were lost: how many, and the times of the last and the first of them.
-    package func line(for loss: LogLoss, processID: Int32) -> [UInt8] {
+    func line(for loss: LogLoss, processID: Int32) -> [UInt8] {
         let fields: [(String, Value)] = [("count", .number("\(loss.count)")), ("since", .time(loss.first))]
         return line("lost", at: loss.last, fields, processID: processID)
     }

@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 
 /// Writes lines to a log file that other processes write, rotate and truncate as well.
 ///
@@ -26,7 +26,7 @@ package import Foundation
 /// `logrotate` with `create` renames the file and then makes a new one; if it finds one made by another process in between, it moves that
 /// aside as well, to a name that it may use again and lose what was there. So a file that was renamed away is written on for as long as
 /// ``replacementGrace`` says, and only then is a new one made here. One that was removed is gone: its successor is made at once.
-package struct LogWriter {
+struct LogWriter {
     /// A line that is partly in the file.
     private struct Unfinished {
         var line: [UInt8]
@@ -36,7 +36,7 @@ package struct LogWriter {
         var end: Int64?
     }
 
-    package let path: LogFilePath
+    let path: LogFilePath
     private let maxSize: Int64
     private let rotation: LogRotation
     private let replacementGrace: Duration
@@ -48,7 +48,7 @@ package struct LogWriter {
     private var isLockHeldByOther = false
 
     /// What is wrong with the rotation, and what to do; `nil` when nothing is.
-    package private(set) var rotationFailure: String?
+    private(set) var rotationFailure: String?
 
     /// Makes a writer with nothing open.
     ///
@@ -57,7 +57,7 @@ package struct LogWriter {
     ///   - maxSize: how many bytes the file may have before it is rotated; 0: any number.
     ///   - keep: how many rotated files to keep.
     ///   - replacementGrace: how long a file that was renamed away is written on while nothing is in its place.
-    package init(path: LogFilePath, maxSize: Int, keep: Int, replacementGrace: Duration = .seconds(1)) {
+    init(path: LogFilePath, maxSize: Int, keep: Int, replacementGrace: Duration = .seconds(1)) {
         self.path = path
         self.replacementGrace = replacementGrace
         self.maxSize = Int64(maxSize)
@@ -65,21 +65,21 @@ package struct LogWriter {
     }
 
     /// Whether a line is partly written.
-    package var hasUnfinishedLine: Bool { unfinished != nil }
+    var hasUnfinishedLine: Bool { unfinished != nil }
 
     /// Opens the file, unless it is open.
-    package mutating func open() throws(LogFileError) {
+    mutating func open() throws(LogFileError) {
         if file == nil { file = try AppendFile.open(path) }
     }
 
     /// Closes the file, and gives up a line that is partly written.
-    package mutating func close() {
+    mutating func close() {
         release()
         unfinished = nil
     }
 
     /// Closes the file, and keeps a line that is partly written for the next time it is open.
-    package mutating func release() {
+    mutating func release() {
         file = nil
     }
 
@@ -91,13 +91,13 @@ package struct LogWriter {
     /// - Parameters:
     ///   - line: the line, newline included.
     ///   - timeLimit: how long to wait for others that write the file.
-    package mutating func append(_ line: [UInt8], timeLimit: Duration) throws(LogWriteFailure) {
+    mutating func append(_ line: [UInt8], timeLimit: Duration) throws(LogWriteFailure) {
         try finish(timeLimit: timeLimit)
         try put(line, timeLimit: timeLimit)
     }
 
     /// Writes what is left of a line that is partly written.
-    package mutating func finish(timeLimit: Duration) throws(LogWriteFailure) {
+    mutating func finish(timeLimit: Duration) throws(LogWriteFailure) {
         guard let unfinished else { return }
         try put(unfinished.line, timeLimit: timeLimit)
         if hasUnfinishedLine { throw .waiting(reason: Self.shortWrite) }
@@ -206,14 +206,14 @@ package struct LogWriter {
 }
 
 /// Why a line was not written.
-package enum LogWriteFailure: Error, Sendable, Hashable {
+enum LogWriteFailure: Error, Sendable, Hashable {
     /// There is no space, or the like: it may succeed later.
     case waiting(reason: String)
     /// There can be no log at this path until something is changed.
     case refused(LogFileError)
 
     /// Why, as text.
-    package var reason: String {
+    var reason: String {
         switch self {
         case .waiting(let reason): reason
         case .refused(let error): error.problem
@@ -226,11 +226,11 @@ package enum LogWriteFailure: Error, Sendable, Hashable {
 ///
 /// Only for the process that holds the lock on the file at `path`. The last step puts an empty file in the full one's place
 /// atomically: there is a file at the path all the time, so no process takes the full one for one that is being moved.
-package struct LogRotation: Sendable, Hashable {
+struct LogRotation: Sendable, Hashable {
     /// How many old files to keep.
-    package var keep: Int
+    var keep: Int
 
-    package init(keep: Int) {
+    init(keep: Int) {
         self.keep = keep
     }
 
@@ -243,7 +243,7 @@ package struct LogRotation: Sendable, Hashable {
     ///   - path: the path of the full file.
     ///   - status: the owner, group and mode of the full file, which the new one gets.
     /// - Returns: the paths that were left out.
-    package func rotate(_ path: LogFilePath, like status: stat) throws(LogFileError) -> [String] {
+    func rotate(_ path: LogFilePath, like status: stat) throws(LogFileError) -> [String] {
         guard keep > 0 else {
             guard unlink(path.description) == 0 else { throw failure(path, "remove it") }
             return []

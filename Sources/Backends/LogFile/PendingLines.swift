@@ -1,92 +1,70 @@
+import DequeModule
 import Foundation
-package import IndicatorCore
+import IndicatorCore
 
-/// Lines that wait to be written, a limited number; beyond that the oldest are lost, and counted.
+/// Lines that wait to be written, a limited number of bytes; beyond that the oldest are lost, and counted.
 ///
 /// The oldest, because the latest lines say what is the case now. The count takes the place of those that are lost: in
 /// front of what is left, after what was written before.
-package struct PendingLines: Sendable {
-    /// How much may wait.
-    package struct Limits: Sendable, Hashable {
-        /// How many lines.
-        package var lines: Int
-        /// How many bytes, all lines together.
-        package var bytes: Int
-
-        package init(lines: Int = 4096, bytes: Int = 1 << 20) {
-            self.lines = lines
-            self.bytes = bytes
-        }
+struct PendingLines: Sendable {
+    struct Line: Sendable, Hashable {
+        var bytes: [UInt8]
+        var time: LogTimestamp
     }
 
-    package struct Line: Sendable, Hashable {
-        package var bytes: [UInt8]
-        package var time: LogTimestamp
-
-        package init(bytes: [UInt8], time: LogTimestamp) {
-            self.bytes = bytes
-            self.time = time
-        }
-    }
-
-    private let limits: Limits
-    private var lines: [Line?] = []
-    private var head = 0
+    /// How many bytes may wait, all lines together.
+    private let limit: Int
+    private var lines: Deque<Line> = []
     private var byteCount = 0
 
     /// What was lost and not reported yet.
-    package private(set) var loss: LogLoss?
+    private(set) var loss: LogLoss?
 
-    package init(limits: Limits = Limits()) {
-        self.limits = limits
+    init(limit: Int = 1 << 20) {
+        self.limit = limit
     }
 
     /// How many lines wait, the one that reports a loss not counted.
-    package var count: Int { lines.count - head }
+    var count: Int { lines.count }
 
     /// Whether nothing waits to be written.
-    package var isEmpty: Bool { count == 0 && loss == nil }
+    var isEmpty: Bool { lines.isEmpty && loss == nil }
 
     /// The line to write next, once no loss is to be reported.
-    package var first: Line? { head < lines.count ? lines[head] : nil }
+    var first: Line? { lines.first }
 
-    package mutating func append(_ line: Line) {
+    mutating func append(_ line: Line) {
         lines.append(line)
         byteCount += line.bytes.count
-        while count > limits.lines || byteCount > limits.bytes { loseFirst() }
+        while byteCount > limit { loseFirst() }
     }
 
-    package mutating func removeFirst() {
-        guard let line = first else { return }
-        byteCount -= line.bytes.count
-        lines[head] = nil
-        head += 1
-        if head == lines.count || head >= 1024 {
-            lines.removeFirst(head)
-            head = 0
-        }
+    @discardableResult
+    mutating func removeFirst() -> Line? {
+        let line = lines.popFirst()
+        byteCount -= line?.bytes.count ?? 0
+        return line
     }
 
     /// The loss was reported.
-    package mutating func clearLoss() {
+    mutating func clearLoss() {
         loss = nil
     }
 
     /// Gives up every line that waits: they are a loss to report, should there be another chance.
-    package mutating func loseAll() {
+    mutating func loseAll() {
         while count > 0 { loseFirst() }
     }
 
     private mutating func loseFirst() {
-        guard let line = first else { return }
-        removeFirst()
+        guard let line = removeFirst() else { return }
         loss = LogLoss(count: (loss?.count ?? 0) + 1, first: loss?.first ?? line.time, last: line.time)
     }
 }
 
 /// Decides which snapshots are worth a line: the indicator was shown, or hidden, or its label changed while it was
 /// visible.
-package struct LogTransitions: Sendable {
+struct LogTransitions: Sendable {
     private struct Reported {
         var isVisible: Bool
         var since: Date?
@@ -96,13 +74,11 @@ package struct LogTransitions: Sendable {
     /// What the log says so far; `nil` when lines were lost, so that it may say anything.
     private var reported: Reported? = Reported(isVisible: false)
 
-    package init() {}
-
     /// What has happened since the snapshot before; `nil` when nothing that is logged.
     ///
     /// A snapshot that is as visible as the one before, but since another time, means that those between were dropped
     /// on the way. It is an event too: the log does not pretend that the indicator was up all the time.
-    package mutating func event(for snapshot: IndicatorSnapshot) -> LogRecord.Event? {
+    mutating func event(for snapshot: IndicatorSnapshot) -> LogRecord.Event? {
         let before = reported
         reported = Reported(isVisible: snapshot.isVisible, since: snapshot.since, label: snapshot.label)
         guard let before, before.isVisible == snapshot.isVisible, before.since == nil || before.since == snapshot.since
@@ -111,7 +87,7 @@ package struct LogTransitions: Sendable {
     }
 
     /// Lines were lost: the next snapshot is an event whatever it says, and the log ends at the truth again.
-    package mutating func forget() {
+    mutating func forget() {
         reported = nil
     }
 }

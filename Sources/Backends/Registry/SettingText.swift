@@ -153,8 +153,11 @@ struct SettingText {
     }
 
     /// Whether a text is a decimal number: `1`, `-0.5`, `.5`, `1e3`; not `0x10`, `.nan`, `inf`.
+    ///
+    /// Without a regular expression: the first one costs an app 0.9 MiB and half a millisecond.
     private static func isDecimal(_ text: String) -> Bool {
-        text.utf8.count <= 400 && text.wholeMatch(of: /[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?/) != nil
+        let characters = Set("0123456789+-.eE".utf8)
+        return text.utf8.count <= 400 && text.utf8.allSatisfy(characters.contains) && Double(text) != nil
     }
 
     private static func list(_ choices: [String]) -> String {

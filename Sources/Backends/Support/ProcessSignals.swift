@@ -21,7 +21,7 @@ final class ProcessSignals: Sendable {
 
     /// How long the process goes on at most after a signal that ends it: this much for the indicators, and
     /// ``TerminalRegistry/restoreLimit`` for the terminals.
-    private static let shutdownLimit: Duration = .milliseconds(800)
+    static let shutdownLimit: Duration = .milliseconds(800)
 
     /// A subscription to `SIGHUP`, until it is cancelled.
     struct Subscription: Sendable {

@@ -108,8 +108,10 @@ struct ActivityList: Sendable {
         self.origin = origin
     }
 
-    /// Corrects the wall clock.
+    /// Corrects the wall clock if it was set. A smaller difference is the time between reading the two clocks, and would put
+    /// events that follow each other closely into the wrong order.
     mutating func setOrigin(_ origin: Date) {
+        guard abs(origin.timeIntervalSince(self.origin)) > 0.1 else { return }
         self.origin = origin
         cachedActivities = nil
     }

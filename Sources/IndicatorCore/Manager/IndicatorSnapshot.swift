@@ -19,6 +19,9 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// When the indicator was last shown or hidden, by the wall clock; for one that never was, when it was made.
     public var since: Date
 
+    /// When ``label`` last changed, by the wall clock; if its activity has changed it, when that was published.
+    package var labelSince: Date
+
     /// What has ended; behind ``finished`` and ``omittedFinishedCount``.
     var finishedActivities = FinishedActivities()
 
@@ -39,6 +42,7 @@ public struct IndicatorSnapshot: Sendable, Hashable {
         self.activities =
             activities ?? label.map { [ActivityDetails(label: $0, progress: progress, since: since)] } ?? []
         self.since = since
+        labelSince = since
     }
 
     /// Whether the indicator is shown.

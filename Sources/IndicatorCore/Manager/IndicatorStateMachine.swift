@@ -46,6 +46,9 @@ struct IndicatorStateMachine: Sendable {
     private var visibility: VisibilityStateMachine
     private var list: ActivityList
     private var since: Date
+    /// The label that was published last, and since when it is that.
+    private var label: String?
+    private var labelSince: Date
     private var audience = Audience.nobody
     private var isOrphaned = false
     private var publishedAt: Duration?
@@ -72,6 +75,7 @@ struct IndicatorStateMachine: Sendable {
     init(delays: IndicatorDelays, isEnabled: Bool, counter: ActivityCounter, now: Duration = .zero) {
         self.counter = counter
         since = Date()
+        labelSince = since
         list = ActivityList(origin: since.addingTimeInterval(-(now / .seconds(1))))
         visibility = VisibilityStateMachine(delays: delays, isEnabled: isEnabled)
         counter.setPhase(phase)
@@ -95,13 +99,15 @@ struct IndicatorStateMachine: Sendable {
     @inline(__always)
     mutating func snapshot() -> IndicatorSnapshot {
         let (state, count) = counter.stateAndCount
-        return IndicatorSnapshot(
+        var snapshot = IndicatorSnapshot(
             state: state,
             isEnabled: visibility.isEnabled,
             activityCount: count,
             activities: list.activities(),
             since: since
         )
+        snapshot.labelSince = labelSince
+        return snapshot
     }
 
     // MARK: - Inputs: activities
@@ -276,6 +282,7 @@ struct IndicatorStateMachine: Sendable {
         _ change: VisibilityChange? = nil,
         at now: Duration
     ) {
+        let before = publishedAt
         publishedAt = now
         publishedPhase = phase
         refreshDue = nil
@@ -285,6 +292,13 @@ struct IndicatorStateMachine: Sendable {
         var snapshot = snapshot()
         if let state { snapshot.state = state }
         snapshot.finishedActivities = list.takeFinished()
+        if snapshot.label != label {
+            label = snapshot.label
+            let beginning = snapshot.activities.first?.since ?? .distantPast
+            let isNew = before.map { beginning > list.date(at: $0) } ?? true
+            labelSince = snapshot.finished.last?.date ?? (isNew ? beginning : list.date(at: now))
+            snapshot.labelSince = labelSince
+        }
         actions.append(.publish(snapshot, change))
     }
 

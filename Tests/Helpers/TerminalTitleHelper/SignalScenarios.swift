@@ -8,7 +8,8 @@ import Logging
 /// Usage: `terminal-title-helper configured FILE [MODE]`. It says `pid N`, and `shown` once the indicator is shown.
 ///
 /// Modes: `ignore` ignores SIGTERM, and `own` handles it by exiting with 7, before the indicator is made; `busy-pool`
-/// keeps every thread of Swift's pool busy; `terminal` leaves standard input alone.
+/// keeps every thread of Swift's pool busy; `terminal` leaves standard input alone; `local` has the indicator in a local
+/// variable, so that it is deallocated when `main` returns.
 ///
 /// A line on standard input is a command: `own` handles SIGTERM from now on; `child` shows the masks of a program that it
 /// starts; `fork` forks a child, says `child N`, waits for it and says which signal ended it; `exit` calls `exit(3)`;
@@ -36,8 +37,9 @@ enum SignalScenarios {
             registry: registry,
             logger: Logger(label: "helper") { StreamLogHandler.standardError(label: $0) }
         )
-        // As a global variable of a script: an indicator that is deallocated before the exit is not waited for.
-        kept = indicator
+        defer { withExtendedLifetime(indicator) {} }
+        // As a global variable of a script.
+        if mode != "local" { kept = indicator }
         say("pid \(getpid())")
         indicator.start("work", label: "Working")
         for await snapshot in indicator.snapshots where snapshot.isVisible { break }

@@ -1,6 +1,7 @@
 import Foundation
 import InMemoryLogging
 import IndicatorCore
+import IndicatorTesting
 import Logging
 import TestSupport
 import Testing
@@ -20,7 +21,7 @@ import Testing
         try await backend.update(.hidden(at: 0))
         try await backend.update(.shown("GET /", at: 1))
         try await backend.update(.shown("GET /", at: 1, count: 2))
-        try await backend.update(.shown("GET /2", at: 1, count: 1, progress: 0.5))
+        try await backend.update(.shown(at: 1).changed(to: "GET /2", at: 30, progress: 0.5))
         try await backend.update(.hidden(at: 31))
         await backend.stop()
         let prefix = #"{"time":"2026-03-01T12:00:"#
@@ -158,15 +159,26 @@ import Testing
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
         try await backend.start()
         try await backend.update(.shown("a", at: 1))
-        // Changed in place, so noticed at 12:00:30; hidden before that.
-        try await backend.update(.shown("b", at: 1))
+        try await backend.update(.shown(at: 1).changed(to: "b", at: 30))
+        // The wall clock was set back before it was hidden, and again before it was shown.
         try await backend.update(.hidden(at: 20))
-        // The wall clock was set back.
         try await backend.update(.shown("c", at: 2))
         try await backend.update(.hidden(at: 31))
         await backend.stop()
         let seconds = try decodeLog(folder.read("x.log")).map { $0.time.dropFirst(17).prefix(2) }
         #expect(seconds == ["01", "30", "30", "30", "31"])
+    }
+
+    @Test func whatEndsAtTheSameInstantComesBeforeTheEndOfThePeriod() async throws {
+        let delays = try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
+        let indicator = IndicatorManager(delays: delays, clock: VirtualClock())
+        let settings = LogFileBackend.Settings(path: folder.appending("x.log"))
+        indicator.addBackend(LogFileBackend(applicationName: "app", settings: settings))
+        indicator.start("a", label: "A")
+        #expect(await eventually { (try? decodeEvents("x.log").map(\.event)) == ["shown"] })
+        indicator.stop("a")
+        await indicator.shutdown()
+        #expect(try decodeEvents("x.log").map(\.event) == ["shown", "finished", "hidden"])
     }
 
     @Test func twoLogsHaveTheSameTimes() async throws {
@@ -184,8 +196,14 @@ import Testing
         indicator.start("b", label: "B")
         indicator.stop("a")
         #expect(await has(["shown", "finished", "label"]))
+        // Changed in place.
+        let activity = indicator.begin("C")
         indicator.stop("b")
-        #expect(await has(["shown", "finished", "label", "finished", "hidden"]))
+        #expect(await has(["shown", "finished", "label", "finished", "label"]))
+        activity.label = "D"
+        #expect(await has(["shown", "finished", "label", "finished", "label", "label"]))
+        activity.end()
+        #expect(await has(["shown", "finished", "label", "finished", "label", "label", "finished", "hidden"]))
         await indicator.shutdown()
         let times = try names.map { try decodeEvents($0).map(\.time) }
         #expect(times[0] == times[1])

@@ -38,13 +38,21 @@ extension IndicatorSnapshot {
         Self(state: .active, activityCount: count, label: label, progress: progress, since: noon(seconds))
     }
 
+    /// The same with another label since then.
+    func changed(to label: String, at seconds: Double, progress: Double? = nil) -> Self {
+        var changed = Self.shown(label, count: activityCount, progress: progress)
+        changed.since = since
+        changed.labelSince = Self.noon(seconds)
+        return changed
+    }
+
     static func hidden(at seconds: Double) -> Self {
         Self(state: .inactive, since: noon(seconds))
     }
 }
 
 extension LogFileBackend {
-    /// A backend whose wall clock stands at 2026-03-01T12:00:30Z, in process 4242.
+    /// A backend in process 4242.
     static func fixture(
         path: String?,
         format: Format = .json,
@@ -52,7 +60,7 @@ extension LogFileBackend {
         keep: Int = 3,
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
         environment: [String: String] = [:],
-        limits: PendingLines.Limits = PendingLines.Limits(),
+        pendingBytes: Int = 1 << 20,
         replacementGrace: Duration = .zero
     ) -> LogFileBackend {
         LogFileBackend(
@@ -61,9 +69,8 @@ extension LogFileBackend {
             logger: logger,
             dependencies: Dependencies(
                 environment: environment,
-                now: { IndicatorSnapshot.noon(30) },
                 processID: { 4242 },
-                limits: limits,
+                pendingBytes: pendingBytes,
                 lockLimitAtStop: .milliseconds(50),
                 replacementGrace: replacementGrace
             )

@@ -22,15 +22,15 @@ import Testing
     }
 
     @Test func theOldestAreLostAndCounted() {
-        var pending = PendingLines(limits: PendingLines.Limits(lines: 3, bytes: 1000))
+        var pending = PendingLines(limit: 30)
         for number in 0..<5 { pending.append(line(number)) }
         #expect(pending.count == 3)
         #expect(pending.first == line(2))
         #expect(pending.loss == LogLoss(count: 2, first: line(0).time, last: line(1).time))
     }
 
-    @Test func bytesAreLimitedToo() {
-        var pending = PendingLines(limits: PendingLines.Limits(lines: 100, bytes: 35))
+    @Test func linesOfAnyLengthCount() {
+        var pending = PendingLines(limit: 35)
         for number in 0..<5 { pending.append(line(number)) }
         #expect(pending.count == 3)
         pending.removeFirst()

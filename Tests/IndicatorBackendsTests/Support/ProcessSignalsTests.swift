@@ -2,6 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import IndicatorBackends
+
 /// What signals and `exit` do to a real app with a config file. What happened to its indicator is read from its log.
 @Suite("Signals", .timeLimit(.minutes(2)))
 struct ProcessSignalsTests {
@@ -45,6 +47,11 @@ struct ProcessSignalsTests {
         app.send(SIGTERM)
         #expect(await eventually { app.status == 128 + Int(SIGTERM) })
         #expect(events == ["shown", "hidden"])
+    }
+
+    @Test("are waited for a second at most: by the sum of the two limits, which are all that the end waits for")
+    func limits() {
+        #expect(ProcessSignals.shutdownLimit + TerminalRegistry.restoreLimit <= .seconds(1))
     }
 
     @Test("shut the indicator down also while the app keeps every thread of Swift's pool busy")
@@ -101,9 +108,12 @@ struct ProcessSignalsTests {
         #expect(app.isRunning && events == ["shown"])
     }
 
-    @Test("and exit, too, shuts the indicator down", arguments: [("exit", 3), ("return", 0)])
-    func exits(command: String, status: Int) async throws {
-        let app = try await start()
+    @Test(
+        "and exit, too, shuts the indicator down: also one that is deallocated when main returns",
+        arguments: [("", "exit", 3), ("", "return", 0), ("local", "return", 0)]
+    )
+    func exits(mode: String, command: String, status: Int) async throws {
+        let app = try await start(mode)
         app.write(command)
         #expect(await eventually { app.status == status })
         #expect(events == ["shown", "hidden"])

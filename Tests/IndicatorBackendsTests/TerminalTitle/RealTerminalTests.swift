@@ -5,7 +5,8 @@ import Testing
 /// The title in real terminals under Xvfb, read from their windows, and on the bytes that GNU screen passes on.
 @Suite("Real terminals", .serialized, .timeLimit(.minutes(3)))
 struct RealTerminalTests {
-    /// A terminal, and the title that it is to have when the work has ended; `nil` for any that is not the busy one.
+    /// A terminal, and the end of the title that it is to have when the work has ended; `nil` for any that is not the busy
+    /// one.
     struct Terminal: Sendable, CustomTestStringConvertible {
         var package: String
         var command: [String]
@@ -21,9 +22,14 @@ struct RealTerminalTests {
         folder = try TemporaryDirectory("indicator-terminal")
         helper = try Command.built("terminal-title-helper")
         try folder.write("startDelay: 0\nbackends: [terminalTitle]\n", to: "config.yaml")
-        // The terminal stays after the work has ended.
+        // The terminal stays after the work has ended, as long as the folder does.
         try folder.write(
-            "'\(helper)' configured '\(folder.path)/config.yaml' terminal | tee '\(folder.path)/output'\nexec sleep 600\n",
+            """
+            echo $$ >'\(folder.path)/shell'
+            '\(helper)' configured '\(folder.path)/config.yaml' terminal | tee '\(folder.path)/output'
+            while [ -e '\(folder.path)/run' ]; do sleep 0.1; done
+
+            """,
             to: "run"
         )
     }
@@ -51,6 +57,22 @@ struct RealTerminalTests {
         }
     }
 
+    @Test(
+        "Konsole shows the title in its tab and restores it",
+        .enabled(
+            if: FileManager.default.isExecutableFile(atPath: "/usr/bin/konsole"),
+            "Konsole is not installed; Scripts/bootstrap leaves it out, because it needs most of KDE's libraries"
+        )
+    )
+    func konsole() async throws {
+        let konsole = Terminal(
+            package: "konsole",
+            command: ["konsole", "--nofork", "-e"],
+            restored: " : sh — Konsole"
+        )
+        try await title(terminal: konsole)
+    }
+
     @Test("Debian's kitty shows the title, restores it, and raises no notification")
     func kitty() async throws {
         let bus = try await PrivateBus()
@@ -76,7 +98,9 @@ struct RealTerminalTests {
     @Test("GNU screen passes no bell and no character of the title on to the screen")
     func screenBytes() async throws {
         let terminal = try PseudoTerminal()
-        let command = "exec screen -U -c /dev/null sh '\(folder.path)/run' </dev/tty >/dev/tty 2>/dev/tty"
+        defer { endShell() }
+        let streams = "</dev/tty >/dev/tty 2>/dev/tty"
+        let command = "SCREENDIR='\(folder.path)' exec screen -U -c /dev/null sh '\(folder.path)/run' \(streams)"
         let ending = Task { try await terminal.run("sh", "-c", command) }
         var emulator = TitleEmulator()
         // More than a turn of the spinner.
@@ -117,8 +141,15 @@ struct RealTerminalTests {
                 try? FileManager.default.removeItem(atPath: path)
             }
             server.send(SIGKILL)
+            endShell()
         }
         try await body(":\(number)")
+    }
+
+    /// Ends what runs in the terminal. A screen ends with its last window, and not with the terminal that shows it.
+    private func endShell() {
+        guard let shell = try? folder.read("shell"), let group = pid_t(shell.dropLast()) else { return }
+        kill(-group, SIGKILL)
     }
 
     private func start(_ terminal: Terminal, on display: String, _ environment: [String: String] = [:]) throws -> Daemon
@@ -154,7 +185,7 @@ struct RealTerminalTests {
 
     private func isBusy(on display: String, _ terminal: Daemon) async throws {
         let isShown = try await eventually {
-            try await titles(on: display).contains { $0.hasSuffix("Working - helper") }
+            try await titles(on: display).contains { $0.contains("Working - helper") }
         }
         let present = try await titles(on: display)
         try #require(isShown, "the title is not shown: \(present) \(terminal.errors)")
@@ -165,7 +196,8 @@ struct RealTerminalTests {
         try endHelper()
         return try await eventually {
             let titles = try await titles(on: display)
-            return !titles.contains { $0.contains("Working") } && (restored.map(titles.contains) ?? true)
+            let isRestored = restored.map { end in titles.contains { $0.hasSuffix(end) } } ?? true
+            return isRestored && !titles.contains { $0.contains("Working") }
         }
     }
 
