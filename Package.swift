@@ -197,6 +197,21 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
+// The program that Scripts/fuzz builds, with the libraries alone: every module is compiled for libFuzzer.
+if Context.environment["INDICATOR_FUZZ"] != nil {
+    package.products = []
+    package.targets.removeAll { $0.type == .test || $0.type == .executable || $0.name == "TestSupport" }
+    package.targets.append(
+        .executableTarget(
+            name: "fuzz",
+            dependencies: ["CDBus", "IndicatorBackends", "IndicatorCore", "NetworkKit"],
+            path: "Tests/Fuzz",
+            // Of the program's, what reads traces, through a link.
+            exclude: ["Seeds", "Replay/Replayer.swift", "Replay/ReplayTimeline.swift"]
+        )
+    )
+}
+
 for target in package.targets where target.type != .system {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [

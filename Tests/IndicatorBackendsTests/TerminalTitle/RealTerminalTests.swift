@@ -21,9 +21,15 @@ struct RealTerminalTests {
         folder = try TemporaryDirectory("indicator-terminal")
         helper = try Command.built("terminal-title-helper")
         try folder.write("startDelay: 0\nbackends: [terminalTitle]\n", to: "config.yaml")
-        // The terminal stays after the work has ended.
+        // The terminal stays after the work has ended, until the test has, in whatever way: GNU screen does not end with the
+        // terminal that it is in.
         try folder.write(
-            "'\(helper)' configured '\(folder.path)/config.yaml' terminal | tee '\(folder.path)/output'\nexec sleep 600\n",
+            """
+            (while [ -e '\(folder.path)/config.yaml' ]; do sleep 0.2; done; kill -KILL 0) &
+            '\(helper)' configured '\(folder.path)/config.yaml' terminal | tee '\(folder.path)/output'
+            wait
+
+            """,
             to: "run"
         )
     }

@@ -45,6 +45,21 @@ struct BrokenFileTests {
         #expect(report == broken.reports.joined(separator: "\n"))
     }
 
+    @Test(
+        "is quoted without anything that a terminal obeys",
+        arguments: [
+            #"terminalTitle: {format: "{a\e]0;x\a\nb}"}"#, #""\e[2J\u200f": 1"#, #"startDelay: "\e[2J""#,
+            #"backends: ["\e[2J\x9b2J"]"#, "logFile: {path: \"\\e\\n\", format: \"\\u202e\"}",
+        ]
+    )
+    func quotes(text: String) throws {
+        let error = try #require(throws: ConfigurationError.self) { try configuration(of: text) }
+        for mistake in error.mistakes {
+            let line = mistake.line(severity: "error")
+            #expect(!line.unicodeScalars.contains { [.control, .format].contains($0.properties.generalCategory) })
+        }
+    }
+
     @Test("is reported with at most 100 mistakes, however it is made", .timeLimit(.minutes(10)))
     func boundedReport() async {
         let duplicates = String(repeating: "startDelay: 1\n", count: 3_000)
