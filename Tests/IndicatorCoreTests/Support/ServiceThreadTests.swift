@@ -61,10 +61,10 @@ import TestSupport
         weak var first: Token?
         weak var second: Token?
         do {
-            let tokens = (Token(), Token())
-            (first, second) = tokens
-            let number = thread.call(at: ServiceThread.now + 3600 * 1_000_000_000) { withExtendedLifetime(tokens.0) {} }
-            _ = thread.call(at: .min) { withExtendedLifetime(tokens.1) {} }
+            let (one, other) = (Token(), Token())
+            (first, second) = (one, other)
+            let number = thread.call(at: ServiceThread.now + 3600 * 1_000_000_000) { withExtendedLifetime(one) {} }
+            _ = thread.call(at: .min) { withExtendedLifetime(other) {} }
             #expect(first != nil)
             thread.cancelCall(number)
         }
