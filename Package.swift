@@ -111,6 +111,7 @@ let package = Package(
             name: "IndicatorCoreTests",
             dependencies: [
                 "IndicatorCore",
+                "IndicatorThreads",
                 "IndicatorTesting",
                 "TestSupport",
                 .product(name: "FlyingFox", package: "FlyingFox"),
@@ -203,6 +204,21 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// The program that Scripts/fuzz builds, with the libraries alone: every module is compiled for libFuzzer.
+if Context.environment["INDICATOR_FUZZ"] != nil {
+    package.products = []
+    package.targets.removeAll { $0.type == .test || $0.type == .executable || $0.name == "TestSupport" }
+    package.targets.append(
+        .executableTarget(
+            name: "fuzz",
+            dependencies: ["CDBus", "IndicatorBackends", "IndicatorCore", "NetworkKit"],
+            path: "Tests/Fuzz",
+            // Of the program's, what reads traces, through a link.
+            exclude: ["Seeds", "Replay/Replayer.swift", "Replay/ReplayTimeline.swift"]
+        )
+    )
+}
 
 for target in package.targets where target.type != .system {
     target.swiftSettings =

@@ -6,7 +6,7 @@ import Foundation
 package final class BusMessage {
     fileprivate let handle: OpaquePointer
 
-    fileprivate init(owning handle: OpaquePointer) {
+    init(owning handle: OpaquePointer) {
         self.handle = handle
     }
 

@@ -49,7 +49,8 @@ public struct ConfigurationMistake: Sendable, Hashable {
 
     init(_ location: Location, _ message: String) {
         self.location = location
-        self.message = message
+        // It quotes what the file or a variable holds, and is shown in terminals and logs.
+        self.message = DisplayText.singleLine(message, limit: 2000)
     }
 
     /// The mistake as a line for the user: `indicator.yaml:4:1: error: unknown key …`.

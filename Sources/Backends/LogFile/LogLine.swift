@@ -175,11 +175,8 @@ extension [UInt8] {
         append(contentsOf: text.utf8)
     }
 
-    /// Appends a JSON string (RFC 8259, section 7), which is also how the text format quotes.
-    ///
-    /// Escaped is more than JSON asks for: whatever a terminal or an editor would take for the end of a line or for a
-    /// command when the log is looked at: DEL, the C1 controls, the separators U+2028 and U+2029, and the controls that
-    /// turn the direction of the text around.
+    /// Appends a text as a JSON string (RFC 8259, section 7), which is also how the text format quotes: as
+    /// ``DisplayText`` leaves it, so that nothing in it can pass for a line, or for a command when the log is looked at.
     ///
     /// - Parameter limit: the most bytes between the quotes, escapes included. A longer text is cut between two
     ///   characters and ends in an ellipsis.
@@ -188,9 +185,10 @@ extension [UInt8] {
         append(UInt8(ascii: "\""))
         let start = count
         var cut = start
-        for character in text {
+        for character in DisplayText.singleLine(text, limit: limit) {
             for scalar in character.unicodeScalars {
-                appendEscaped(scalar)
+                if scalar == "\"" || scalar == "\\" { append("\\") }
+                append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
                 // Within the character already: a single one can be megabytes of combining marks.
                 if count - start > limit { break }
             }
@@ -203,24 +201,4 @@ extension [UInt8] {
         }
         append(UInt8(ascii: "\""))
     }
-
-    private mutating func appendEscaped(_ scalar: Unicode.Scalar) {
-        switch scalar.value {
-        case 0x22: append("\\\"")
-        case 0x5C: append("\\\\")
-        case 0x08: append("\\b")
-        case 0x09: append("\\t")
-        case 0x0A: append("\\n")
-        case 0x0C: append("\\f")
-        case 0x0D: append("\\r")
-        case 0x00..<0x20, 0x7F..<0xA0, 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069:
-            append("\\u")
-            for shift in stride(from: 12, through: 0, by: -4) {
-                append(Self.hexadecimalDigits[Int(scalar.value >> UInt32(shift)) & 0xF])
-            }
-        default: append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
-        }
-    }
-
-    private static var hexadecimalDigits: [UInt8] { Array("0123456789abcdef".utf8) }
 }

@@ -137,7 +137,14 @@ package enum DisplayText {
             kept.append(character)
         }
         if kept.isEmpty { kept.unicodeScalars.append(contentsOf: scalars.prefix(room)) }
-        if kept.last == " " { kept.removeLast() }
+        while let last = kept.unicodeScalars.last, last == " " || hasLostEffect(last, in: kept.unicodeScalars) {
+            kept.unicodeScalars.removeLast()
+        }
         return kept + ellipsis
+    }
+
+    /// Whether the last scalar was kept for one that was cut off: a joiner, or a tag of a flag that lacks its end.
+    private static func hasLostEffect(_ last: Unicode.Scalar, in scalars: String.UnicodeScalarView) -> Bool {
+        isRemoved(last) && last.value != 0xE007F && !isEffective(last, after: scalars.dropLast().last, before: nil)
     }
 }

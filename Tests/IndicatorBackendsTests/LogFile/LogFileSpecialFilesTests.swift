@@ -170,7 +170,7 @@ import Testing
         let marker = folder.appending("ended")
         let script =
             "{ '\(writer)' write /dev/stdout lines=2000 lenient=1; : >'\(marker)'; } | "
-            + "{ while ! [ -e '\(marker)' ]; do sleep 0.01; done; cat; }"
+            + "{ while [ -d '\(folder.path)' ] && ! [ -e '\(marker)' ]; do sleep 0.01; done; cat; }"
         let result = try await Command.run("sh", ["-c", script])
         let labels = try decodeLog(result.output).map(\.label)
         #expect(labels.count > 100 && labels == labels.indices.map { "line-\($0)" })

@@ -43,6 +43,19 @@ import Testing
         #expect(DisplayText.singleLine("ab" + family + "c", limit: 8) == "ab…")
     }
 
+    @Test(
+        "Nothing is left of what had an effect on what was cut off",
+        arguments: [
+            ("க்\u{200D}ஷxy", 4, "க்…"), ("ab\u{644}\u{200C}\u{644}xy", 5, "ab\u{644}…"),
+            ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 8, "🏴󠁧󠁢󠁥󠁮󠁧󠁿…"), ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 7, "🏴…"), ("1\u{FE0F}\u{20E3}xy", 3, "1…"),
+        ]
+    )
+    func theCutLeavesNoJoiner(text: String, limit: Int, expected: String) {
+        let shown = DisplayText.singleLine(text, limit: limit)
+        #expect(scalars(shown) == scalars(expected))
+        #expect(scalars(DisplayText.singleLine(shown, limit: limit)) == scalars(shown))
+    }
+
     @Test func aCharacterOfTenThousandScalarsIsCutAllTheSame() {
         let monster = "a" + String(repeating: "\u{0301}", count: 10_000)
         #expect(monster.count == 1)

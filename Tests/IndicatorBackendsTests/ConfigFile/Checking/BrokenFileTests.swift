@@ -45,6 +45,24 @@ struct BrokenFileTests {
         #expect(report == broken.reports.joined(separator: "\n"))
     }
 
+    @Test(
+        "is quoted without anything that a terminal obeys",
+        arguments: [
+            #"terminalTitle: {format: "{a\e]0;x\a\nb}"}"#, #""\e[2J\u200f": 1"#, #"startDelay: "\e[2J""#,
+            #"backends: ["\e[2J\x9b2J"]"#, "logFile: {path: \"\\e\\n\", format: \"\\u202e\"}",
+        ]
+    )
+    func quotes(text: String) {
+        let source = ConfigurationSource(applicationName: "my-app", environment: [:], registry: .standard)
+        var builder = ConfigurationBuilder(source, file: FileValues(text: text, path: "x.yaml", source: source))
+        _ = builder.build()
+        #expect(!builder.mistakes.isEmpty)
+        for mistake in builder.mistakes {
+            let line = mistake.line(severity: "error")
+            #expect(!line.unicodeScalars.contains { [.control, .format].contains($0.properties.generalCategory) })
+        }
+    }
+
     @Test("is reported with at most 100 mistakes, however it is made", .timeLimit(.minutes(10)))
     func boundedReport() async {
         let duplicates = String(repeating: "startDelay: 1\n", count: 3_000)

@@ -1,0 +1,151 @@
+import Foundation
+import IndicatorCore
+
+@testable import IndicatorBackends
+@testable import NetworkKit
+
+/// What is fuzzed, by name. A target ends the process when something is wrong that no input may cause.
+let fuzzTargets: [String: @Sendable ([UInt8]) -> Void] = [
+    "cache": fuzzCacheFile,
+    "config-json": { fuzzConfiguration($0, path: "indicator.json") },
+    "config-yaml": { fuzzConfiguration($0, path: "indicator.yaml") },
+    "dbus": fuzzBusDecoder,
+    "text": fuzzText,
+    "trace": fuzzTrace,
+]
+
+// MARK: - The config file
+
+/// Reads a config file from its bytes on, with all that follows but the making of backends.
+private func fuzzConfiguration(_ bytes: [UInt8], path: String) {
+    let source = ConfigurationSource(applicationName: "fuzz", path: path, environment: [:], registry: .standard)
+    guard let contents = try? ConfigurationFileContents(bytes: bytes) else { return }
+    let file = FileValues(text: contents.text, path: path, source: source)
+    var builder = ConfigurationBuilder(source, file: file)
+    let configuration = builder.build()
+    let lineCount = 1 + contents.text.unicodeScalars.count { $0.properties.endsLine }
+    for mistake in builder.mistakes + configuration.warnings {
+        let report = mistake.line(severity: "error")
+        precondition(
+            !report.unicodeScalars.contains { $0.properties.generalCategory == .control },
+            report.debugDescription
+        )
+        if case .file(_, let line, let column) = mistake.location {
+            precondition((1...lineCount).contains(line) && column >= 1, report)
+        }
+    }
+}
+
+extension Unicode.Scalar.Properties {
+    /// Whether a line ends here for YAML 1.1 or 1.2; both parts of CR LF count.
+    fileprivate var endsLine: Bool {
+        isWhitespace && (generalCategory != .spaceSeparator)
+    }
+}
+
+// MARK: - Traces
+
+private struct TraceCount: TraceConsumer {
+    var events = 0
+    var latest = 0
+
+    mutating func begin(delays: TraceDelays) throws { _ = try delays.delays() }
+
+    mutating func apply(_ event: TraceEvent) throws {
+        precondition(event.milliseconds >= latest)
+        latest = event.milliseconds
+        events += 1
+    }
+
+    mutating func flush() throws {}
+}
+
+/// A file without a name, which the reader opens by its path.
+private let traceFile = {
+    var path = Array("\(NSTemporaryDirectory())/trace.XXXXXX".utf8CString)
+    let file = mkstemp(&path)
+    unlink(path)
+    return file
+}()
+
+private func fuzzTrace(_ bytes: [UInt8]) {
+    precondition(ftruncate(traceFile, 0) == 0 && pwrite(traceFile, bytes, bytes.count, 0) == bytes.count)
+    // The scanner alone, with the end of memory at the end of the text.
+    bytes.withUnsafeBufferPointer { buffer in
+        guard let base = buffer.baseAddress else { return }
+        var scanner = JSONScanner(base, count: buffer.count)
+        _ = try? scanner.traceObject()
+        scanner = JSONScanner(base, count: buffer.count)
+        _ = try? scanner.traceEvent(after: 0)
+        scanner = JSONScanner(base, count: buffer.count)
+        try? scanner.skipValue()
+    }
+    var consumer = TraceCount()
+    do {
+        try TraceReader(path: "/proc/self/fd/\(traceFile)").read(into: &consumer)
+    } catch let error as TraceError {
+        precondition(error.line.map { $0 >= 1 && $0 <= bytes.count { $0 == 0x0A } + 1 } ?? true, error.description)
+    } catch {
+        precondition(error is InvalidDelayError, "\(error)")
+    }
+}
+
+// MARK: - The cache's files
+
+private func fuzzCacheFile(_ bytes: [UInt8]) {
+    check(CacheFile.decode(Data(bytes)))
+    // With lengths and a checksum that are right, which no mutation finds: up to the first NUL the metadata, then the body.
+    let metadata = bytes.prefix { $0 != 0 }
+    let body = bytes.dropFirst(metadata.count + 1)
+    var file = Data("NetworkKit cache 1\n".utf8)
+    for number in [UInt64(metadata.count), UInt64(body.count), fnv1a(metadata + body)] {
+        withUnsafeBytes(of: number.littleEndian) { file.append(contentsOf: $0) }
+    }
+    check(CacheFile.decode(file + metadata + body))
+}
+
+/// What is read is what was written, and can be used.
+private func check(_ response: CachedResponse?) {
+    guard let response else { return }
+    let now = Date(timeIntervalSince1970: 1_800_000_000)
+    _ = (response.cost, response.age(at: now), response.freshness, response.isFresh(for: response.control, at: now))
+    guard let written = try? CacheFile.encode(response) else { return }
+    precondition(CacheFile.decode(written)?.body == response.body)
+}
+
+private func fnv1a(_ bytes: some Sequence<UInt8>) -> UInt64 {
+    bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
+}
+
+// MARK: - Texts of unknown origin
+
+/// The sanitizer, and the lines of the log. The first byte is the limit.
+private func fuzzText(_ bytes: [UInt8]) {
+    guard let limit = bytes.first.map(Int.init) else { return }
+    let text = String(decoding: bytes.dropFirst(), as: UTF8.self)
+    let shown = DisplayText.singleLine(text, limit: limit)
+    precondition(shown.unicodeScalars.count <= limit)
+    for scalar in shown.unicodeScalars {
+        let properties = scalar.properties
+        precondition(properties.generalCategory != .control && !properties.isBidiControl, shown.debugDescription)
+        precondition(scalar == " " || !properties.isWhitespace, shown.debugDescription)
+    }
+    precondition(DisplayText.singleLine(shown, limit: limit) == shown, shown.debugDescription)
+
+    for format in LogFileBackend.Format.allCases {
+        let failed = FinishedActivity(label: text, outcome: .failed(text), duration: .seconds(limit))
+        for finished in [nil, failed] {
+            let record = LogRecord(
+                time: LogTimestamp(.distantPast),
+                event: finished == nil ? .label : .finished,
+                snapshot: IndicatorSnapshot(label: text),
+                finished: finished,
+                processID: 1
+            )
+            let line = LogLineFormatter(format: format, applicationName: shown).line(for: record)
+            precondition(line.count <= LogLineFormatter.maximumLength && line.last == 0x0A)
+            precondition(line.dropLast().allSatisfy { $0 >= 0x20 && $0 != 0x7F })
+            precondition(format == .text || (try? JSONSerialization.jsonObject(with: Data(line))) != nil)
+        }
+    }
+}

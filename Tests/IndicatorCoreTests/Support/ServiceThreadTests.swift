@@ -1,0 +1,86 @@
+import Foundation
+import Testing
+import TestSupport
+
+@testable import IndicatorThreads
+
+@Suite struct ServiceThreadTests {
+    @Test("Calls come in the order of their times, jobs at once, and a call that was taken back does not come")
+    func order() async {
+        let thread = ServiceThread(name: "order", isKept: false)
+        let made = Locked<[String]>([])
+        let gate = DispatchSemaphore(value: 0)
+        _ = thread.call(at: .min) { gate.wait() }
+        let start = ServiceThread.now
+        func call(_ name: String, after milliseconds: Int64) -> UInt64 {
+            thread.call(at: start + milliseconds * 1_000_000) { made.withLock { $0.append(name) } }
+        }
+        _ = call("third", after: 30)
+        _ = call("second", after: 20)
+        let cancelled = call("cancelled", after: 10)
+        Task(executorPreference: thread) { made.withLock { $0.append("first") } }
+        thread.cancelCall(cancelled)
+        gate.signal()
+        #expect(await eventually { made.withLock { $0.count } == 3 })
+        #expect(made.withLock { $0 } == ["first", "second", "third"])
+        #expect(ServiceThread.now >= start + 30_000_000)
+    }
+
+    @Test("A sleeping thread wakes up for an earlier call")
+    func earlier() async {
+        let thread = ServiceThread(name: "earlier", isKept: false)
+        let made = Locked(false)
+        let late = thread.call(at: ServiceThread.now + 3600 * 1_000_000_000) {}
+        #expect(await eventually { threadState(named: "earlier") == "S" })
+        _ = thread.call(at: ServiceThread.now + 1_000_000) { made.withLock { $0 = true } }
+        #expect(await eventually { made.withLock { $0 } })
+        thread.cancelCall(late)
+        // It notices with the next call, and ends.
+        _ = thread.call(at: .min) {}
+        #expect(await eventually { threadState(named: "earlier") == nil })
+    }
+
+    @Test("A thread that is not kept ends when there is nothing to do, and another is started when there is")
+    func ending() async {
+        let thread = ServiceThread(name: "ending", isKept: false)
+        for _ in 0..<3 {
+            await Task(executorPreference: thread) {}.value
+            #expect(await eventually { threadState(named: "ending") == nil })
+        }
+        let kept = ServiceThread(name: "kept")
+        await Task(executorPreference: kept) {}.value
+        #expect(await eventually { threadState(named: "kept") == "S" })
+        kept.close()
+        #expect(await eventually { threadState(named: "kept") == nil })
+    }
+
+    @Test("What a call holds is released when it is taken back and when it was made")
+    func releases() async {
+        final class Token: Sendable {}
+        let thread = ServiceThread(name: "releases")
+        weak var first: Token?
+        weak var second: Token?
+        do {
+            let (one, other) = (Token(), Token())
+            (first, second) = (one, other)
+            let number = thread.call(at: ServiceThread.now + 3600 * 1_000_000_000) { withExtendedLifetime(one) {} }
+            _ = thread.call(at: .min) { withExtendedLifetime(other) {} }
+            #expect(first != nil)
+            thread.cancelCall(number)
+        }
+        #expect(first == nil)
+        #expect(await eventually { second == nil })
+        thread.close()
+    }
+
+    /// The state of the process's thread with this name: `S` while it waits; `nil` when there is none.
+    private func threadState(named name: String) -> String? {
+        for thread in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? [] {
+            let status = (try? String(contentsOfFile: "/proc/self/task/\(thread)/status", encoding: .utf8)) ?? ""
+            let lines = status.split(separator: "\n").map { $0.split(separator: "\t") }
+            guard lines.first?.last.map(String.init) == name else { continue }
+            return lines.first { $0.first == "State:" }?.dropFirst().first.map { String($0.prefix(1)) }
+        }
+        return nil
+    }
+}
