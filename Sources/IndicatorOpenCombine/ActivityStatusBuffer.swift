@@ -40,12 +40,13 @@ struct ActivityStatusBuffer<Value: Sendable>: Sendable {
         deliver()
     }
 
-    /// Forgets everything. Returns the tracker that is to let go of the subscription.
-    mutating func cancel() -> ActivityTracker<Value>? {
+    /// Forgets everything. Returns the tracker that is to let go of the subscription, and what is to be released without a
+    /// lock.
+    mutating func cancel() -> (tracker: ActivityTracker<Value>?, Deque<ActivityStatus<Value>>) {
         isCancelled = true
         isOver = true
-        statuses = []
-        return tracker
+        defer { statuses = [] }
+        return (tracker, statuses)
     }
 
     /// Puts into the outbox what there is demand for.

@@ -40,8 +40,8 @@ where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
     }
 
     func cancel() {
-        let tracker = state.withLock { $0.cancel() }
-        tracker?.unsubscribe(self)
+        let cancelled = state.withLock { $0.cancel() }
+        cancelled.tracker?.unsubscribe(self)
     }
 
     // MARK: - Delivery

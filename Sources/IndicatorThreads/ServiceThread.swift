@@ -26,6 +26,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     /// What is to be called at a time. There are few: one for each indicator and each backend that waits for something.
     private var calls: [UInt64: (time: Int64, body: @Sendable () -> Void)] = [:]
     private var lastCall: UInt64 = 0
+    private var isJobsTurn = false
     private var isRunning = false
     private var isKept: Bool
 
@@ -77,8 +78,10 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
             defer { isRunning = true }
             return (body(), !isRunning)
         }
-        // While the process is at its limit of threads, nothing is done; the next call tries again.
-        if mustStart, !ThreadStarter.start(named: name, work) { withMutex { isRunning = false } }
+        if mustStart, !ThreadStarter.start(named: name, work) {
+            // The process is at its limit of threads: one of the system's does it rather than none.
+            DispatchQueue.global().async { self.work() }
+        }
         return result
     }
 
@@ -128,21 +131,22 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     /// Waits for what is to be done next; `nil` when the thread is to end. Called with the mutex locked.
     private func next() -> Work? {
         while true {
-            if let (number, first) = calls.min(by: { ($0.value.time, $0.key) < ($1.value.time, $1.key) }) {
-                let left = first.time - Self.now
+            let first = calls.min { ($0.value.time, $0.key) < ($1.value.time, $1.key) }
+            let left = first.map { $0.value.time == .min ? 0 : $0.value.time - Self.now }
+            // By turns, so that neither many jobs nor many calls keep the others waiting.
+            isJobsTurn.toggle()
+            if isJobsTurn || left ?? 1 > 0, let job = jobs.popFirst() { return .job(job) }
+            if let first, let left {
                 if left <= 0 {
-                    calls[number] = nil
-                    return .call(first.body)
+                    calls[first.key] = nil
+                    return .call(first.value.body)
                 }
-                if let job = jobs.popFirst() { return .job(job) }
                 // No condition waits by `CLOCK_BOOTTIME`: while the machine is suspended, the wait is too.
                 let (seconds, nanoseconds) = (Self.read(CLOCK_MONOTONIC) + left).quotientAndRemainder(
                     dividingBy: 1_000_000_000
                 )
                 var end = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
                 pthread_cond_timedwait(condition, mutex, &end)
-            } else if let job = jobs.popFirst() {
-                return .job(job)
             } else if isKept {
                 pthread_cond_wait(condition, mutex)
             } else {

@@ -6,8 +6,7 @@
  *
  * Checked in every interleaving: when all threads are done and no delay runs, the indicator is hidden and the phase is
  * that of an idle one, so no edge is lost; the indicator is not hidden at the end of the completion delay if the machine
- * has not considered the last end of work; it is shown exactly in the phases that say so; the last activity never ends
- * without the lock in the phase that wants to know, so the engine is there for whoever takes the lock.
+ * has not considered the last end of work; it is shown exactly in the phases that say so.
  */
 
 #ifndef WORKERS

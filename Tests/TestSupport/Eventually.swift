@@ -6,7 +6,7 @@
 ///   - condition: what is to become true.
 /// - Returns: whether it became true; pass it to `#expect`.
 package func eventually(
-    within limit: Duration = .seconds(60),
+    within limit: Duration = .seconds(300),
     _ condition: () async throws -> Bool
 ) async rethrows -> Bool {
     let clock = ContinuousClock()

@@ -107,7 +107,7 @@ package final class ActivityCounter: Sendable {
         return endLast()
     }
 
-    /// The same in all cases.
+    /// Counts one activity less, also the last one, unless that concerns the state machine.
     @usableFromInline
     func endLast() -> Bool {
         subtract { old in
@@ -164,7 +164,7 @@ package final class ActivityCounter: Sendable {
 
     // MARK: - For the owner of the manager's lock
 
-    /// Counts one activity less. Returns whether that concerns the state machine.
+    /// Counts one activity less, in any case. Returns whether that concerns the state machine.
     package func remove() -> Bool {
         if end() { return false }
         return subtract { _ in true }

@@ -177,19 +177,19 @@ final class BackendRunner: SnapshotReceiver {
             loop: loop,
             operation: operation,
             waiters: waiters,
-            deadline: storage.machine.deadline,
+            deadline: storage.machine.deadline(isIdle: storage.idleLoop != nil),
             timerVersion: storage.timerVersion,
             events: events
         )
     }
 
     private func perform(_ afterwards: Afterwards) {
-        for event in afterwards.events { log(event) }
         timer.set(afterwards.deadline, version: afterwards.timerVersion, deadlineHasCome)
         // From tasks of their own: the calling thread may hold the status lock of a task that it cancels.
         for waiter in afterwards.waiters {
             Task.detached(executorPreference: ServiceThread.shared) { waiter.resume() }
         }
+        for event in afterwards.events { log(event) }
         afterwards.loop?.resume(returning: afterwards.operation)
     }
 

@@ -97,12 +97,14 @@ struct BackendRunnerStateMachine: Sendable {
         return .starting
     }
 
-    /// When ``advance(to:)`` is due, or there is a next operation.
-    var deadline: Duration? {
+    /// When ``advance(to:)`` is due, or there is a next operation for a loop that waits for one.
+    func deadline(isIdle: Bool = true) -> Duration? {
         var deadlines: [Duration] = []
         if let finish, !isFinished { deadlines.append(finish.deadline) }
         if let call {
             if !isStalled { deadlines.append(call.begunAt + delivery.updateTimeLimit) }
+        } else if !isIdle {
+            // It asks when it has come back from the call before.
         } else if case .unavailable(let retryAt) = phase {
             deadlines.append(retryAt)
         } else if case .running = phase, let repetitionDue {

@@ -10,7 +10,7 @@ import Synchronization
 /// is created, no backend or observer is called. (The exceptions: `==` and `hash(into:)` of the caller's identities, and an
 /// injected clock.) Actions are performed in the order in which the lock was held, by the thread that finds the ``Outbox``
 /// unattended, and no thread waits for another one's. So a `deinit` or log handler that blocks holds up the deliveries of
-/// this indicator, and the timers of the process, and no caller.
+/// this indicator, and the timers of the process if it runs on their thread.
 ///
 /// The manager, timers, observations and backends hold the engine, and it holds all of them but the first; closing it ends
 /// these circles, when the manager is deallocated and its last activity has ended. There are no weak

@@ -23,12 +23,15 @@ extension IndicatorManager {
 
     @inlinable
     func beginHandle() -> ActivityHandle {
+        // The manager keeps the engine until the activity is counted, which keeps it from then on.
+        defer { withExtendedLifetime(self) {} }
         if engine.counter.begin() { engine.report() }
         return ActivityHandle(engine)
     }
 
     func beginHandle(label: String?, progress: Double?) -> ActivityHandle {
         guard label != nil || progress != nil else { return beginHandle() }
+        defer { withExtendedLifetime(self) {} }
         return ActivityHandle(
             engine,
             record: engine.begin(ActivityDetails(label: label, progress: progress, since: .distantPast))

@@ -17,7 +17,7 @@ package struct TimeSource: Sendable {
     /// The same in nanoseconds, without the arithmetic of `Duration` in 128 bits.
     package var nanoseconds: Int64 { read() }
 
-    /// Calls `body` once `deadline` has come, on another thread. Nothing else must be held up there.
+    /// Calls `body` once `deadline` has come, on the thread of all timers: it must not block.
     package func call(at deadline: Duration, _ body: @escaping @Sendable () -> Void) -> Cancellation {
         schedule(min(deadline, Self.longest * 2), body)
     }

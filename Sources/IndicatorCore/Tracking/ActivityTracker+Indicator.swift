@@ -56,7 +56,7 @@ public final class ActivityTrackerAttachment: Sendable {
     public func detach() {
         let (engine, onDetach) = state.withLock { state in
             state.isDetached = true
-            defer { state.isActive = false }
+            defer { (state.isActive, state.engine) = (false, nil) }
             return (state.isActive ? state.engine : nil, state.onDetach.take())
         }
         engine?.stop(identity, .unspecified)

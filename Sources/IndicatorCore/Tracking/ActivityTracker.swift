@@ -1,3 +1,5 @@
+import IndicatorThreads
+
 /// Reports, as one value, whether any of its activities is in progress and what the first of them is doing.
 ///
 /// When one piece of work is made of several steps, in a row or side by side, track each step in the same tracker:
@@ -65,7 +67,11 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
             return (result, delivery != .uponRequest && state.outbox.attend())
         }
         if mustDeliver {
-            if delivery == .later { Task.detached { self.deliver() } } else { deliver() }
+            if delivery == .later {
+                Task.detached(executorPreference: ServiceThread.shared) { self.deliver() }
+            } else {
+                deliver()
+            }
         }
         return result
     }

@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorCore
 import Testing
 import TestSupport
 
