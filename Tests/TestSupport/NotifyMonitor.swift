@@ -5,8 +5,6 @@ import IndicatorTesting
 package final class NotifyMonitor: Sendable {
     /// A call of `Notify` or `CloseNotification`.
     package struct Call: Sendable, Hashable {
-        /// Microseconds on the system's clock.
-        package var time: Int
         package var member: String
         /// What is replaced, or closed; 0 for a new one.
         package var identifier: Int
@@ -46,16 +44,14 @@ package final class NotifyMonitor: Sendable {
             guard
                 let message = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
                 let member = message["member"] as? String,
-                let payload = (message["payload"] as? [String: Any])?["data"] as? [Any],
-                let time = message["timestamp-realtime"] as? Int
+                let payload = (message["payload"] as? [String: Any])?["data"] as? [Any]
             else { return nil }
             switch (member, payload.count) {
             case ("CloseNotification", 1):
-                return Call(time: time, member: member, identifier: payload[0] as? Int ?? -1)
+                return Call(member: member, identifier: payload[0] as? Int ?? -1)
             case ("Notify", 8):
                 let hints = payload[6] as? [String: [String: Any]] ?? [:]
                 return Call(
-                    time: time,
                     member: member,
                     identifier: payload[1] as? Int ?? -1,
                     applicationName: payload[0] as? String ?? "",

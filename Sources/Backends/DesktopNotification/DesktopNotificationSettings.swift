@@ -38,6 +38,10 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
     public var timeout: Duration?
     /// The kind of notification (Desktop Notifications Specification, "Categories"). Default: `transfer`.
     public var category: String
+    /// After how long a server removes a notification whose app has crashed; for tests to shorten.
+    package var expiry = Duration.seconds(55)
+    /// After how long the expiry begins anew: by default 35 s, which is less than two wake-ups a minute.
+    var renewal: Duration { expiry * 7 / 11 }
 
     /// Makes settings, by default the default ones.
     public init(

@@ -16,10 +16,6 @@ struct NotificationContent: Sendable, Hashable {
 final class NotificationSession: BusSession {
     /// At most two updates a second: faster ones cannot be read, and notification servers draw slowly.
     static let updateInterval = Duration.milliseconds(500)
-    /// After how long a server removes a notification whose app has crashed.
-    static let expiry = Duration.seconds(55)
-    /// After how long the expiry begins anew: less than two wake-ups a minute.
-    static let renewal = Duration.seconds(35)
 
     private static let path = "/org/freedesktop/Notifications"
     private static let interface = "org.freedesktop.Notifications"
@@ -55,9 +51,11 @@ final class NotificationSession: BusSession {
     private var isSending = false
     /// Counts how often it was hidden.
     private var showing = 0
-    /// Whether the user, or the server after `timeout`, has closed it: it does not come back before the indicator was
-    /// hidden.
-    private var isDismissed = false
+    /// Since when the indicator had been shown when ``shown`` was sent.
+    private var shownSince: Date?
+    /// The same of what the user, or the server after `timeout`, has closed: it does not come back before the indicator is
+    /// shown the next time.
+    private var dismissed: Date?
 
     /// - Parameters:
     ///   - applicationName: the name of the app; not empty.
@@ -145,8 +143,8 @@ final class NotificationSession: BusSession {
             guard case .uint32(let closed)? = signal.arguments.first, closed == identifier, closed != 0 else { return }
             identifier = 0
             // After a suspend the server may have removed it before the app could renew it.
-            let hasExpired = settings.timeout == nil && sentAt.duration(to: .now) >= Self.expiry
-            if hasExpired { shown = nil } else { isDismissed = true }
+            let hasExpired = settings.timeout == nil && sentAt.duration(to: .now) >= settings.expiry
+            if hasExpired { shown = nil } else { dismissed = shownSince }
         default:
             return
         }
@@ -166,7 +164,12 @@ final class NotificationSession: BusSession {
             guard due > .now else { throw DesktopNotificationError.notResponding }
             return due
         }
-        guard !isDismissed else { return nil }
+        if let dismissed {
+            guard dismissed != snapshot.since else { return nil }
+            // The snapshot that hides the indicator in between was skipped.
+            hide(on: loop)
+        }
+        shownSince = snapshot.since
         let content = content(for: snapshot)
         if content != shown {
             let due = sentAt + Self.updateInterval
@@ -176,12 +179,12 @@ final class NotificationSession: BusSession {
         }
         let tick = formats.contains(where: \.showsTime) ? ContinuousClock.now + .seconds(1) : nil
         guard settings.timeout == nil else { return tick }
-        if sentAt + Self.renewal <= .now {
+        if sentAt + settings.renewal <= .now {
             // No reply: it would be another wake-up.
             loop.send(call("Notify", arguments(for: content), expectsReply: false))
             sentAt = .now
         }
-        return tick ?? sentAt + Self.renewal
+        return tick ?? sentAt + settings.renewal
     }
 
     func end(on loop: BusLoop) { hide(on: loop) }
@@ -213,7 +216,7 @@ final class NotificationSession: BusSession {
         if identifier != 0 { close(identifier, on: loop) }
         identifier = 0
         shown = nil
-        isDismissed = false
+        dismissed = nil
         showing += 1
     }
 
@@ -233,7 +236,8 @@ final class NotificationSession: BusSession {
         let body = readsMarkup ? Self.escaped(content.body) : content.body
         return [
             .string(applicationName), .uint32(identifier), .string(settings.protocolIcon), .string(content.summary),
-            .string(body), .strings([]), .properties(hints), .int32(Self.milliseconds(settings.timeout ?? Self.expiry)),
+            .string(body), .strings([]), .properties(hints),
+            .int32(Self.milliseconds(settings.timeout ?? settings.expiry)),
         ]
     }
 

@@ -30,6 +30,9 @@ struct DesktopProbe {
             if let icon = arguments.first(where: { $0.hasPrefix("icon=") }) {
                 settings.icon = String(icon.dropFirst(5))
             }
+            if let seconds = arguments.first(where: { $0.hasPrefix("expiry=") }).flatMap({ Int($0.dropFirst(7)) }) {
+                settings.expiry = .seconds(seconds)
+            }
             backends.append(DesktopNotificationBackend(applicationName: "probe", settings: settings))
         }
         #endif

@@ -110,7 +110,7 @@ struct RealTerminalTests {
                 return emulator.titlesSet.count > 24
             }
         )
-        try endHelper()
+        try await endHelper()
         #expect(
             await eventually {
                 emulator.receive(terminal.read())
@@ -193,7 +193,7 @@ struct RealTerminalTests {
 
     /// Ends the helper as `kill` does, and waits for the title to be restored.
     private func endsBusy(on display: String, restored: String?) async throws -> Bool {
-        try endHelper()
+        try await endHelper()
         return try await eventually {
             let titles = try await titles(on: display)
             let isRestored = restored.map { end in titles.contains { $0.hasSuffix(end) } } ?? true
@@ -201,8 +201,16 @@ struct RealTerminalTests {
         }
     }
 
-    private func endHelper() throws {
-        let line = try folder.read("output").split(separator: "\n").first { $0.hasPrefix("pid ") }
-        kill(try #require(line.flatMap { pid_t($0.dropFirst(4)) }), SIGTERM)
+    private func endHelper() async throws {
+        var processID: pid_t?
+        // What it says may arrive after its title.
+        let isKnown = await eventually {
+            let output = (try? folder.read("output")) ?? ""
+            let lines = output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            processID = lines.first { $0.hasPrefix("pid ") }.flatMap { pid_t($0.dropFirst(4)) }
+            return processID != nil
+        }
+        try #require(isKnown)
+        if let processID { kill(processID, SIGTERM) }
     }
 }
