@@ -70,6 +70,8 @@ final class SnapshotSubscription: SnapshotReceiver {
         var inbox = SnapshotInbox(delivery: BackendDelivery(includesHidden: true))
         var delivered: IndicatorSnapshot?
         var isFinished = false
+        /// Whether a task is about to wake the subscriber.
+        var isWaking = false
     }
 
     /// Delivers an element after each change.
@@ -98,7 +100,11 @@ final class SnapshotSubscription: SnapshotReceiver {
     /// To resume a task takes its status lock. The calling thread may hold that of another task, if it runs a cancellation
     /// handler, and two such threads could wait for each other.
     private func wake() {
-        Task.detached(executorPreference: ServiceThread.shared) { [continuation] in continuation.yield() }
+        if state.withLock({ exchange(&$0.isWaking, with: true) }) { return }
+        Task.detached(executorPreference: ServiceThread.shared) { [self] in
+            state.withLock { $0.isWaking = false }
+            continuation.yield()
+        }
     }
 
     /// The next snapshot; `nil` in an optional after the last one; `nil` when there is none yet.

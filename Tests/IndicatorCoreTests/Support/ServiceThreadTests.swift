@@ -6,24 +6,25 @@ import TestSupport
 @testable import IndicatorThreads
 
 @Suite struct ServiceThreadTests {
-    @Test("Calls come in the order of their times, jobs at once, and a call that was taken back does not come")
+    @Test("Calls come in the order of their times, and a call that was taken back does not come")
     func order() async {
         let thread = ServiceThread(name: "order", isKept: false)
         let made = Locked<[String]>([])
         let gate = DispatchSemaphore(value: 0)
-        _ = thread.call(at: .min) { gate.wait() }
+        _ = thread.call(at: ServiceThread.now) { gate.wait() }
         let start = ServiceThread.now
         func call(_ name: String, after milliseconds: Int64) -> UInt64 {
             thread.call(at: start + milliseconds * 1_000_000) { made.withLock { $0.append(name) } }
         }
-        _ = call("third", after: 30)
-        _ = call("second", after: 20)
+        _ = call("second", after: 30)
+        _ = call("first", after: 20)
         let cancelled = call("cancelled", after: 10)
-        Task(executorPreference: thread) { made.withLock { $0.append("first") } }
+        Task(executorPreference: thread) { made.withLock { $0.append("job") } }
         thread.cancelCall(cancelled)
         gate.signal()
         #expect(await eventually { made.withLock { $0.count } == 3 })
-        #expect(made.withLock { $0 } == ["first", "second", "third"])
+        // When the job has its turn depends on how late it is.
+        #expect(made.withLock { $0.filter { $0 != "job" } } == ["first", "second"])
         #expect(ServiceThread.now >= start + 30_000_000)
     }
 
@@ -37,7 +38,7 @@ import TestSupport
         #expect(await eventually { made.withLock { $0 } })
         thread.cancelCall(late)
         // It notices with the next call, and ends.
-        _ = thread.call(at: .min) {}
+        _ = thread.call(at: ServiceThread.now) {}
         #expect(await eventually { threadState(named: "earlier") == nil })
     }
 
@@ -65,7 +66,7 @@ import TestSupport
             let (one, other) = (Token(), Token())
             (first, second) = (one, other)
             let number = thread.call(at: ServiceThread.now + 3600 * 1_000_000_000) { withExtendedLifetime(one) {} }
-            _ = thread.call(at: .min) { withExtendedLifetime(other) {} }
+            _ = thread.call(at: ServiceThread.now) { withExtendedLifetime(other) {} }
             #expect(first != nil)
             thread.cancelCall(number)
         }
