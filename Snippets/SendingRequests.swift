@@ -4,6 +4,7 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
+import HTTPTypes
 import NetworkKit
 
 let server = URL(string: "http://127.0.0.1:8080")!
@@ -78,7 +79,7 @@ func use(_ indicator: IndicatorManager) async throws {
     // snippet.careful
     let careful = NetworkClient(
         interceptors: [.bearerToken(token, hosts: ["store.example.com"]), .header("Accept-Language", "en")],
-        retry: RetryPolicy(maximumAttempts: 4, initialDelay: .milliseconds(250))
+        retry: NetworkClient.Retry(maximumAttempts: 4, initialDelay: .milliseconds(250))
     )
     let route = URLRoute(server, .get("status").with(\.timeout, 5).with(\.label, "Asking whether all is well"))
     let status = try await careful.send(route).status

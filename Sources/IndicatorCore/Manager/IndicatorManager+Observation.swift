@@ -44,7 +44,7 @@ extension IndicatorManager {
 extension IndicatorEngine {
     package func observe(_ notifications: TaskNotifications, in center: NotificationCenter) -> NotificationObservation {
         let find = notifications.identity.find
-        let (label, progress) = (notifications.label, notifications.progress)
+        let (label, update) = (notifications.label, notifications.update)
         let kinds = TaskKinds()
         let observation = NotificationObservation(center: center)
         // The closures hold the engine: it cancels the observation when its manager is deallocated.
@@ -62,8 +62,8 @@ extension IndicatorEngine {
         }
         for name in Set(notifications.updates).subtracting(notifications.starts).subtracting(notifications.stops) {
             observation.add(name) { [self] notification in
-                guard let task = find(notification), let fraction = progress(notification) else { return }
-                taskProgressed(kinds.kind(of: task), to: fraction)
+                guard let task = find(notification), let update = update(notification) else { return }
+                taskChanged(kinds.kind(of: task), by: update)
             }
         }
         keep(observation)
@@ -87,14 +87,14 @@ extension IndicatorEngine {
         }
     }
 
-    private func taskProgressed(_ task: TaskKinds.Kind, to progress: Double) {
+    private func taskChanged(_ task: TaskKinds.Kind, by update: TaskNotifications.Update) {
         switch task {
         case .object(let object):
             change { machine, now in
-                machine.change(now) { $0.update(object, as: .notified, at: now) { $0.progress = progress } }
+                machine.change(now) { $0.update(object, as: .notified, at: now, update.apply) }
             }
         case .value(let value as any Hashable):
-            update(ActivityKey(unchecked: value)) { $0.progress = progress }
+            self.update(ActivityKey(unchecked: value), update.apply)
         case .value: break
         }
     }

@@ -37,6 +37,41 @@ public struct TaskNotifications: Sendable {
         }
     }
 
+    /// What is new of a task. What is `nil` stays as it is.
+    public struct Update: Sendable, Hashable {
+        /// Its label.
+        public var label: String?
+        /// How much of it is done, 0…1.
+        public var progress: Double?
+        /// How many bytes of it are done, from which the progress, the rate and the time left follow.
+        public var completedBytes: Int?
+        /// How many bytes there are, if ``completedBytes`` is set; `nil`: that is not known.
+        public var totalBytes: Int?
+
+        /// Makes an update.
+        public init(
+            label: String? = nil,
+            progress: Double? = nil,
+            completedBytes: Int? = nil,
+            totalBytes: Int? = nil
+        ) {
+            self.label = label
+            self.progress = progress
+            self.completedBytes = completedBytes
+            self.totalBytes = totalBytes
+        }
+
+        func apply(to details: inout ActivityDetails) {
+            if let label { details.label = label }
+            if let progress { details.progress = progress }
+            guard let completedBytes else { return }
+            details.progress = progress
+            details.unit = .bytes
+            details.completed = completedBytes
+            details.total = totalBytes
+        }
+    }
+
     /// The name that the config file uses.
     public var name: String
     /// The notifications that say that a task begins, or goes on after a pause.
@@ -49,8 +84,8 @@ public struct TaskNotifications: Sendable {
     public var identity: Identity
     /// The label of a task that starts, from the notification; by default it has none.
     public var label: @Sendable (Notification) -> String?
-    /// How much of a task is done, 0…1, from a notification of ``updates``.
-    public var progress: @Sendable (Notification) -> Double?
+    /// What is new of a task, from a notification of ``updates``; `nil`: nothing.
+    public var update: @Sendable (Notification) -> Update?
 
     /// Makes a set of notifications to observe.
     ///
@@ -63,7 +98,7 @@ public struct TaskNotifications: Sendable {
         updates: [Notification.Name] = [],
         identity: Identity = .object,
         label: @escaping @Sendable (Notification) -> String? = { _ in nil },
-        progress: @escaping @Sendable (Notification) -> Double? = { _ in nil }
+        update: @escaping @Sendable (Notification) -> Update? = { _ in nil }
     ) {
         self.name = name
         self.starts = starts
@@ -71,11 +106,12 @@ public struct TaskNotifications: Sendable {
         self.updates = updates
         self.identity = identity
         self.label = label
-        self.progress = progress
+        self.update = update
     }
 
     /// This package's own notifications, with the task as `object` and, if it is to have a label, that in
-    /// `userInfo[TaskNotifications.labelKey]`; how much is done is in `userInfo[TaskNotifications.progressKey]`.
+    /// `userInfo[TaskNotifications.labelKey]`. How much is done is in `userInfo[TaskNotifications.progressKey]`, or in bytes in
+    /// `completedBytesKey` and, if it is known, `totalBytesKey`.
     public static var indicator: Self {
         Self(
             name: "indicator",
@@ -83,7 +119,14 @@ public struct TaskNotifications: Sendable {
             stops: [.indicatorTaskDidSuspend, .indicatorTaskDidComplete],
             updates: [.indicatorTaskDidProgress],
             label: { $0.userInfo?[labelKey] as? String },
-            progress: { $0.userInfo?[progressKey] as? Double }
+            update: {
+                Update(
+                    label: $0.userInfo?[labelKey] as? String,
+                    progress: $0.userInfo?[progressKey] as? Double,
+                    completedBytes: $0.userInfo?[completedBytesKey] as? Int,
+                    totalBytes: $0.userInfo?[totalBytesKey] as? Int
+                )
+            }
         )
     }
 
@@ -125,12 +168,20 @@ public struct TaskNotifications: Sendable {
         return url.string.map { "\(words[0]) \($0)" }
     }
 
-    /// The key of a label, a `String`, in the `userInfo` of ``Foundation/NSNotification/Name/indicatorTaskDidResume``.
+    /// The key of a label, a `String`, in the `userInfo` of ``Foundation/NSNotification/Name/indicatorTaskDidResume`` and
+    /// ``Foundation/NSNotification/Name/indicatorTaskDidProgress``.
     public static var labelKey: String { "indicator.label" }
 
     /// The key of a progress, a `Double` of 0…1, in the `userInfo` of
     /// ``Foundation/NSNotification/Name/indicatorTaskDidProgress``.
     public static var progressKey: String { "indicator.progress" }
+
+    /// The key of how many bytes are done, an `Int`, in the `userInfo` of
+    /// ``Foundation/NSNotification/Name/indicatorTaskDidProgress``.
+    public static var completedBytesKey: String { "indicator.completedBytes" }
+
+    /// The key of how many bytes there are, an `Int`, beside ``completedBytesKey``; without it that is not known.
+    public static var totalBytesKey: String { "indicator.totalBytes" }
 }
 
 extension Notification.Name {

@@ -1,13 +1,15 @@
 import Foundation
+import HTTPTypes
 
 /// A response that is kept, with what is needed to know how long it holds (RFC 9111 §4.2).
 struct CachedResponse: Sendable, Equatable {
     struct Metadata: Sendable, Equatable, Codable {
-        var url: URL
         var status: Int
-        var headers: ResponseHeaders
-        /// The fields of the request that `Vary` names, and what they were.
-        var vary: [String: String]
+        var headers: HTTPFields
+        /// The keyed hash of the credentials and of the sensitive fields that the request had.
+        var identity: UInt64
+        /// The fields of the request that `Vary` names, and the keyed hashes of what they were.
+        var vary: [String: UInt64]
         var requestTime: Date
         var responseTime: Date
     }
@@ -17,58 +19,155 @@ struct CachedResponse: Sendable, Equatable {
 
     /// What the entry counts for: its body, and what its description takes, roughly.
     var cost: Int {
-        body.count + metadata.headers.all.reduce(256) { $0 + $1.key.utf8.count + $1.value.utf8.count + 16 }
+        body.count + metadata.headers.reduce(256) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 16 }
     }
 
-    var control: CacheControl { CacheControl(metadata.headers["Cache-Control"]) }
+    var control: CacheControl { CacheControl(metadata.headers[.cacheControl]) }
 
     /// How old the response is (RFC 9111 §4.2.3).
     func age(at now: Date) -> Double {
-        let date = metadata.headers["Date"].flatMap(HTTPDate.parse) ?? metadata.responseTime
+        let date = metadata.headers[.date].flatMap(HTTPDate.parse) ?? metadata.responseTime
         let apparent = max(0, metadata.responseTime.timeIntervalSince(date))
-        let said = metadata.headers["Age"].flatMap(Double.init).map { max(0, $0) } ?? 0
+        let said = metadata.headers[.age].flatMap(Double.init).map { max(0, $0) } ?? 0
         let corrected = said + metadata.responseTime.timeIntervalSince(metadata.requestTime)
         // A clock that was put back makes no response younger.
         return max(apparent, corrected) + max(0, now.timeIntervalSince(metadata.responseTime))
     }
 
-    /// How long the response holds (RFC 9111 §4.2.1). Without a word of the server a tenth of the time since it was last modified,
-    /// at most a day (§4.2.2).
-    var freshness: Double {
+    /// How long the response holds (RFC 9111 §4.2.1). If the server does not say, a tenth of the time since it was last modified,
+    /// at most a day, and no less than the cache's default (§4.2.2).
+    func freshness(default defaultFreshness: Double) -> Double {
         let headers = metadata.headers
         if let maxAge = control.maxAge { return maxAge }
-        let date = headers["Date"].flatMap(HTTPDate.parse) ?? metadata.responseTime
-        if let expires = headers["Expires"] {
+        let date = headers[.date].flatMap(HTTPDate.parse) ?? metadata.responseTime
+        if let expires = headers[.expires] {
             return HTTPDate.parse(expires).map { max(0, $0.timeIntervalSince(date)) } ?? 0
         }
-        guard let modified = headers["Last-Modified"].flatMap(HTTPDate.parse) else { return 0 }
-        return min(86_400, max(0, date.timeIntervalSince(modified) / 10))
+        guard let modified = headers[.lastModified].flatMap(HTTPDate.parse) else {
+            return defaultFreshness
+        }
+        return max(defaultFreshness, min(86_400, date.timeIntervalSince(modified) / 10))
     }
 
     /// Whether the response may be used without asking the server.
-    func isFresh(for request: CacheControl, at now: Date) -> Bool {
+    func isFresh(for request: CacheControl, default defaultFreshness: Double, at now: Date) -> Bool {
         guard !control.noCache, !request.noCache else { return false }
         let age = age(at: now)
         if let maxAge = request.maxAge, age > maxAge { return false }
-        let remaining = freshness - age - (request.minFresh ?? 0)
+        let remaining = freshness(default: defaultFreshness) - age - (request.minFresh ?? 0)
         if remaining > 0 { return true }
         guard let maxStale = request.maxStale, !control.mustRevalidate else { return false }
         return -remaining <= maxStale
     }
 
-    var hasValidator: Bool { metadata.headers["ETag"] != nil || metadata.headers["Last-Modified"] != nil }
+    var hasValidator: Bool { metadata.headers[.eTag] != nil || metadata.headers[.lastModified] != nil }
 
     /// The response with what a 304 says anew (RFC 9111 §3.2): all fields but those that describe the body that was not sent.
-    func updated(with response: TransportResponse, requestTime: Date, responseTime: Date) -> Self {
+    func updated(with response: ResponseHead, requestTime: Date, responseTime: Date) -> Self {
         var copy = self
         // The stored age counts from the old response.
-        copy.metadata.headers["Age"] = nil
-        for (name, value) in response.headers.all
-        where !["content-length", "content-encoding", "content-range", "transfer-encoding"].contains(name) {
-            copy.metadata.headers[name] = value
+        copy.metadata.headers[.age] = nil
+        let ofTheBody: [HTTPField.Name] = [
+            .contentLength, .contentEncoding, .contentRange, .transferEncoding, .setCookie,
+        ]
+        for name in Set(response.headers.map(\.name)) where !ofTheBody.contains(name) {
+            copy.metadata.headers[values: name] = response.headers[values: name]
         }
         copy.metadata.requestTime = requestTime
         copy.metadata.responseTime = responseTime
         return copy
+    }
+}
+
+extension CachedResponse {
+    /// What the cache is told by its owner, and by the client of a request.
+    struct Rules: Sendable {
+        var hash: KeyedHash
+        var defaultFreshness: Double
+        var keepsSetCookie: Bool
+        /// Whether libcurl may add cookies to the request that nobody else knows of.
+        var addsCookies = false
+    }
+
+    /// The response as it is kept; `nil` when it must not be (RFC 9111 §3).
+    init?(
+        _ response: ReceivedResponse,
+        to request: NetworkRequest,
+        rules: Rules,
+        requestTime: Date,
+        responseTime: Date
+    ) {
+        let head = response.head
+        let names = Self.names(in: head.headers[.vary])
+        guard [200, 203, 204, 404, 410].contains(head.status), !head.isRedirected, head.announcesEnd,
+            !CacheControl(head.headers[.cacheControl]).noStore, !names.contains("*"),
+            // What was got with cookies is for those alone that have them.
+            !head.usedCookies, !(rules.addsCookies && names.contains("cookie")),
+            rules.keepsSetCookie || head.headers[.setCookie] == nil
+        else { return nil }
+        self.init(
+            metadata: Metadata(
+                status: head.status.code,
+                headers: head.headers,
+                identity: request.identity(rules.hash),
+                vary: Dictionary(uniqueKeysWithValues: names.map { ($0, request.hash(of: $0, rules.hash)) }),
+                requestTime: requestTime,
+                responseTime: responseTime
+            ),
+            body: response.data
+        )
+        // What could never be used again is not kept.
+        let isAskedFor = [.returnCacheDataElseLoad, .returnCacheDataDontLoad].contains(request.cachePolicy)
+        guard hasValidator || isAskedFor || freshness(default: rules.defaultFreshness) > 0 else { return nil }
+    }
+
+    private static func names(in vary: String?) -> Set<String> {
+        Set((vary ?? "").split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces).lowercased() })
+    }
+
+    /// Whether the response was given to the same asker, for the same fields as far as they matter (RFC 9111 §4.1).
+    func matches(_ request: NetworkRequest, _ rules: Rules) -> Bool {
+        metadata.identity == request.identity(rules.hash)
+            && !(rules.addsCookies && metadata.vary["cookie"] != nil)
+            && metadata.vary.allSatisfy { request.hash(of: $0.key, rules.hash) == $0.value }
+    }
+
+    func answers(_ request: NetworkRequest, _ control: CacheControl, _ rules: Rules, at now: Date) -> Bool {
+        switch request.cachePolicy {
+        case .returnCacheDataElseLoad, .returnCacheDataDontLoad: true
+        case .reloadRevalidatingCacheData: false
+        default: isFresh(for: control, default: rules.defaultFreshness, at: now)
+        }
+    }
+}
+
+extension NetworkRequest {
+    /// What a response to the request is kept under; `nil` when none is.
+    var cacheKey: String? {
+        guard method == .get else { return nil }
+        let own: [HTTPField.Name] = [
+            .range, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange,
+        ]
+        return own.allSatisfy { headers[$0] == nil } ? url.absoluteString : nil
+    }
+
+    /// The request that asks whether a response still holds (RFC 9111 §4.3.1).
+    func conditional(on kept: CachedResponse) -> NetworkRequest {
+        var copy = self
+        if let tag = kept.metadata.headers[.eTag] { copy.setHeader("If-None-Match", tag) }
+        if let date = kept.metadata.headers[.lastModified] { copy.setHeader("If-Modified-Since", date) }
+        return copy
+    }
+
+    /// The keyed hash of everything that says who asks.
+    fileprivate func identity(_ hash: KeyedHash) -> UInt64 {
+        var secrets = credentials.map { ["\($0.user)\u{0}\($0.password)"] } ?? [""]
+        secrets += headers.filter { isSensitive($0.name) }.map { "\($0.name.canonicalName)\u{0}\($0.value)" }.sorted()
+        return hash(secrets.joined(separator: "\u{1}"))
+    }
+
+    fileprivate func hash(of name: String, _ hash: KeyedHash) -> UInt64 {
+        // A field that is not there differs from an empty one.
+        hash(HTTPField.Name(name).flatMap { headers[$0] }.map { "1" + $0 } ?? "0")
     }
 }

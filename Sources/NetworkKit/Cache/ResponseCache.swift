@@ -1,5 +1,5 @@
 public import Foundation
-import FoundationNetworking
+import HTTPTypes
 import IndicatorCore
 
 /// Keeps responses, in memory and on disk, for as long as they hold by HTTP's rules for a private cache (RFC 9111).
@@ -8,14 +8,27 @@ import IndicatorCore
 ///   without asking the server. One that is not, but has an `ETag` or a `Last-Modified`, is asked about: the server answers 304, and
 ///   the body is not sent again.
 /// - Only responses to GET, with status 200, 203, 204, 404 or 410, that arrived whole from the URL that was asked are kept; never what
-///   says `no-store`, and never what a request with `Range` or conditions of its own got.
-/// - `Vary` is heeded, and `Authorization` as if it were always in it: what one user got, another does not.
+///   says `no-store` or sets a cookie, and never what a request with `Range` or conditions of its own got.
+/// - What was got with credentials, or with a field that is sensitive, is given to those alone who send the same. What was got with
+///   cookies that the client has kept is not kept. `Vary` is followed.
 /// - PUT, POST, PATCH and DELETE that succeed remove what is kept of their URL.
 /// - When there is no more room, what was not used for the longest time goes. A damaged file is removed, not served.
-///
-/// It is not built on `URLCache`, because on Linux that serves nothing of what a session loads over HTTP, fresh or not, and has no
-/// revalidation; a test holds that fact.
+/// - Of what a request said, and of its URL, only keyed hashes are kept. Only the user can read the files.
 public final class ResponseCache: Sendable {
+    /// How far the cache may answer a request. The names are those of Foundation's `URLRequest.CachePolicy`.
+    public enum Policy: Sendable {
+        /// As HTTP's rules say.
+        case useProtocolCachePolicy
+        /// The server is asked for the whole response. It is kept.
+        case reloadIgnoringLocalCacheData
+        /// The server is asked whether what is kept still holds.
+        case reloadRevalidatingCacheData
+        /// What is kept is used, however old. What the server answers is kept even if it holds for no time.
+        case returnCacheDataElseLoad
+        /// What is kept is used, however old; without it the request fails.
+        case returnCacheDataDontLoad
+    }
+
     /// The default capacity in memory: 4 MiB.
     public static let defaultMemoryCapacity = 4 << 20
     /// The default capacity on disk: 20 MiB.
@@ -23,20 +36,35 @@ public final class ResponseCache: Sendable {
 
     private let memory: Locked<LeastRecentlyUsed<String, CachedResponse>>
     private let disk: CacheDisk?
+    private let rules: CachedResponse.Rules
     private let now: @Sendable () -> Date
+    /// Why nothing is kept on disk, although a folder was given: it cannot be made, or others own or can write it.
+    public let diskProblem: NetworkError?
 
     /// Makes a cache.
     ///
     /// - Parameters:
     ///   - memoryCapacity: how many bytes to keep in memory.
     ///   - diskCapacity: how many bytes to keep on disk.
-    ///   - directory: the folder for the files, which nothing else may use; made when the first is written. `nil`: none is written.
+    ///   - directory: the folder for the files, which nothing else may use; made if it is not there. `nil`: nothing is kept on
+    ///     disk.
+    ///   - defaultFreshness: for how many seconds a response is fresh of which the server does not say it (RFC 9111 §4.2.2);
+    ///     `.infinity`: for ever. Default 0: it is not kept, unless it can be asked about.
+    ///   - keepsSetCookie: whether what sets cookies is kept too, with them.
     public convenience init(
         memoryCapacity: Int = defaultMemoryCapacity,
         diskCapacity: Int = defaultDiskCapacity,
-        directory: URL?
+        directory: URL?,
+        defaultFreshness: Double = 0,
+        keepsSetCookie: Bool = false
     ) {
-        self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directory) { Date() }
+        self.init(
+            memoryCapacity: memoryCapacity,
+            diskCapacity: diskCapacity,
+            directory: directory,
+            defaultFreshness: defaultFreshness,
+            keepsSetCookie: keepsSetCookie
+        ) { Date() }
     }
 
     /// Makes a cache with the usual capacities, its files in `network-kit` in the user's folder for an app's caches
@@ -50,11 +78,32 @@ public final class ResponseCache: Sendable {
         self.init(directory: base.appending(path: app).appending(path: "network-kit"))
     }
 
-    init(memoryCapacity: Int, diskCapacity: Int, directory: URL?, now: @escaping @Sendable () -> Date) {
+    init(
+        memoryCapacity: Int,
+        diskCapacity: Int,
+        directory: URL?,
+        defaultFreshness: Double = 0,
+        keepsSetCookie: Bool = false,
+        now: @escaping @Sendable () -> Date
+    ) {
         memory = Locked(LeastRecentlyUsed(capacity: memoryCapacity))
-        disk = directory.map { CacheDisk(directory: $0, capacity: diskCapacity) }
+        do {
+            disk = try directory.map { try CacheDisk(directory: $0, capacity: diskCapacity) }
+            diskProblem = nil
+        } catch {
+            disk = nil
+            diskProblem = error as? NetworkError
+        }
+        rules = .init(
+            hash: disk?.hash ?? KeyedHash(),
+            defaultFreshness: defaultFreshness.isNaN ? 0 : defaultFreshness,
+            keepsSetCookie: keepsSetCookie
+        )
         self.now = now
     }
+
+    /// How many files were removed that a killed process had left half written.
+    public var removedLeftovers: Int { disk?.removedLeftovers ?? 0 }
 
     /// How many bytes are kept in memory.
     public var memoryUsage: Int { memory.withLock { $0.cost } }
@@ -65,41 +114,58 @@ public final class ResponseCache: Sendable {
     /// Removes everything that is kept.
     public func removeAll() async {
         memory.withLock { $0.removeAll() }
-        try? await blocking { [disk] _ in disk?.removeAll() }
+        try? await blocking { [disk] in disk?.removeAll() }
     }
 
     // MARK: - Answering
 
-    typealias Exchange = @Sendable (URLRequest) async throws -> TransportResponse
-
     /// Answers a request out of the cache, or with the network's help.
-    func respond(to request: URLRequest, exchange: Exchange) async throws -> NetworkResponse {
-        guard let url = request.url, let key = request.cacheKey else {
+    ///
+    /// - Parameter addsCookies: whether libcurl may add cookies to the request.
+    func respond(
+        to request: NetworkRequest,
+        addsCookies: Bool = false,
+        exchange: (NetworkRequest) async throws -> ReceivedResponse
+    ) async throws -> NetworkResponse {
+        var rules = rules
+        rules.addsCookies = addsCookies
+        guard let key = request.cacheKey else {
             let response = try await exchange(request)
-            if request.removesWhatIsKept, response.status < 400, let url = request.url { await remove(url.cacheKey) }
+            // What is kept is out of date (RFC 9111 §4.4).
+            if !request.method.isSafe, response.head.status.code < 400 { await remove(request.url.absoluteString) }
             return NetworkResponse(response)
         }
-        let requestControl = CacheControl(request.value(forHTTPHeaderField: "Cache-Control"))
+        let control = CacheControl(request.headers[.cacheControl])
         var kept: CachedResponse?
-        if request.cachePolicy.mayUseKept, let found = await read(key), found.matches(request) { kept = found }
-        if let kept, kept.answers(request, requestControl, at: now()) {
-            return NetworkResponse(kept, source: .cache)
+        if request.cachePolicy != .reloadIgnoringLocalCacheData, let found = await read(key),
+            found.matches(request, rules)
+        {
+            kept = found
         }
-        if request.cachePolicy == .returnCacheDataDontLoad || requestControl.onlyIfCached {
-            throw NetworkError.notInCache(url)
+        if let kept, kept.answers(request, control, rules, at: now()) {
+            return NetworkResponse(kept, url: request.url, source: .cache)
+        }
+        if request.cachePolicy == .returnCacheDataDontLoad || control.onlyIfCached {
+            throw NetworkError.notInCache(request.url)
         }
         let requestTime = now()
-        let isConditional = kept?.hasValidator ?? false
-        let response = try await exchange(isConditional ? request.conditional(on: kept) : request)
-        if let kept, isConditional, response.status == 304 {
-            let updated = kept.updated(with: response, requestTime: requestTime, responseTime: now())
+        let asked = kept?.hasValidator == true ? kept : nil
+        let response = try await exchange(asked.map(request.conditional) ?? request)
+        if let asked, response.head.status == .notModified {
+            let updated = asked.updated(with: response.head, requestTime: requestTime, responseTime: now())
             await write(updated, for: key)
-            return NetworkResponse(updated, source: .revalidatedCache)
+            return NetworkResponse(updated, url: request.url, source: .revalidatedCache)
         }
-        let new = CachedResponse(response, to: request, requestTime: requestTime, responseTime: now())
-        if let new, !requestControl.noStore {
+        let new = CachedResponse(
+            response,
+            to: request,
+            rules: rules,
+            requestTime: requestTime,
+            responseTime: now()
+        )
+        if let new, !control.noStore {
             await write(new, for: key)
-        } else if kept != nil, response.status < 500 {
+        } else if kept != nil, response.head.status.code < 500 {
             // The server has spoken anew: what it said before no longer holds (RFC 9111 §4.3.3).
             await remove(key)
         }
@@ -108,21 +174,33 @@ public final class ResponseCache: Sendable {
 
     private func read(_ key: String) async -> CachedResponse? {
         if let response = memory.withLock({ $0.use(key) }) {
-            try? await blocking { [disk] _ in disk?.touch(key) }
+            try? await blocking { [disk] in disk?.touch(key) }
             return response
         }
-        guard let disk, let response = try? await blocking({ _ in disk.read(key) }) else { return nil }
+        guard let disk, let response = try? await blocking({ disk.read(key) }) else { return nil }
         memory.withLock { _ = $0.insert(response, for: key, cost: response.cost) }
         return response
     }
 
     private func write(_ response: CachedResponse, for key: String) async {
         memory.withLock { _ = $0.insert(response, for: key, cost: response.cost) }
-        try? await blocking { [disk] _ in disk?.write(response, for: key) }
+        try? await blocking { [disk] in disk?.write(response, for: key) }
     }
 
     private func remove(_ key: String) async {
         memory.withLock { _ = $0.remove(key) }
-        try? await blocking { [disk] _ in disk?.remove(key) }
+        try? await blocking { [disk] in disk?.remove(key) }
+    }
+}
+
+extension NetworkResponse {
+    fileprivate init(_ response: CachedResponse, url: URL, source: Source) {
+        self.init(
+            url: url,
+            status: .init(code: response.metadata.status),
+            headers: response.metadata.headers,
+            data: response.body,
+            source: source
+        )
     }
 }

@@ -1,5 +1,5 @@
 public import Foundation
-import FoundationNetworking
+import HTTPTypes
 
 /// Sends the requests of an app, with the indicator built in.
 ///
@@ -8,18 +8,20 @@ import FoundationNetworking
 /// let feed = try await client.send(Store.topFree(limit: 10)).decode(Feed.self)
 /// ```
 ///
-/// Every request posts `indicatorTaskDidResume`, `indicatorTaskDidSuspend` and `indicatorTaskDidComplete`, so that an indicator that
-/// observes `.indicator` shows it, with the method and path as its label and with its progress. Any thread may use a client; its
-/// connections are kept for as long as it lives.
+/// Every request posts `indicatorTaskDidResume`, `indicatorTaskDidSuspend`, `indicatorTaskDidProgress` and `indicatorTaskDidComplete`, so
+/// that an indicator that observes `.indicator` shows it, with the method and path as its label and with its progress.
+///
+/// The requests go through libcurl, on one thread of the client's: HTTP/1.1 and 2, TLS, compression, proxies as the environment
+/// says (`https_proxy`, `no_proxy`). Any thread may use a client; its connections are kept for as long as it lives.
 public final class NetworkClient: Sendable {
-    private let interceptors: [RequestInterceptor]
-    private let validation: ResponseValidation
-    private let retry: RetryPolicy
+    private let interceptors: [Interceptor]
+    let validation: NetworkResponse.Validation
+    private let retry: Retry
     private let cache: ResponseCache?
     private let center: NotificationCenter
     private let clock: any Clock<Duration>
-    private let transport: Transport
-    private let session: URLSession
+    private let options: Options
+    private let loop: CurlLoop
 
     /// Makes a client.
     ///
@@ -28,15 +30,15 @@ public final class NetworkClient: Sendable {
     ///   - validation: which responses are errors, where a route does not say.
     ///   - retry: when a request that failed is sent again; by default never.
     ///   - cache: where responses are kept; by default nowhere.
-    ///   - options: redirects, sizes, connections.
+    ///   - options: redirects, sizes, connections, cookies.
     ///   - center: where the indicator's notifications are posted.
-    ///   - clock: what the waits between attempts go by.
+    ///   - clock: what measures the waits between attempts.
     public init(
-        interceptors: [RequestInterceptor] = [],
-        validation: ResponseValidation = .init(),
-        retry: RetryPolicy = .never,
+        interceptors: [Interceptor] = [],
+        validation: NetworkResponse.Validation = .init(),
+        retry: Retry = .never,
         cache: ResponseCache? = nil,
-        options: NetworkClientOptions = .init(),
+        options: Options = .init(),
         notificationCenter center: NotificationCenter = .default,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
@@ -46,130 +48,183 @@ public final class NetworkClient: Sendable {
         self.cache = cache
         self.center = center
         self.clock = clock
-        transport = Transport(limits: .init(redirects: options.maximumRedirects, bodySize: options.maximumBodySize))
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.httpMaximumConnectionsPerHost = options.maximumConnectionsPerHost
-        configuration.urlCache = nil
-        configuration.urlCredentialStorage = nil
-        // On Linux the session takes this timeout for all requests and that of a request for none: see Transfer.watch.
-        configuration.timeoutIntervalForRequest = 7 * 86_400
-        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
-        options.configureSession(configuration)
-        session = URLSession(configuration: configuration, delegate: transport, delegateQueue: nil)
+        self.options = options
+        loop = CurlLoop(
+            maximumConnectionsPerHost: options.maximumConnectionsPerHost,
+            keepsCookies: options.keepsCookies
+        )
     }
 
     deinit {
-        session.finishTasksAndInvalidate()
+        loop.close()
     }
 
     /// Sends a request and waits for the whole response. Cancelling the Swift task cancels the request.
     ///
     /// - Parameters:
     ///   - route: what to ask for.
-    ///   - onProgress: is told how far the request has come, on a thread of the system's.
+    ///   - onProgress: called with how far the request has come, on the network's thread.
     /// - Throws: ``NetworkError``, what an interceptor threw, or `CancellationError`.
     public func send(
         _ route: some RequestRoute,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> NetworkResponse {
-        try await makeTask(route, onProgress).runToEnd { [self] in try await perform(route, control: $0) }
+        let task = makeTask(route, onProgress)
+        return try await task.run { try await whole(route, task) }
     }
 
     /// Starts a request that can be paused, and goes on when nobody waits for it.
     ///
     /// - Parameters:
     ///   - route: what to ask for.
-    ///   - onProgress: is told how far the request has come, on a thread of the system's.
+    ///   - onProgress: called with how far the request has come, on the network's thread.
     public func start(
         _ route: some RequestRoute,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) -> NetworkTask {
         let task = makeTask(route, onProgress)
-        task.run { [self] in try await perform(route, control: $0) }
+        task.run { [self] in try await whole(route, task) }
         return task
     }
 
-    private func makeTask(
+    func makeTask(
         _ route: some RequestRoute,
         _ onProgress: (@Sendable (TransferProgress) -> Void)?
     ) -> NetworkTask {
         let request = route.request
         let path = (try? request.url(relativeTo: route.baseURL).path(percentEncoded: false)) ?? request.path.encoded
-        return NetworkTask(
-            label: request.label ?? "\(request.method.rawValue) \(path.isEmpty ? "/" : path)",
-            method: request.method.rawValue,
-            center: center,
-            onProgress: onProgress
-        )
+        let label = request.label ?? "\(request.method.rawValue) \(path.isEmpty ? "/" : path)"
+        return NetworkTask(label: label.withoutControls, center: center, onProgress: onProgress)
+    }
+
+    /// The request as a command line of the `curl` program, to be tried by hand: with what interceptors add, and without
+    /// secrets: sensitive header fields, passwords, the body, and values in the query whose names sound like secrets.
+    ///
+    /// - Throws: ``NetworkError/invalidRequest(_:)``, or what an interceptor threw.
+    public func curlDescription(of route: some RequestRoute) async throws -> String {
+        let description = route.request
+        let body = try await blocking { try description.body.prepared() }
+        var request = try description.networkRequest(relativeTo: route.baseURL, body)
+        for interceptor in interceptors { try await interceptor.change(&request) }
+        return try request.checked().curlDescription(body)
     }
 
     // MARK: - One request
 
-    private func perform(_ route: some RequestRoute, control: TransferControl) async throws -> NetworkResponse {
+    private func whole(_ route: some RequestRoute, _ task: NetworkTask) async throws -> NetworkResponse {
+        try await perform(route, task) { request, body in
+            let response =
+                if let cache {
+                    try await cache.respond(to: request, addsCookies: options.keepsCookies) {
+                        try await receive($0, body, task)
+                    }
+                } else {
+                    NetworkResponse(try await receive(request, body, task))
+                }
+            try (route.request.validation ?? validation).check(response)
+            return response
+        }
+    }
+
+    /// Sends a request, as often as it takes.
+    func perform<Value: Sendable>(
+        _ route: some RequestRoute,
+        _ task: NetworkTask,
+        _ attempt: (NetworkRequest, RequestBody?) async throws -> Value
+    ) async throws -> Value {
         let description = route.request
-        var request = try description.urlRequest(relativeTo: route.baseURL)
-        let body = try await PreparedBody.prepare(description.body)
-        if let type = body.contentType { request.setValue(type, forHTTPHeaderField: "Content-Type") }
-        var attempt = 1
+        let body = try await blocking { try description.body.prepared() }
+        let request = try description.networkRequest(relativeTo: route.baseURL, body)
+        var number = 1
         while true {
             do {
                 try Task.checkCancellation()
-                let response = try await attemptRequest(request, body: body, control: control)
-                try (description.validation ?? validation).check(response)
-                return response
+                task.beginAttempt(bytesToSend: body?.count ?? 0)
+                var request = request
+                for interceptor in interceptors { try await interceptor.change(&request) }
+                return try await attempt(request.checked(), body)
             } catch {
-                let chance = Double.random(in: 0...1)
                 guard !Task.isCancelled else { throw CancellationError() }
                 guard
                     let delay = retry.delay(
-                        afterAttempt: attempt,
+                        afterAttempt: number,
                         of: description.method,
                         error: error,
-                        chance: chance
+                        chance: .random(in: 0...1)
                     )
                 else { throw error }
+                task.retries(number, of: retry.maximumAttempts - 1)
+                retry.onRetry(.init(number: number, count: retry.maximumAttempts - 1, delay: delay, error: error))
                 try await clock.sleep(for: delay)
-                attempt += 1
+                number += 1
             }
         }
     }
 
-    private func attemptRequest(
-        _ request: URLRequest,
-        body: PreparedBody,
-        control: TransferControl
-    ) async throws -> NetworkResponse {
-        var request = request
-        for interceptor in interceptors { try await interceptor.apply(to: &request) }
-        try request.checkHeaders()
-        guard let cache else { return NetworkResponse(try await exchange(request, body: body, control: control)) }
-        return try await cache.respond(to: request) { request in
-            try await self.exchange(request, body: body, control: control)
+    /// Receives a response into memory.
+    private func receive(_ request: NetworkRequest, _ body: RequestBody?, _ task: NetworkTask) async throws
+        -> ReceivedResponse
+    {
+        let (head, transfer) = try await open(request, body, task)
+        guard let data = try await transfer.collect(limit: options.maximumBodySize) else {
+            throw NetworkError.responseTooLarge(head.url, limit: options.maximumBodySize)
         }
+        return ReceivedResponse(head: head, data: data)
     }
 
-    private func exchange(
-        _ request: URLRequest,
-        body: PreparedBody,
-        control: TransferControl
-    ) async throws -> TransportResponse {
+    /// Sends a request, follows redirects, and waits for the head of the response.
+    func open(_ request: NetworkRequest, _ body: RequestBody?, _ task: NetworkTask) async throws
+        -> (ResponseHead, Transfer)
+    {
         var request = request
-        // What the cache may do is decided by then.
-        request.cachePolicy = .reloadIgnoringLocalCacheData
-        control.progress { progress in
-            progress = TransferProgress()
-            progress.bytesToSend = body.count
+        var body = body
+        let deadline = request.timeLimit.limit.map { ContinuousClock.now + $0 }
+        var visited: [URL] = []
+        while true {
+            visited.append(request.url)
+            let transfer = Transfer(request, body: body, loop: loop, deadline: deadline) { progress in
+                task.progressed { $0.count(progress) }
+            }
+            task.attach(transfer)
+            var head = try await transfer.head()
+            guard let next = try request.redirected(by: head) else {
+                head.isRedirected = visited.count > 1
+                return (head, transfer)
+            }
+            guard visited.count <= options.maximumRedirects else {
+                transfer.cancel()
+                throw NetworkError.tooManyRedirects(visited)
+            }
+            // So that the connection can be used again, if that does not take long.
+            _ = try await transfer.collect(limit: 1 << 16)
+            request = next.request
+            if !next.keepsBody { body = nil }
         }
-        return try await transport.send(request, body: body.transportBody, session: session, control: control)
     }
 }
 
+extension TransferProgress {
+    fileprivate mutating func count(_ progress: Transfer.Progress) {
+        switch progress {
+        case .sent(let count): bytesSent = count
+        case .began(let total): (bytesReceived, bytesToReceive) = (0, total)
+        case .received(let count): bytesReceived += Int64(count)
+        }
+    }
+}
+
+/// A whole response as it came over the network.
+struct ReceivedResponse: Sendable {
+    var head: ResponseHead
+    var data: Data
+}
+
 extension NetworkResponse {
-    init(_ response: TransportResponse, source: Source = .network) {
+    init(_ response: ReceivedResponse, source: Source = .network) {
         self.init(
-            url: response.url,
-            status: response.status,
-            headers: response.headers,
+            url: response.head.url,
+            status: response.head.status,
+            headers: response.head.headers,
             data: response.data,
             source: source
         )

@@ -3,32 +3,51 @@ import IndicatorCore
 
 /// A request that is on its way, as ``NetworkClient/start(_:onProgress:)`` returns it.
 ///
-/// It is the `object` of the indicator's notifications, which it posts by itself. Any thread may use it.
+/// It is the `object` of the indicator's notifications, which it posts by itself, each once and in order, whichever threads
+/// things happen on. Any thread may use it.
 public final class NetworkTask: Sendable {
-    private let announcer: TaskAnnouncer
-    private let control: TransferControl
-    private let work = Locked<Task<NetworkResponse, any Error>?>(nil)
+    private enum Phase {
+        /// Not begun.
+        case waiting
+        /// Announced as going on.
+        case running
+        /// Announced as paused.
+        case suspended
+        /// Its end was announced.
+        case completed
+    }
 
-    init(
-        label: String,
-        method: String,
-        center: NotificationCenter,
-        onProgress: (@Sendable (TransferProgress) -> Void)?
-    ) {
-        let announcer = TaskAnnouncer(center: center, label: label)
-        let relay = ProgressRelay()
-        self.announcer = announcer
-        control = TransferControl(method: method) { progress in
-            onProgress?(progress)
-            if let fraction = progress.fractionCompleted, let task = relay.task {
-                announcer.progressed(task, to: fraction)
-            }
-        }
-        relay.set(self)
+    private struct Event: Sendable {
+        var name: Notification.Name
+        var userInfo: [String: any Sendable] = [:]
+    }
+
+    private struct State {
+        var phase = Phase.waiting
+        var label: String
+        var progress = TransferProgress()
+        /// How many bytes were announced last.
+        var announced: Int64 = 0
+        var transfer: Transfer?
+        var work: Task<NetworkResponse, any Error>?
+        var events: [Event] = []
+        var isPosting = false
+    }
+
+    private let center: NotificationCenter
+    private let onProgress: (@Sendable (TransferProgress) -> Void)?
+    private let label: String
+    private let state: Locked<State>
+
+    init(label: String, center: NotificationCenter, onProgress: (@Sendable (TransferProgress) -> Void)?) {
+        self.label = label
+        self.center = center
+        self.onProgress = onProgress
+        state = Locked(State(label: label))
     }
 
     /// How far the request has come.
-    public var progress: TransferProgress { control.currentProgress }
+    public var progress: TransferProgress { state.withLock { $0.progress } }
 
     /// The response, once it is whole.
     ///
@@ -36,59 +55,158 @@ public final class NetworkTask: Sendable {
     ///   not cancel the request; ``cancel()`` does.
     public var response: NetworkResponse {
         get async throws {
-            guard let work = work.withLock({ $0 }) else { throw CancellationError() }
+            guard let work = state.withLock({ $0.work }) else { throw CancellationError() }
             return try await work.value
         }
     }
 
     /// Pauses the request; without effect when it is paused or has ended.
     public func suspend() {
-        if control.setSuspended(true) { announcer.suspended(self) }
+        announce { state in
+            guard state.phase == .running else { return nil }
+            state.phase = .suspended
+            return Event(name: .indicatorTaskDidSuspend)
+        }
+        state.withLock { $0.phase == .suspended ? $0.transfer : nil }?.setSuspended(true)
     }
 
     /// Goes on with a paused request.
     public func resume() {
-        if control.setSuspended(false) { announcer.resumed(self) }
+        begin()
+        state.withLock { $0.phase == .running ? $0.transfer : nil }?.setSuspended(false)
     }
 
     /// Cancels the request: ``response`` throws a `CancellationError`. Without effect when it has ended.
     public func cancel() {
-        work.withLock { $0 }?.cancel()
+        state.withLock { $0.work }?.cancel()
     }
 
-    func run(_ send: @escaping @Sendable (TransferControl) async throws -> NetworkResponse) {
+    // MARK: - The client
+
+    func run(_ send: @escaping @Sendable () async throws -> NetworkResponse) {
         // Before anyone has the task, or a pause or an end could come before the beginning.
-        announcer.resumed(self)
+        begin()
         let work = Task {
-            defer { announcer.completed(self) }
+            defer { complete() }
             try Task.checkCancellation()
-            return try await send(control)
+            return try await send()
         }
-        self.work.withLock { $0 = work }
+        state.withLock { $0.work = work }
     }
 
-    /// The same for a caller who waits for the response and whose cancellation is that of the request.
-    func runToEnd(
-        _ send: @escaping @Sendable (TransferControl) async throws -> NetworkResponse
-    ) async throws -> NetworkResponse {
-        defer { announcer.completed(self) }
-        try Task.checkCancellation()
-        announcer.resumed(self)
-        return try await send(control)
+    /// The same for a caller who waits and whose cancellation is that of the request. What is returned may go on; when it
+    /// throws, the request has ended.
+    func run<Value>(
+        isEnd: Bool = true,
+        isolation: isolated (any Actor)? = #isolation,
+        _ send: () async throws -> sending Value
+    ) async throws -> sending Value {
+        do {
+            try Task.checkCancellation()
+            begin()
+            let value = try await send()
+            if isEnd { complete() }
+            return value
+        } catch {
+            complete()
+            throw error
+        }
     }
-}
 
-/// Leads from the progress of a transfer to the task, which owns the transfer.
-private final class ProgressRelay: Sendable {
-    private struct Reference: Sendable {
-        weak var task: NetworkTask?
+    func complete() {
+        announce { state in
+            guard state.phase != .completed else { return nil }
+            state.phase = .completed
+            state.transfer = nil
+            return Event(name: .indicatorTaskDidComplete)
+        }
     }
 
-    private let reference = Locked(Reference())
+    /// Takes the transfer that does the work at the moment, and starts it, unless things are paused.
+    func attach(_ transfer: Transfer) {
+        let isSuspended = state.withLock { state in
+            state.transfer = transfer
+            return state.phase == .suspended
+        }
+        // A change from here on reaches the transfer by itself.
+        if isSuspended { transfer.setSuspended(true) } else { transfer.start() }
+    }
 
-    var task: NetworkTask? { reference.withLock { $0.task } }
+    /// Begins to count anew, for a first or another attempt.
+    func beginAttempt(bytesToSend: Int64) {
+        let progress = TransferProgress(bytesToSend: bytesToSend)
+        announce { state in
+            state.progress = progress
+            guard state.announced > 0 else { return nil }
+            state.announced = 0
+            return Self.event(progress)
+        }
+        onProgress?(progress)
+    }
 
-    func set(_ task: NetworkTask) {
-        reference.withLock { $0.task = task }
+    func progressed(_ change: (inout TransferProgress) -> Void) {
+        var progress = TransferProgress()
+        announce { state in
+            change(&state.progress)
+            progress = state.progress
+            let (count, total) = progress.shown
+            let step = total.map { max(1, $0 / 100) } ?? 1 << 18
+            guard state.phase == .running, count >= state.announced + step || (count == total && count != state.announced)
+            else { return nil }
+            state.announced = count
+            return Self.event(progress)
+        }
+        onProgress?(progress)
+    }
+
+    /// Says in the label which attempt this is.
+    func retries(_ number: Int, of count: Int) {
+        announce { [label] state in
+            state.label = "\(label), retry \(number) of \(count)"
+            guard state.phase == .running else { return nil }
+            return Event(name: .indicatorTaskDidProgress, userInfo: [TaskNotifications.labelKey: state.label])
+        }
+    }
+
+    private static func event(_ progress: TransferProgress) -> Event {
+        let (count, total) = progress.shown
+        var userInfo: [String: any Sendable] = [TaskNotifications.completedBytesKey: Int(count)]
+        if let total { userInfo[TaskNotifications.totalBytesKey] = Int(total) }
+        return Event(name: .indicatorTaskDidProgress, userInfo: userInfo)
+    }
+
+    private func begin() {
+        announce { state in
+            guard state.phase == .waiting || state.phase == .suspended else { return nil }
+            state.phase = .running
+            return Event(name: .indicatorTaskDidResume, userInfo: [TaskNotifications.labelKey: state.label])
+        }
+    }
+
+    // MARK: - Announcing
+
+    /// Posts what a change calls for. The caller that brings an event while another thread is posting leaves it to that
+    /// thread, so that no lock is held while observers run and none is notified of an end before its beginning.
+    private func announce(_ change: (inout State) -> Event?) {
+        let isPoster = state.withLock { state in
+            guard let event = change(&state) else { return false }
+            state.events.append(event)
+            defer { state.isPosting = true }
+            return !state.isPosting
+        }
+        guard isPoster else { return }
+        while let event = next() {
+            center.post(name: event.name, object: self, userInfo: event.userInfo.isEmpty ? nil : event.userInfo)
+        }
+    }
+
+    private func next() -> Event? {
+        state.withLock { state in
+            if state.events.isEmpty {
+                state.isPosting = false
+                return nil
+            }
+            return state.events.removeFirst()
+        }
     }
 }

@@ -16,7 +16,7 @@ enum PixbufDecoder {
         }
     }
 
-    static func decode(_ data: Data, maximumPixels: Int) throws(ImageError) -> Image {
+    static func decode(_ data: Data, maximumPixels: Int) throws(ImageError) -> DecodedImage {
         guard !data.isEmpty else { throw .unreadable("there are no bytes") }
         if let problem = ImageEnd.problem(of: data) { throw .truncated(problem) }
         guard let loader = gdk_pixbuf_loader_new() else { throw .unreadable("gdk-pixbuf gave no loader") }
@@ -89,7 +89,7 @@ enum PixbufDecoder {
         return isIncomplete ? .truncated(reason) : .unreadable(reason)
     }
 
-    private static func image(_ pixbuf: OpaquePointer, maximumPixels: Int) throws(ImageError) -> Image {
+    private static func image(_ pixbuf: OpaquePointer, maximumPixels: Int) throws(ImageError) -> DecodedImage {
         let width = Int(gdk_pixbuf_get_width(pixbuf))
         let height = Int(gdk_pixbuf_get_height(pixbuf))
         let channels = Int(gdk_pixbuf_get_n_channels(pixbuf))
@@ -118,7 +118,7 @@ enum PixbufDecoder {
                 }
             }
         }
-        guard let image = Image(width: width, height: height, channels: channels, rgba: rgba) else {
+        guard let image = DecodedImage(width: width, height: height, channels: channels, rgba: rgba) else {
             throw .unreadable("it has no pixels")
         }
         return image
@@ -126,7 +126,7 @@ enum PixbufDecoder {
 }
 
 enum PixbufEncoder {
-    static func png(_ image: Image) throws(ImageError) -> Data {
+    static func png(_ image: DecodedImage) throws(ImageError) -> Data {
         guard image.width <= Int(Int32.max) / 4, image.height <= Int(Int32.max) else {
             throw .unwritable("it is too large")
         }

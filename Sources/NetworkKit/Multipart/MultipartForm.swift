@@ -1,4 +1,5 @@
 public import Foundation
+import HTTPTypes
 
 /// A form whose parts may be files: `multipart/form-data` (RFC 7578).
 ///
@@ -9,8 +10,8 @@ public import Foundation
 /// let answer = try await client.send(Store.upload(form))
 /// ```
 ///
-/// Nothing is read before the form is sent. Then its bytes go through a temporary file, which the upload is streamed from: a file of
-/// any size takes no more memory than one of a few bytes, and the server is told the length.
+/// Nothing is read before the form is sent, and then as it is sent: a file of any size takes no more memory than one of a few
+/// bytes. The length is sent first, unless a stream is among the parts: it is not known then, and the body goes in chunks.
 public struct MultipartForm: Sendable {
     enum Content: Sendable {
         case data(Data)
@@ -80,7 +81,8 @@ public struct MultipartForm: Sendable {
     ///   - name: the field's name.
     ///   - fileName: the name of a file that it is the contents of.
     ///   - contentType: its media type; by default that of the file name's extension, and none without a file name.
-    ///   - stream: makes the stream; called once each time that the form is sent, on a thread of the system's.
+    ///   - stream: makes the stream; called once each time that the form is sent. It is read on the network's thread: one that blocks
+    ///     holds up the client's other requests.
     public mutating func append(
         name: String,
         fileName: String? = nil,
@@ -96,6 +98,25 @@ public struct MultipartForm: Sendable {
     }
 }
 
+extension MultipartForm {
+    /// The whole body. Blocks.
+    func body() throws -> RequestBody {
+        var body = RequestBody()
+        body.contentType = contentType
+        for part in parts {
+            body.append(Data(try part.header(boundary: boundary).utf8))
+            switch part.content {
+            case .data(let data): body.append(data)
+            case .file(let url): try body.append(fileAt: url)
+            case .stream(let make): body.append(stream: make, named: part.name)
+            }
+            body.append(Data("\r\n".utf8))
+        }
+        body.append(Data("--\(boundary)--\r\n".utf8))
+        return body
+    }
+}
+
 extension MultipartForm.Part {
     /// The lines before the content.
     ///
@@ -107,7 +128,7 @@ extension MultipartForm.Part {
         if let fileName { lines += "; filename=\"\(Self.quote(fileName))\"" }
         lines += "\r\n"
         if let contentType {
-            guard contentType.isHTTPFieldValue else {
+            guard HTTPField.isValidValue(contentType) else {
                 throw NetworkError.invalidRequest("the content type of part '\(name)' has a control character in it")
             }
             lines += "Content-Type: \(contentType)\r\n"

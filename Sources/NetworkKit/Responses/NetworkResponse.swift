@@ -1,4 +1,5 @@
 public import Foundation
+public import HTTPTypes
 
 /// A whole response.
 public struct NetworkResponse: Sendable {
@@ -15,9 +16,9 @@ public struct NetworkResponse: Sendable {
     /// The URL that answered: the request's, or the one that it was redirected to.
     public let url: URL
     /// The status.
-    public let status: Int
+    public let status: HTTPResponse.Status
     /// The header fields.
-    public let headers: ResponseHeaders
+    public let headers: HTTPFields
     /// The body.
     public let data: Data
     /// Where the response came from.
@@ -26,8 +27,8 @@ public struct NetworkResponse: Sendable {
     /// Makes a response, as tests of an app need it.
     public init(
         url: URL,
-        status: Int,
-        headers: ResponseHeaders = .init(),
+        status: HTTPResponse.Status,
+        headers: HTTPFields = .init(),
         data: Data = Data(),
         source: Source = .network
     ) {
@@ -43,7 +44,7 @@ public struct NetworkResponse: Sendable {
     ///
     /// - Throws: ``NetworkError/undecodableText(_:charset:)`` when the charset is not known, or the bytes are not text in it.
     public func string() throws -> String {
-        let type = ContentType(headers["Content-Type"])
+        let type = ContentType(headers[.contentType])
         let charset = type?.charset ?? "utf-8"
         let encoding = type == nil ? .utf8 : type?.encoding
         let bytes = encoding == .utf8 && data.starts(with: [0xEF, 0xBB, 0xBF]) ? data.dropFirst(3) : data

@@ -5,8 +5,8 @@ public struct RouteBody: Sendable {
     enum Content: Sendable {
         case none
         case data(Data)
-        case form(Parameters, URLEncoding)
-        case json(Parameters)
+        case form(RouteParameters, QueryEncoding)
+        case json(RouteParameters)
         case file(URL)
         case multipart(MultipartForm)
     }
@@ -18,12 +18,12 @@ public struct RouteBody: Sendable {
     public static var none: Self { Self(content: .none, contentType: nil) }
 
     /// The fields of a form, `application/x-www-form-urlencoded`.
-    public static func form(_ parameters: Parameters, encoding: URLEncoding = .form) -> Self {
+    public static func form(_ parameters: RouteParameters, encoding: QueryEncoding = .form) -> Self {
         Self(content: .form(parameters, encoding), contentType: "application/x-www-form-urlencoded; charset=utf-8")
     }
 
     /// JSON, with its keys in a stable order.
-    public static func json(_ parameters: Parameters) -> Self {
+    public static func json(_ parameters: RouteParameters) -> Self {
         Self(content: .json(parameters), contentType: "application/json")
     }
 
@@ -40,5 +40,27 @@ public struct RouteBody: Sendable {
     /// The contents of a file, which are streamed; its type is that of its extension unless given.
     public static func file(_ url: URL, contentType: String? = nil) -> Self {
         Self(content: .file(url), contentType: contentType ?? MIMEType.forPathExtension(url.pathExtension))
+    }
+
+    /// The body, to be sent; `nil` without one. Blocks.
+    func prepared() throws -> RequestBody? {
+        var body: RequestBody
+        switch content {
+        case .none:
+            return nil
+        case .data(let data):
+            body = RequestBody(data)
+        case .form(let parameters, let encoding):
+            body = RequestBody(Data(try encoding.encode(parameters).utf8))
+        case .json(let parameters):
+            body = RequestBody(try parameters.value.get().serializedData)
+        case .file(let url):
+            body = RequestBody()
+            try body.append(fileAt: url)
+        case .multipart(let form):
+            body = try form.body()
+        }
+        body.contentType = body.contentType ?? contentType
+        return body
     }
 }

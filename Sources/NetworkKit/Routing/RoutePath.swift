@@ -27,6 +27,11 @@ public struct RoutePath: ExpressibleByStringInterpolation, Hashable, Sendable {
         encoded = segments.map { PercentEncoding.encode($0) }.joined(separator: "/")
     }
 
+    /// Makes a path of a text that is known at run time only, whose slashes separate segments. Nothing else in it has a meaning.
+    public init(path: String) {
+        encoded = PercentEncoding.encode(path, allowed: .path)
+    }
+
     /// Gathers the pieces of a path.
     public struct StringInterpolation: StringInterpolationProtocol {
         var encoded = ""
@@ -44,6 +49,11 @@ public struct RoutePath: ExpressibleByStringInterpolation, Hashable, Sendable {
         /// Adds a value.
         public mutating func appendInterpolation(_ value: some LosslessStringConvertible) {
             encoded += PercentEncoding.encode(value.description)
+        }
+
+        /// Adds several segments: the slashes in the value separate them.
+        public mutating func appendInterpolation(path value: String) {
+            encoded += PercentEncoding.encode(value, allowed: .path)
         }
 
         /// Adds a value that is one of some strings or numbers.

@@ -1,34 +1,38 @@
 import Foundation
-public import FoundationNetworking
+public import HTTPTypes
 
 /// What a route asks for, relative to its base URL.
 public struct RouteRequest: Sendable {
     /// The method.
-    public var method: HTTPMethod
+    public var method: HTTPRequest.Method
     /// The path, which is appended to the base URL's.
     public var path: RoutePath
     /// The query.
-    public var query: Parameters
+    public var query: RouteParameters
     /// How the query is written.
-    public var queryEncoding: URLEncoding = .query
+    public var queryEncoding: QueryEncoding = .query
     /// Header fields; those of the same name that the body brings are replaced.
     public var headers: [String: String]
     /// What the request carries.
     public var body: RouteBody
-    /// How long nothing may happen before the request fails, in seconds. Default 60.
+    /// Who asks; `nil`: what the URL or an interceptor says.
+    public var credentials: Credentials?
+    /// How long nothing may happen before the request fails, in seconds; `.infinity`: for ever. Default 60.
     public var timeout: Double = 60
+    /// How long an attempt may take in all, redirects included, in seconds. Default `.infinity`.
+    public var timeLimit: Double = .infinity
     /// How far the response cache may answer. Default: as HTTP's rules say.
-    public var cachePolicy: URLRequest.CachePolicy = .useProtocolCachePolicy
+    public var cachePolicy: ResponseCache.Policy = .useProtocolCachePolicy
     /// Which responses are errors; `nil`: the client's choice, which is those with a status other than 200…299.
-    public var validation: ResponseValidation?
+    public var validation: NetworkResponse.Validation?
     /// A short text for the indicator; `nil`: method and path.
     public var label: String?
 
     /// Makes a request.
     public init(
-        _ method: HTTPMethod,
+        _ method: HTTPRequest.Method,
         _ path: RoutePath,
-        query: Parameters = .none,
+        query: RouteParameters = .none,
         headers: [String: String] = [:],
         body: RouteBody = .none
     ) {
@@ -40,17 +44,17 @@ public struct RouteRequest: Sendable {
     }
 
     /// Reads something.
-    public static func get(_ path: RoutePath, query: Parameters = .none, headers: [String: String] = [:]) -> Self {
+    public static func get(_ path: RoutePath, query: RouteParameters = .none, headers: [String: String] = [:]) -> Self {
         Self(.get, path, query: query, headers: headers)
     }
 
     /// Reads the header fields of something.
-    public static func head(_ path: RoutePath, query: Parameters = .none, headers: [String: String] = [:]) -> Self {
+    public static func head(_ path: RoutePath, query: RouteParameters = .none, headers: [String: String] = [:]) -> Self {
         Self(.head, path, query: query, headers: headers)
     }
 
     /// Deletes something.
-    public static func delete(_ path: RoutePath, query: Parameters = .none, headers: [String: String] = [:]) -> Self {
+    public static func delete(_ path: RoutePath, query: RouteParameters = .none, headers: [String: String] = [:]) -> Self {
         Self(.delete, path, query: query, headers: headers)
     }
 
@@ -58,7 +62,7 @@ public struct RouteRequest: Sendable {
     public static func post(
         _ path: RoutePath,
         body: RouteBody = .none,
-        query: Parameters = .none,
+        query: RouteParameters = .none,
         headers: [String: String] = [:]
     ) -> Self {
         Self(.post, path, query: query, headers: headers, body: body)
@@ -68,7 +72,7 @@ public struct RouteRequest: Sendable {
     public static func put(
         _ path: RoutePath,
         body: RouteBody,
-        query: Parameters = .none,
+        query: RouteParameters = .none,
         headers: [String: String] = [:]
     ) -> Self {
         Self(.put, path, query: query, headers: headers, body: body)
@@ -78,7 +82,7 @@ public struct RouteRequest: Sendable {
     public static func patch(
         _ path: RoutePath,
         body: RouteBody,
-        query: Parameters = .none,
+        query: RouteParameters = .none,
         headers: [String: String] = [:]
     ) -> Self {
         Self(.patch, path, query: query, headers: headers, body: body)
@@ -98,7 +102,7 @@ extension RouteRequest {
             let scheme = components.scheme?.lowercased(), ["http", "https"].contains(scheme),
             components.host?.isEmpty == false
         else {
-            throw NetworkError.invalidRequest("'\(base)' is not an http or https URL with a host")
+            throw NetworkError.invalidRequest("'\(base.withoutSecrets)' is not an http or https URL with a host")
         }
         if let segment = path.dotSegment {
             throw NetworkError.invalidRequest(
@@ -118,49 +122,21 @@ extension RouteRequest {
         }
         components.fragment = nil
         guard let url = components.url else {
-            throw NetworkError.invalidRequest("the base '\(base)' and the path '\(path.encoded)' make no URL")
+            throw NetworkError.invalidRequest("the base '\(base.withoutSecrets)' and the path '\(path.encoded)' make no URL")
         }
         return url
     }
 
     /// The request without its body, but with the body's content type.
-    func urlRequest(relativeTo base: URL) throws -> URLRequest {
-        guard method.isValid else {
-            throw NetworkError.invalidRequest("'\(method.rawValue)' is not the name of a method (RFC 9110 §5.6.2)")
-        }
-        guard timeout > 0, timeout.isFinite else {
-            throw NetworkError.invalidRequest("the timeout must be a positive number of seconds, not \(timeout)")
-        }
-        var request = URLRequest(url: try url(relativeTo: base), cachePolicy: cachePolicy, timeoutInterval: timeout)
-        request.httpMethod = method.rawValue
-        if let type = body.contentType { request.setValue(type, forHTTPHeaderField: "Content-Type") }
-        if let accepted = validation?.contentTypes {
-            request.setValue(accepted.joined(separator: ", "), forHTTPHeaderField: "Accept")
-        }
-        for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
-            // `URLRequest` takes such a field and leaves it out, without a word.
-            try checkHeader(name, value)
-            request.setValue(value, forHTTPHeaderField: name)
-        }
+    func networkRequest(relativeTo base: URL, _ body: RequestBody?) throws -> NetworkRequest {
+        var request = NetworkRequest(url: try url(relativeTo: base), method: method)
+        request.credentials = credentials
+        request.timeout = timeout
+        request.timeLimit = timeLimit
+        request.cachePolicy = cachePolicy
+        if let type = body?.contentType { request.setHeader("Content-Type", type) }
+        if let accepted = validation?.contentTypes { request.setHeader("Accept", accepted.joined(separator: ", ")) }
+        for (name, value) in headers.sorted(by: { $0.key < $1.key }) { request.setHeader(name, value) }
         return request
-    }
-}
-
-extension URLRequest {
-    /// Checks the header fields that interceptors have set.
-    func checkHeaders() throws {
-        for (name, value) in allHTTPHeaderFields ?? [:] { try checkHeader(name, value) }
-    }
-}
-
-/// Checks a header field: a line break in it would begin another one.
-private func checkHeader(_ name: String, _ value: String) throws {
-    guard name.isHTTPToken else {
-        throw NetworkError.invalidRequest("'\(name)' is not the name of a header field (RFC 9110 §5.1)")
-    }
-    guard value.isHTTPFieldValue else {
-        throw NetworkError.invalidRequest(
-            "the header field '\(name)' has a control character in its value (RFC 9110 §5.5)"
-        )
     }
 }

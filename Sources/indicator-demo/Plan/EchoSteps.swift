@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import NetworkKit
 
 /// Requests whose answers httpbin sets: a status, redirects, a tag, a time to keep.
@@ -9,7 +10,7 @@ enum EchoSteps {
 
     private static func status(_ server: URL) -> PlannedStep {
         PlannedStep(title: "GET /status/418") { context in
-            let request = RouteRequest.get("status/418").with(\.validation, ResponseValidation.none)
+            let request = RouteRequest.get("status/418").with(\.validation, NetworkResponse.Validation.none)
             let status = try await context.send(URLRoute(server, request)).status
             try check(status == 418, "the status should have been 418")
         }

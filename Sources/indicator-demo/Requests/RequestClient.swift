@@ -17,7 +17,7 @@ final class RequestClient: Sendable {
     /// Makes a client whose requests the indicator shows, and whose cache lasts as long as the run.
     init(indicator: IndicatorManager, observing observed: NotificationCenter = .default, recorder: RunRecorder) {
         relay = RequestRelay(indicator: indicator, observing: observed, recorder: recorder)
-        var options = NetworkClientOptions()
+        var options = NetworkClient.Options()
         options.maximumConnectionsPerHost = 16
         client = NetworkClient(
             cache: ResponseCache(directory: nil),

@@ -1,5 +1,5 @@
 import Foundation
-import FoundationNetworking
+import HTTPTypes
 import NetworkKit
 
 /// How a request came out.
@@ -15,12 +15,12 @@ enum RequestOutcome: Sendable, Hashable {
     init(_ result: Result<NetworkResponse, any Error>) {
         switch result {
         case .success(let response):
-            self = .answered(response.status, response.source)
+            self = .answered(response.status.code, response.source)
         case .failure(is CancellationError):
             self = .cancelled
         case .failure(NetworkError.unacceptableStatus(let failure)):
-            self = .answered(failure.status)
-        case .failure(NetworkError.transport(let failure)) where failure.code == .cannotConnectToHost:
+            self = .answered(failure.status.code)
+        case .failure(NetworkError.transport(let failure)) where failure.kind == .cannotConnect:
             self = .refused
         case .failure(NetworkError.transport(let failure)):
             self = .failed(failure.reason)
@@ -44,7 +44,7 @@ enum RequestOutcome: Sendable, Hashable {
     /// In full, for the progress.
     var text: String {
         switch self {
-        case .answered(let status, .network): "\(status) \(HTTPURLResponse.localizedString(forStatusCode: status))"
+        case .answered(let status, .network): "\(status) \(HTTPResponse.Status(code: status).reasonPhrase)"
         case .answered(_, .cache): "from cache"
         case .answered(_, .revalidatedCache): "from cache, unchanged on the server"
         case .refused: "connection refused"

@@ -42,7 +42,7 @@ final class RequestRelay: Sendable {
 
     /// Makes a relay.
     ///
-    /// - Parameters:
+    /// - RouteParameters:
     ///   - indicator: the indicator.
     ///   - observed: where the indicator observes `TaskNotifications.indicator`.
     ///   - recorder: what notes what the requests announce.

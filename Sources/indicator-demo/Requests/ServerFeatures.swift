@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import NetworkKit
 
 /// What a server can answer of what the demo asks for.

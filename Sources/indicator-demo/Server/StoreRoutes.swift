@@ -79,7 +79,7 @@ enum StoreRoutes {
                 pixels += isDisc ? [red, UInt8(row * 2), 255 - red, 255] : [255, 255, 255, 0]
             }
         }
-        return try? Image(width: size, height: size, rgba: pixels)?.pngData()
+        return try? DecodedImage(width: size, height: size, rgba: pixels)?.pngData()
     }
     #endif
 }

@@ -1,5 +1,4 @@
 import Foundation
-import FoundationNetworking
 import IndicatorCore
 import IndicatorTesting
 import Testing
@@ -58,7 +57,7 @@ import Testing
         _ server: RawServer,
         _ request: RouteRequest = .get("")
     ) async throws -> (Int, NetworkResponse.Source) {
-        let response = try await client.send(route(server, request.with(\.validation, ResponseValidation.none)))
+        let response = try await client.send(route(server, request.with(\.validation, NetworkResponse.Validation.none)))
         return (Int(try response.string().trimmingCharacters(in: .whitespaces)) ?? -1, response.source)
     }
 
@@ -214,8 +213,8 @@ import Testing
         let server = try server(headers: ["Cache-Control: max-age=60"], size: 300)
         #expect(try await answer(NetworkClient(cache: cache()), server) == (1, .network))
         let files = try FileManager.default.contentsOfDirectory(at: folder.url, includingPropertiesForKeys: nil)
-        let file = try #require(files.first)
-        #expect(files.count == 1)
+        let file = try #require(files.first { $0.pathExtension == "cache" })
+        #expect(Set(files.map(\.pathExtension)) == ["cache", ""])
         let whole = try Data(contentsOf: file)
         var damages = [
             whole.prefix(whole.count - 1), whole.prefix(40), Data(), Data("rubbish".utf8), whole + Data([0]),
@@ -225,8 +224,11 @@ import Testing
             damaged[position] ^= 1
             damages.append(damaged)
         }
+        let key = try Data(contentsOf: folder.url.appending(path: "key"))
+        let hash = try #require(KeyedHash(key: key))
+        #expect(CacheFile.decode(whole, hash: hash) != nil)
         for damage in damages {
-            #expect(CacheFile.decode(damage) == nil)
+            #expect(CacheFile.decode(damage, hash: hash) == nil)
         }
         try damages[5].write(to: file)
         #expect(try await answer(NetworkClient(cache: cache()), server) == (2, .network))
@@ -248,7 +250,7 @@ import Testing
         let client = NetworkClient(cache: cache)
         #expect(try await answer(client, server) == (1, .network))
         await cache.removeAll()
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["key"])
         #expect(try await answer(client, server) == (2, .network))
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import NetworkKit
 import TestSupport
 import Testing
@@ -26,7 +27,7 @@ extension Tag {
     }
 
     @Test func posts() async throws {
-        let parameters: Parameters = ["title": "ä & b", "n": [1, 2], "deep": ["x": true]]
+        let parameters: RouteParameters = ["title": "ä & b", "n": [1, 2], "deep": ["x": true]]
         let json = try await send(.post("post", body: .json(parameters))).json()
         #expect(json.json == ["title": "ä & b", "n": [1, 2], "deep": ["x": true]])
         #expect(json.data.string == #"{"deep":{"x":true},"n":[1,2],"title":"ä & b"}"#)
@@ -65,10 +66,10 @@ extension Tag {
             Issue.record("\(late as Any)")
             return
         }
-        #expect(failure.code == .timedOut)
+        #expect(failure.kind == .timedOut)
         for status in [200, 201, 204, 400, 401, 403, 404, 418, 500, 503] {
-            let response = try await send(.get("status/\(status)").with(\.validation, ResponseValidation.none))
-            #expect(response.status == status)
+            let response = try await send(.get("status/\(status)").with(\.validation, NetworkResponse.Validation.none))
+            #expect(response.status.code == status)
         }
         let redirected = try await send(.get("redirect/\(5)"))
         #expect(redirected.url.path() == "/get")

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import IndicatorCore
 import NetworkKit
 import TestSupport
@@ -34,18 +35,8 @@ import Testing
     }
 
     @Test func closingHalfWayThroughTheHeader() async throws {
-        // swift-corelibs-foundation #5285, mended by its #5286 and not yet in the toolchain's libFoundationNetworking: libcurl takes the
-        // end for an orderly one, and the session ends the process ("Transfer completed, but there's no response"). Nothing outside of
-        // it can prevent that: no delegate is asked before, no setting makes libcurl report the end as an error, and a URLProtocol of
-        // one's own before the session's, which gives the task a response to begin with, does not help: the session looks at what
-        // it has parsed itself.
-        await withKnownIssue("swift-corelibs-foundation #5285", isIntermittent: true) {
-            await #expect(processExitsWith: .success) {
-                let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Le")
-                let error = await thrown { _ = try await NetworkClient().send(route(server)) }
-                #expect(error is NetworkError)
-            }
-        }
+        let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Le")
+        #expect(await failure(server) != nil)
     }
 
     @Test func closingHalfWayThroughAChunk() async throws {
@@ -98,7 +89,7 @@ import Testing
         // libcurl, under URLSession, refuses more than 300 kB of header fields in all; either outcome is an orderly one.
         let error = await thrown {
             let response = try await client.send(route(server))
-            #expect(response.headers["X-Field-9999"] == "9999")
+            #expect(response.headers[try #require(HTTPField.Name("X-Field-9999"))] == "9999")
         }
         #expect(error == nil || error is NetworkError, "\(error as Any)")
         #expect(recorder.names == ["Resume", "Complete"])
@@ -130,7 +121,7 @@ import Testing
             let piece = Data(count: 1 << 16)
             while true { try connection.send(piece) }
         }
-        var options = NetworkClientOptions()
+        var options = NetworkClient.Options()
         options.maximumBodySize = 1 << 20
         let client = NetworkClient(options: options, notificationCenter: recorder.center)
         let error = await thrown { _ = try await client.send(route(server)) }
@@ -156,7 +147,7 @@ import Testing
         }
         let response = try await client.send(route(server, .head("")))
         #expect(response.status == 200)
-        #expect(response.headers["Content-Length"] == "1000")
+        #expect(response.headers[.contentLength] == "1000")
         #expect(response.data.isEmpty)
     }
 

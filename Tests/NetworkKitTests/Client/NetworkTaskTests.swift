@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import IndicatorCore
 import IndicatorTesting
 import NetworkKit
@@ -8,7 +9,7 @@ import Testing
 @Suite struct NetworkTaskTests {
     private let recorder = NotificationRecorder()
 
-    private func client(retry: RetryPolicy = .never) -> NetworkClient {
+    private func client(retry: NetworkClient.Retry = .never) -> NetworkClient {
         NetworkClient(retry: retry, notificationCenter: recorder.center)
     }
 
@@ -35,7 +36,7 @@ import Testing
             return
         }
         #expect(failure.status == 404)
-        #expect(failure.headers["content-length"] == "13")
+        #expect(failure.headers[.contentLength] == "13")
         #expect(failure.bodyStart == Data("no such thing".utf8))
         #expect(recorder.names == ["Resume", "Complete"])
     }
@@ -48,7 +49,7 @@ import Testing
             Issue.record("\(error as Any)")
             return
         }
-        #expect(failure.code == .cannotConnectToHost)
+        #expect(failure.kind == .cannotConnect)
         #expect(recorder.names == ["Resume", "Complete"])
     }
 
@@ -59,7 +60,7 @@ import Testing
             Issue.record("\(error as Any)")
             return
         }
-        #expect(failure.code == .timedOut)
+        #expect(failure.kind == .timedOut)
         #expect(recorder.names == ["Resume", "Complete"])
     }
 
@@ -73,7 +74,7 @@ import Testing
             Issue.record("\(error as Any)")
             return
         }
-        #expect(failure.code == .timedOut)
+        #expect(failure.kind == .timedOut)
         #expect(recorder.names == ["Resume", "Complete"])
     }
 
@@ -142,7 +143,7 @@ import Testing
             Issue.record("\(error as Any)")
             return
         }
-        #expect(server.requests.count == 17)
+        #expect(server.requests.count == 21)
         #expect(recorder.names == ["Resume", "Complete"])
     }
 
@@ -202,7 +203,7 @@ import Testing
             if number < 3 { return try connection.respond("503 Service Unavailable") }
             try connection.respond(text: "at last")
         }
-        let response = try await client(retry: RetryPolicy(maximumAttempts: 3, initialDelay: .milliseconds(1)))
+        let response = try await client(retry: NetworkClient.Retry(maximumAttempts: 3, initialDelay: .milliseconds(1)))
             .send(route(server))
         #expect(try response.string() == "at last")
         #expect(recorder.names == ["Resume", "Complete"])

@@ -1,11 +1,12 @@
 #if Images
 import Foundation
+import HTTPTypes
 import NetworkKit
 import Testing
 
 @Suite struct ImageTests {
     /// An image of 3 × 2 pixels, each another.
-    private static let picture = Image(
+    private static let picture = DecodedImage(
         width: 3,
         height: 2,
         rgba: Data([
@@ -25,12 +26,12 @@ import Testing
 
     @Test func pixelsAndBack() throws {
         let png = try Self.picture.pngData()
-        let image = try Image(decoding: png)
+        let image = try DecodedImage(decoding: png)
         #expect(image == Self.picture)
         let folder = try TestFolder()
         let file = folder.url.appending(path: "icon.png")
         try image.writePNG(to: file)
-        #expect(try Image(decoding: Data(contentsOf: file)) == image)
+        #expect(try DecodedImage(decoding: Data(contentsOf: file)) == image)
     }
 
     @Test func aPNGThatAnotherProgramWrote() throws {
@@ -41,7 +42,7 @@ import Testing
                     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVQI12P4z8AAAAMBAQAY3Y2wAAAAAElFTkSuQmCC"
             )
         )
-        let image = try Image(decoding: png)
+        let image = try DecodedImage(decoding: png)
         #expect((image.width, image.height, image.channels) == (1, 1, 3))
         #expect(image.rgba.count == 4)
         #expect(image.rgba[3] == 255)
@@ -50,7 +51,7 @@ import Testing
     @Test(arguments: ["png", "jpg", "gif", "bmp", "tif"])
     func truncatedImagesAreErrors(format: String) async throws {
         let data = try await Self.convert(to: format)
-        let whole = try Image(decoding: data)
+        let whole = try DecodedImage(decoding: data)
         #expect((whole.width, whole.height) == (64, 48))
         for count in [
             data.count - 1, data.count - 20, data.count * 3 / 4, data.count / 2, data.count / 4, 100, 20, 4, 1,
@@ -58,26 +59,26 @@ import Testing
             // A byte after the last pixel of a TIFF or of a JPEG's marker may be missing without loss of a pixel.
             if format == "tif", count > data.count / 2 { continue }
             #expect(throws: ImageError.self, "\(format), \(count) of \(data.count) bytes") {
-                try Image(decoding: data.prefix(count))
+                try DecodedImage(decoding: data.prefix(count))
             }
         }
     }
 
     @Test func aProgressiveJPEGThatIsTruncatedIsAnError() async throws {
         let data = try await Self.convert(to: "jpg", arguments: ["-interlace", "Plane"])
-        #expect(try Image(decoding: data).width == 64)
+        #expect(try DecodedImage(decoding: data).width == 64)
         for count in [data.count - 2, data.count * 3 / 4, data.count / 2] {
-            #expect(throws: ImageError.self) { try Image(decoding: data.prefix(count)) }
+            #expect(throws: ImageError.self) { try DecodedImage(decoding: data.prefix(count)) }
         }
     }
 
     @Test func malformedImagesAreErrors() async throws {
-        #expect(throws: ImageError.self) { try Image(decoding: Data()) }
-        #expect(throws: ImageError.self) { try Image(decoding: Data("hello, this is no image".utf8)) }
-        #expect(throws: ImageError.self) { try Image(decoding: Data(repeating: 0xFF, count: 10_000)) }
+        #expect(throws: ImageError.self) { try DecodedImage(decoding: Data()) }
+        #expect(throws: ImageError.self) { try DecodedImage(decoding: Data("hello, this is no image".utf8)) }
+        #expect(throws: ImageError.self) { try DecodedImage(decoding: Data(repeating: 0xFF, count: 10_000)) }
         var damaged = try await Self.convert(to: "png")
         damaged[damaged.count / 2] ^= 0xFF
-        #expect(throws: ImageError.self) { try Image(decoding: damaged) }
+        #expect(throws: ImageError.self) { try DecodedImage(decoding: damaged) }
     }
 
     @Test func damageNeverEndsTheProcess() async throws {
@@ -87,7 +88,7 @@ import Testing
             for _ in 0..<50 {
                 var damaged = data
                 for _ in 0..<4 { damaged[Int.random(in: 0..<damaged.count, using: &generator)] = .random(in: 0...255) }
-                _ = try? Image(decoding: damaged, maximumPixels: 1_000_000)
+                _ = try? DecodedImage(decoding: damaged, maximumPixels: 1_000_000)
             }
         }
     }
@@ -96,9 +97,9 @@ import Testing
         for format in ["png", "jpg", "gif", "bmp", "tif"] {
             let data = try await Self.convert(to: format)
             #expect(throws: ImageError.tooLarge(width: 64, height: 48, maximumPixels: 3071), "\(format)") {
-                try Image(decoding: data, maximumPixels: 3071)
+                try DecodedImage(decoding: data, maximumPixels: 3071)
             }
-            #expect(try Image(decoding: data, maximumPixels: 3072).width == 64)
+            #expect(try DecodedImage(decoding: data, maximumPixels: 3072).width == 64)
         }
     }
 
@@ -116,8 +117,8 @@ import Testing
             """
         let text = try await Python.run(script)
         let bomb = try #require(Data(base64Encoded: text.trimmingCharacters(in: .whitespacesAndNewlines)))
-        #expect(throws: ImageError.tooLarge(width: 30_000, height: 30_000, maximumPixels: Image.defaultMaximumPixels)) {
-            try Image(decoding: bomb)
+        #expect(throws: ImageError.tooLarge(width: 30_000, height: 30_000, maximumPixels: DecodedImage.defaultMaximumPixels)) {
+            try DecodedImage(decoding: bomb)
         }
     }
 

@@ -22,7 +22,7 @@ import Testing
 
     @Test func aPNGThatWasWrittenIsTheIcon() async throws {
         let folder = try TestFolder()
-        let picture = Image(width: 32, height: 32, rgba: Data(repeating: 0x7F, count: 32 * 32 * 4))
+        let picture = DecodedImage(width: 32, height: 32, rgba: Data(repeating: 0x7F, count: 32 * 32 * 4))
         let file = folder.url.appending(path: "an icon, 100 % ä.png")
         try #require(picture).writePNG(to: file)
         let shown = try await show(icon: file)

@@ -5,8 +5,16 @@ import Testing
 
 @Suite struct MultipartFormTests {
     private func body(_ form: MultipartForm) throws -> Data {
-        let file = try form.writeTemporaryFile()
-        return try withExtendedLifetime(file) { try Data(contentsOf: file.url) }
+        let body = try form.body()
+        let reader = BodyReader(body)
+        var data = Data()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1000, alignment: 16)
+        defer { buffer.deallocate() }
+        while case let count = try reader.read(into: buffer), count > 0 {
+            data.append(contentsOf: buffer[..<count])
+        }
+        if let count = body.count { #expect(count == data.count) }
+        return data
     }
 
     @Test func byteByByte() throws {
@@ -75,28 +83,16 @@ import Testing
         #expect(MultipartForm.Part.quote("a\r\nX: y\0") == "a%0D%0AX: y%00")
         var form = MultipartForm()
         form.append(Data(), name: "a", contentType: "text/plain\r\nX: y")
-        #expect(throws: NetworkError.self) { try form.writeTemporaryFile() }
+        #expect(throws: NetworkError.self) { try form.body() }
     }
 
     @Test func aFileThatCannotBeReadIsAnError() {
         var form = MultipartForm()
         form.append(file: URL(filePath: "/nowhere/file"), name: "f")
-        #expect(throws: NetworkError.self) { try form.writeTemporaryFile() }
+        #expect(throws: NetworkError.self) { try form.body() }
         var folder = MultipartForm()
         folder.append(file: URL(filePath: "/tmp"), name: "f")
-        #expect(throws: NetworkError.self) { try folder.writeTemporaryFile() }
-    }
-
-    @Test func theTemporaryFileGoesAndIsPrivate() throws {
-        let path = try {
-            let file = try MultipartForm().writeTemporaryFile()
-            return try withExtendedLifetime(file) {
-                let attributes = try FileManager.default.attributesOfItem(atPath: file.url.path)
-                #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
-                return file.url.path
-            }
-        }()
-        #expect(!FileManager.default.fileExists(atPath: path))
+        #expect(throws: NetworkError.self) { try folder.body() }
     }
 
     @Test func types() {

@@ -1,5 +1,5 @@
 import Foundation
-import FoundationNetworking
+import HTTPTypes
 import IndicatorCore
 import NetworkKit
 import Testing
@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    private func received(_ request: RouteRequest, interceptors: [RequestInterceptor] = []) async throws
+    private func received(_ request: RouteRequest, interceptors: [NetworkClient.Interceptor] = []) async throws
         -> ReceivedRequest
     {
         _ = try await NetworkClient(interceptors: interceptors).send(route(server, request))
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func interceptorsAndTheRoutesOwnFields() async throws {
-        let interceptors: [RequestInterceptor] = [
+        let interceptors: [NetworkClient.Interceptor] = [
             .bearerToken("token"), .header("X-App", "demo"), .header("X-Own", "not this"),
             .bearerToken("other", hosts: ["example.com"]),
         ]
@@ -93,7 +93,7 @@ import Testing
             count.withLock { $0 += 1 }
             try connection.respond("503 Service Unavailable")
         }
-        let client = NetworkClient(retry: RetryPolicy(maximumAttempts: 4, initialDelay: .milliseconds(1)))
+        let client = NetworkClient(retry: NetworkClient.Retry(maximumAttempts: 4, initialDelay: .milliseconds(1)))
         _ = await thrown { _ = try await client.send(route(server, .post(""))) }
         #expect(count.withLock { $0 } == 1)
         _ = await thrown { _ = try await client.send(route(server, .get(""))) }

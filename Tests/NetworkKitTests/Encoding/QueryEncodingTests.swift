@@ -2,7 +2,7 @@ import Foundation
 import NetworkKit
 import Testing
 
-@Suite struct URLEncodingTests {
+@Suite struct QueryEncodingTests {
     private static let strings = [
         "", " ", "a b", "a+b", "a&b=c", "100%", "%41", "ä€😀", "e\u{301}", "/?#[]@!$&'()*+,;=:", "\"\\<>^`{|}", "-._~",
         "\r\n\t\0\u{7F}",
@@ -28,18 +28,18 @@ import Testing
         let python = try JSONValue(parsing: expected)
         for (index, string) in Self.strings.enumerated() {
             let value = JSONValue(string)
-            #expect(try URLEncoding.query.encode(["v": value]) == python[0][index].string)
-            #expect(try URLEncoding.form.encode(["v": value]) == python[1][index].string)
-            #expect(try URLEncoding.form.encode(Parameters(.object([string: "v"]))) == python[2][index].string)
+            #expect(try QueryEncoding.query.encode(["v": value]) == python[0][index].string)
+            #expect(try QueryEncoding.form.encode(["v": value]) == python[1][index].string)
+            #expect(try QueryEncoding.form.encode(RouteParameters(.object([string: "v"]))) == python[2][index].string)
             #expect(RoutePath(stringLiteral: string).encoded == python[3][index].string)
         }
     }
 
     @Test func nestedParametersAreReadByPythonAsTheyWere() async throws {
-        let parameters: Parameters = [
+        let parameters: RouteParameters = [
             "z": 1, "a": ["b": 1, "x": ["y": "ä ö"]], "c": [2, "drei", true], "n": nil, "f": false, "d": 1.5,
         ]
-        let encoded = try URLEncoding.form.encode(parameters)
+        let encoded = try QueryEncoding.form.encode(parameters)
         #expect(
             encoded == "a%5Bb%5D=1&a%5Bx%5D%5By%5D=%C3%A4+%C3%B6&c%5B%5D=2&c%5B%5D=drei&c%5B%5D=1&d=1.5&f=0&z=1"
         )
@@ -55,12 +55,12 @@ import Testing
     }
 
     @Test func theVariants() throws {
-        let parameters: Parameters = ["a": ["b": [1, 2]], "t": true, "s": " "]
+        let parameters: RouteParameters = ["a": ["b": [1, 2]], "t": true, "s": " "]
         #expect(
-            try URLEncoding(arrays: .none, booleans: .words).encode(parameters) == "a%5Bb%5D=1&a%5Bb%5D=2&s=%20&t=true"
+            try QueryEncoding(arrays: .none, booleans: .words).encode(parameters) == "a%5Bb%5D=1&a%5Bb%5D=2&s=%20&t=true"
         )
         #expect(
-            try URLEncoding(arrays: .indices, objects: .dots, spaces: .plus).encode(parameters)
+            try QueryEncoding(arrays: .indices, objects: .dots, spaces: .plus).encode(parameters)
                 == "a.b%5B0%5D=1&a.b%5B1%5D=2&s=+&t=1"
         )
     }
@@ -74,13 +74,13 @@ import Testing
             var big = UInt64.max
         }
         #expect(
-            try URLEncoding.query.encode(.encoding(Search()))
+            try QueryEncoding.query.encode(.encoding(Search()))
                 == "big=18446744073709551615&limit=10&since=1970-01-01T00%3A00%3A00Z&term=x%20%26%20y"
         )
     }
 
     @Test func whatHasNoNamesIsAnError() {
-        #expect(throws: NetworkError.self) { try URLEncoding.query.encode(.encoding([1, 2])) }
-        #expect(throws: EncodingError.self) { try URLEncoding.query.encode(.encoding(["x": Double.nan])) }
+        #expect(throws: NetworkError.self) { try QueryEncoding.query.encode(.encoding([1, 2])) }
+        #expect(throws: EncodingError.self) { try QueryEncoding.query.encode(.encoding(["x": Double.nan])) }
     }
 }

@@ -2,7 +2,7 @@
 ///
 /// Keys are in the order of their Unicode code points, elements of arrays in their own. What is `null` is left out. Everything
 /// but unreserved characters is percent-encoded (RFC 3986 §2), the brackets of nested keys too.
-public struct URLEncoding: Hashable, Sendable {
+public struct QueryEncoding: Hashable, Sendable {
     /// How the elements of an array are named.
     public enum Arrays: Hashable, Sendable {
         /// `c[]=1&c[]=2`, as PHP and Rails read it.
@@ -67,7 +67,7 @@ public struct URLEncoding: Hashable, Sendable {
     /// The parameters as `key=value&key=value`.
     ///
     /// - Throws: ``NetworkError/invalidRequest(_:)`` when they are not an object, or what their encoding threw.
-    public func encode(_ parameters: Parameters) throws -> String {
+    public func encode(_ parameters: RouteParameters) throws -> String {
         switch try parameters.value.get() {
         case .object(let members):
             var pairs: [String] = []

@@ -5,7 +5,7 @@ public import Foundation
 ///
 /// Decoded by gdk-pixbuf, so of the formats that it has loaders for: PNG, JPEG, GIF (its first frame), BMP, ICO, TIFF and others that
 /// are installed.
-public struct Image: Hashable, Sendable {
+public struct DecodedImage: Hashable, Sendable {
     /// The default limit on the number of pixels: 64 million, which take 256 MB.
     public static let defaultMaximumPixels = 64_000_000
 
@@ -83,8 +83,8 @@ extension NetworkResponse {
     ///
     /// - Parameter maximumPixels: how many pixels it may have.
     /// - Throws: ``ImageError``.
-    public func image(maximumPixels: Int = Image.defaultMaximumPixels) throws(ImageError) -> Image {
-        try Image(decoding: data, maximumPixels: maximumPixels)
+    public func image(maximumPixels: Int = DecodedImage.defaultMaximumPixels) throws(ImageError) -> DecodedImage {
+        try DecodedImage(decoding: data, maximumPixels: maximumPixels)
     }
 }
 #endif

@@ -8,7 +8,7 @@ public import Foundation
 /// .get("search", query: ["term": .string(term), "limit": 10])
 /// .post("post", body: .json(.encoding(post)))
 /// ```
-public struct Parameters: Sendable, ExpressibleByDictionaryLiteral {
+public struct RouteParameters: Sendable, ExpressibleByDictionaryLiteral {
     /// The value, or why what was to be encoded could not be: the request that uses it fails with that.
     let value: Result<JSONValue, any Error>
 

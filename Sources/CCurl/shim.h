@@ -1,0 +1,71 @@
+#pragma once
+
+#if !__has_include(<curl/curl.h>)
+#error "libcurl is missing: apt-get install libcurl4-openssl-dev"
+#endif
+
+#include <curl/curl.h>
+/* What wakes the thread of the transfers; Swift's Glibc module leaves it out. */
+#include <sys/eventfd.h>
+
+/* Swift cannot call functions with variable arguments: one function for each kind of argument. */
+
+typedef size_t (*curl_kit_bytes_function)(char *, size_t, size_t, void *);
+typedef int (*curl_kit_seek_function)(void *, curl_off_t, int);
+typedef int (*curl_kit_progress_function)(void *, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
+typedef int (*curl_kit_debug_function)(CURL *, curl_infotype, char *, size_t, void *);
+
+static inline CURLcode curl_kit_set_long(CURL *handle, CURLoption option, long value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode curl_kit_set_offset(CURL *handle, CURLoption option, curl_off_t value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode curl_kit_set_string(CURL *handle, CURLoption option, const char *value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode curl_kit_set_pointer(CURL *handle, CURLoption option, void *value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode curl_kit_set_bytes_function(CURL *handle, CURLoption option, curl_kit_bytes_function value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode curl_kit_set_seek_function(CURL *handle, curl_kit_seek_function value) {
+    return curl_easy_setopt(handle, CURLOPT_SEEKFUNCTION, value);
+}
+
+static inline CURLcode curl_kit_set_progress_function(CURL *handle, curl_kit_progress_function value) {
+    return curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, value);
+}
+
+static inline CURLcode curl_kit_set_debug_function(CURL *handle, curl_kit_debug_function value) {
+    return curl_easy_setopt(handle, CURLOPT_DEBUGFUNCTION, value);
+}
+
+/* The names of the protocols came with libcurl 7.85 and deprecated the bits. */
+static inline CURLcode curl_kit_allow_http_only(CURL *handle) {
+#if LIBCURL_VERSION_NUM >= 0x075500
+    return curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+    return curl_easy_setopt(handle, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+}
+
+static inline CURLMcode curl_kit_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+
+static inline CURLSHcode curl_kit_share_cookies(CURLSH *share) {
+    return curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE);
+}
+
+/* Swift does not see macros with casts. */
+enum {
+    CURLAUTH_BASIC_BITS = 1,
+    CURLAUTH_DIGEST_BITS = 2,
+};

@@ -1,0 +1,78 @@
+import Foundation
+
+/// SipHash-2-4 (Aumasson and Bernstein, 2012): a short hash that says nothing of what was hashed to those who do not have
+/// the key, and that they cannot forge.
+struct KeyedHash: Sendable {
+    static var keySize: Int { 16 }
+
+    private let key: (UInt64, UInt64)
+
+    init(key: (UInt64, UInt64) = (.random(in: 0 ... .max), .random(in: 0 ... .max))) {
+        self.key = key
+    }
+
+    /// Takes a key that was saved; `nil` when it has not the right size.
+    init?(key: Data) {
+        guard key.count == Self.keySize else { return nil }
+        self.key = (Self.word(key.prefix(8)), Self.word(key.suffix(8)))
+    }
+
+    var keyData: Data {
+        withUnsafeBytes(of: key.0.littleEndian) { Data($0) } + withUnsafeBytes(of: key.1.littleEndian) { Data($0) }
+    }
+
+    func callAsFunction(_ data: Data) -> UInt64 {
+        var state = State(key)
+        let tail = data.count / 8 * 8
+        data.withUnsafeBytes { bytes in
+            for offset in stride(from: 0, to: tail, by: 8) {
+                state.take(UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
+            }
+        }
+        state.take(Self.word(data.dropFirst(tail)) | UInt64(truncatingIfNeeded: data.count) << 56)
+        return state.finish()
+    }
+
+    func callAsFunction(_ text: String) -> UInt64 { self(Data(text.utf8)) }
+
+    private static func word(_ bytes: Data) -> UInt64 { bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) } }
+
+    private struct State {
+        private var a, b, c, d: UInt64
+
+        init(_ key: (UInt64, UInt64)) {
+            a = key.0 ^ 0x736F_6D65_7073_6575
+            b = key.1 ^ 0x646F_7261_6E64_6F6D
+            c = key.0 ^ 0x6C79_6765_6E65_7261
+            d = key.1 ^ 0x7465_6462_7974_6573
+        }
+
+        mutating func take(_ word: UInt64) {
+            d ^= word
+            round()
+            round()
+            a ^= word
+        }
+
+        mutating func finish() -> UInt64 {
+            c ^= 0xFF
+            for _ in 0..<4 { round() }
+            return a ^ b ^ c ^ d
+        }
+
+        private mutating func round() {
+            a = a &+ b
+            b = Self.rotate(b, 13) ^ a
+            a = Self.rotate(a, 32)
+            c = c &+ d
+            d = Self.rotate(d, 16) ^ c
+            a = a &+ d
+            d = Self.rotate(d, 21) ^ a
+            c = c &+ b
+            b = Self.rotate(b, 17) ^ c
+            c = Self.rotate(c, 32)
+        }
+
+        private static func rotate(_ word: UInt64, _ count: UInt64) -> UInt64 { word << count | word >> (64 - count) }
+    }
+}

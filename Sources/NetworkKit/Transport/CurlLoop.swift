@@ -1,0 +1,160 @@
+import CCurl
+import Foundation
+import IndicatorCore
+
+/// The thread on which libcurl does a client's transfers, all at once, with the connections that it keeps.
+///
+/// The thread waits in one call for the sockets, for the next time limit and for an `eventfd`, so an idle one costs no
+/// wake-up. It is started by the first transfer, and ends when the loop is closed and the last transfer has ended.
+final class CurlLoop: @unchecked Sendable {
+    // `@unchecked`: `inbox` is a lock; the other variables are used by the loop's thread only.
+
+    private struct Inbox {
+        var transfers: [Transfer] = []
+        var isRunning = false
+        var isClosed = false
+    }
+
+    private let inbox = Locked(Inbox())
+    private let wakeUp = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+    private let maximumConnectionsPerHost: Int
+    private let keepsCookies: Bool
+    private var active: [UnsafeMutableRawPointer: Transfer] = [:]
+    /// When the first of the time limits may be exceeded.
+    private var nextCheck: ContinuousClock.Instant?
+
+    init(maximumConnectionsPerHost: Int, keepsCookies: Bool) {
+        self.maximumConnectionsPerHost = maximumConnectionsPerHost
+        self.keepsCookies = keepsCookies
+    }
+
+    deinit {
+        Glibc.close(wakeUp)
+    }
+
+    /// Looks at a transfer soon, on the loop's thread: begins it, ends it when it was cancelled, pauses or goes on.
+    func attend(to transfer: Transfer) {
+        let mustStart = inbox.withLock { inbox in
+            inbox.transfers.append(transfer)
+            defer { inbox.isRunning = true }
+            return !inbox.isRunning
+        }
+        guard mustStart else { return wake() }
+        guard wakeUp >= 0, Self.isLibraryReady, ThreadStarter.start(named: "network-kit", { self.run() }) else {
+            let waiting = inbox.withLock { inbox in
+                defer { inbox.transfers = [] }
+                inbox.isRunning = false
+                return inbox.transfers
+            }
+            let problem = "could not create what the network's thread needs: the process is at its limits"
+            for transfer in waiting { transfer.finish(throwing: transfer.failure(.other, problem)) }
+            return
+        }
+    }
+
+    /// Ends the thread after the last transfer.
+    func close() {
+        inbox.withLock { $0.isClosed = true }
+        wake()
+    }
+
+    private func wake() {
+        _ = eventfd_write(wakeUp, 1)
+    }
+
+    private static let isLibraryReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+
+    // MARK: - The thread
+
+    private func run() {
+        guard let multi = curl_multi_init(), let share = curl_share_init() else { return fail() }
+        curl_kit_share_cookies(share)
+        curl_kit_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, maximumConnectionsPerHost)
+        defer {
+            curl_multi_cleanup(multi)
+            curl_share_cleanup(share)
+        }
+        while let arrived = takeInbox() {
+            for transfer in arrived { attend(to: transfer, multi, share) }
+            var running: Int32 = 0
+            curl_multi_perform(multi, &running)
+            finishEnded(multi)
+            endOverdue(multi)
+            wait(multi)
+        }
+    }
+
+    /// What has arrived; `nil` when there is nothing left to do, ever.
+    private func takeInbox() -> [Transfer]? {
+        inbox.withLock { inbox in
+            if inbox.isClosed, inbox.transfers.isEmpty, active.isEmpty {
+                inbox.isRunning = false
+                return nil
+            }
+            defer { inbox.transfers = [] }
+            return inbox.transfers
+        }
+    }
+
+    private func attend(to transfer: Transfer, _ multi: UnsafeMutableRawPointer, _ share: UnsafeMutableRawPointer) {
+        if let handle = transfer.handle {
+            if transfer.isFinished { return remove(handle, from: multi) }
+            return transfer.updatePause()
+        }
+        guard !transfer.isFinished, !transfer.isSuspended, let handle = curl_easy_init() else { return }
+        active[handle] = transfer
+        transfer.begin(with: handle, cookies: keepsCookies ? share : nil)
+        check(by: transfer.nextLimit)
+        curl_multi_add_handle(multi, handle)
+    }
+
+    private func finishEnded(_ multi: UnsafeMutableRawPointer) {
+        var left: Int32 = 0
+        while let message = curl_multi_info_read(multi, &left)?.pointee {
+            guard message.msg == CURLMSG_DONE, let handle = message.easy_handle else { continue }
+            active[handle]?.completed(with: message.data.result)
+            remove(handle, from: multi)
+        }
+    }
+
+    private func remove(_ handle: UnsafeMutableRawPointer, from multi: UnsafeMutableRawPointer) {
+        curl_multi_remove_handle(multi, handle)
+        curl_easy_cleanup(handle)
+        active.removeValue(forKey: handle)?.end()
+    }
+
+    private func endOverdue(_ multi: UnsafeMutableRawPointer) {
+        guard let nextCheck, nextCheck <= .now else { return }
+        self.nextCheck = nil
+        for (handle, transfer) in active {
+            if transfer.failIfOverdue() { remove(handle, from: multi) } else { check(by: transfer.nextLimit) }
+        }
+    }
+
+    private func check(by limit: ContinuousClock.Instant?) {
+        guard let limit else { return }
+        nextCheck = min(nextCheck ?? limit, limit)
+    }
+
+    private func wait(_ multi: UnsafeMutableRawPointer) {
+        var timeout = Int32.max
+        if let nextCheck {
+            let (seconds, attoseconds) = max(.zero, nextCheck - .now).components
+            timeout = Int32(min(seconds, 1_000_000) * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
+        }
+        var waker = curl_waitfd(fd: wakeUp, events: Int16(CURL_WAIT_POLLIN), revents: 0)
+        curl_multi_poll(multi, &waker, 1, timeout, nil)
+        var count: eventfd_t = 0
+        _ = eventfd_read(wakeUp, &count)
+    }
+
+    /// Without memory for libcurl's own handles.
+    private func fail() {
+        while let arrived = takeInbox(), !arrived.isEmpty {
+            for transfer in arrived {
+                transfer.finish(throwing: transfer.failure(.other, "there is no memory for libcurl"))
+            }
+        }
+        inbox.withLock { $0.isRunning = false }
+    }
+}

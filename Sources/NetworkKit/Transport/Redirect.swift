@@ -1,0 +1,49 @@
+import Foundation
+import HTTPTypes
+
+extension NetworkRequest {
+    /// The request that a redirect leads to (RFC 9110 §15.4), as `curl -L` makes it; `nil` when a response is none.
+    ///
+    /// - Returns: the request, and whether it has the body of the one before.
+    func redirected(by head: ResponseHead) throws(NetworkError) -> (request: NetworkRequest, keepsBody: Bool)? {
+        guard [300, 301, 302, 303, 307, 308].contains(head.status.code), let location = head.headers[.location] else {
+            return nil
+        }
+        guard let target = URL(string: location, relativeTo: url)?.absoluteURL,
+            var parts = URLComponents(url: target, resolvingAgainstBaseURL: true),
+            ["http", "https"].contains(parts.scheme?.lowercased()), parts.host?.isEmpty == false
+        else {
+            throw .invalidRedirect(url, location: String(location.prefix(200)))
+        }
+        // A name and password that the server chose are not the user's.
+        (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
+        guard let next = parts.url else { throw .invalidRedirect(url, location: String(location.prefix(200))) }
+        var copy = self
+        copy.url = next
+        copy.setHeader("Host", nil)
+        if next.origin != url.origin {
+            copy.credentials = nil
+            for field in headers where isSensitive(field.name) { copy.setHeader(field.name.rawName, nil) }
+        }
+        let becomesGET =
+            switch head.status.code {
+            case 301, 302: method == .post
+            case 303: method != .head
+            default: false
+            }
+        guard becomesGET else { return (copy, true) }
+        copy.method = .get
+        for field in headers where field.name.canonicalName.hasPrefix("content-") {
+            copy.setHeader(field.name.rawName, nil)
+        }
+        return (copy, false)
+    }
+}
+
+extension URL {
+    /// Scheme, host and port (RFC 6454 §4).
+    var origin: [String] {
+        let scheme = scheme?.lowercased() ?? ""
+        return [scheme, host()?.lowercased() ?? "", String(port ?? (scheme == "https" ? 443 : 80))]
+    }
+}

@@ -1,0 +1,129 @@
+import Foundation
+
+/// What a request carries, in pieces, to be read as often as the request is sent.
+struct RequestBody: Sendable {
+    enum Piece: Sendable {
+        case data(Data)
+        case file(URL, count: Int64)
+        /// Of unknown length.
+        case stream(name: String, @Sendable () throws -> InputStream)
+    }
+
+    private(set) var pieces: [Piece] = []
+    /// How many bytes there are; `nil` with a stream among the pieces.
+    private(set) var count: Int64? = 0
+    var contentType: String?
+
+    init(_ data: Data = Data()) {
+        append(data)
+    }
+
+    mutating func append(_ data: Data) {
+        pieces.append(.data(data))
+        count? += Int64(data.count)
+    }
+
+    /// Adds a file, which has to keep the length that it has now. Blocks.
+    mutating func append(fileAt url: URL) throws {
+        var status = stat()
+        guard stat(url.path, &status) == 0 else { throw RequestBody.unreadable(url, errno) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw NetworkError.invalidRequest("'\(url.path)' cannot be sent: it is not a regular file")
+        }
+        pieces.append(.file(url, count: Int64(status.st_size)))
+        count? += Int64(status.st_size)
+    }
+
+    mutating func append(stream make: @escaping @Sendable () throws -> InputStream, named name: String) {
+        pieces.append(.stream(name: name, make))
+        count = nil
+    }
+
+    static func unreadable(_ url: URL, _ code: Int32) -> NetworkError {
+        .invalidRequest("the file '\(url.path)' cannot be read: \(String(cString: strerror(code)))")
+    }
+}
+
+/// Reads a body once. On one thread.
+final class BodyReader {
+    private enum Source {
+        case data(Data)
+        case file(Int32, URL, left: Int64)
+        case stream(InputStream, name: String)
+    }
+
+    private var pieces: [RequestBody.Piece]
+    private var source: Source?
+
+    init(_ body: RequestBody) {
+        pieces = body.pieces.reversed()
+    }
+
+    deinit {
+        closeSource()
+    }
+
+    /// Reads some bytes; 0 at the end.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        while true {
+            if source == nil {
+                guard let piece = pieces.popLast() else { return 0 }
+                source = try open(piece)
+            }
+            let count = try readSource(into: buffer)
+            if count > 0 { return count }
+            closeSource()
+        }
+    }
+
+    private func open(_ piece: RequestBody.Piece) throws -> Source {
+        switch piece {
+        case .data(let data):
+            return .data(data)
+        case .file(let url, let count):
+            let descriptor = Glibc.open(url.path, O_RDONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { throw RequestBody.unreadable(url, errno) }
+            return .file(descriptor, url, left: count)
+        case .stream(let name, let make):
+            let stream = try make()
+            stream.open()
+            return .stream(stream, name: name)
+        }
+    }
+
+    private func readSource(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        switch source {
+        case nil:
+            return 0
+        case .data(let data):
+            let count = data.copyBytes(to: buffer)
+            source = .data(data.dropFirst(count))
+            return count
+        case .file(let descriptor, let url, let left):
+            guard left > 0 else { return 0 }
+            let count = Glibc.read(descriptor, buffer.baseAddress, min(buffer.count, Int(left)))
+            guard count >= 0 else { throw RequestBody.unreadable(url, errno) }
+            guard count > 0 else {
+                throw NetworkError.invalidRequest("the file '\(url.path)' became shorter while it was sent")
+            }
+            source = .file(descriptor, url, left: left - Int64(count))
+            return count
+        case .stream(let stream, let name):
+            guard let start = buffer.bindMemory(to: UInt8.self).baseAddress else { return 0 }
+            let count = stream.read(start, maxLength: buffer.count)
+            guard count >= 0 else {
+                throw NetworkError.invalidRequest("the stream of part '\(name)' cannot be read to its end")
+            }
+            return count
+        }
+    }
+
+    private func closeSource() {
+        switch source {
+        case .file(let descriptor, _, _): close(descriptor)
+        case .stream(let stream, _): stream.close()
+        case .data, nil: break
+        }
+        source = nil
+    }
+}

@@ -1,0 +1,462 @@
+import CCurl
+import Foundation
+import HTTPTypes
+import IndicatorCore
+
+/// What came before a response's body.
+struct ResponseHead: Sendable {
+    var url: URL
+    var status: HTTPResponse.Status
+    var headers: HTTPFields
+    /// Whether the end of the body will be known to be its end: it has a length, or comes in frames.
+    var announcesEnd: Bool
+    /// Whether libcurl sent cookies of its own with the request.
+    var usedCookies = false
+    var isRedirected = false
+
+    /// How many bytes the body will have; `nil` when that is not known, as of a compressed one.
+    var bodyCount: Int64? {
+        guard headers[.contentEncoding].map({ $0.lowercased() == "identity" }) ?? true else { return nil }
+        return headers[.contentLength].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
+    }
+}
+
+/// One request and its response, without redirects, through libcurl.
+///
+/// Callbacks of libcurl on the loop's thread fill a buffer, of which one task at a time takes: first the head, then the
+/// body. When the buffer is full, the transfer pauses.
+final class Transfer: @unchecked Sendable {
+    // `@unchecked`: `state` is a lock; the variables below "The loop's thread" are used by that thread only.
+
+    /// What a task waits for.
+    private enum Event {
+        case head
+        case bytes
+        /// The end, or more bytes than there may be.
+        case end(limit: Int)
+    }
+
+    private struct State {
+        var head: ResponseHead?
+        var buffer = Data()
+        /// How many bytes may lie in the buffer before the transfer pauses.
+        var capacity = 1 << 18
+        var outcome: Result<Void, any Error>?
+        var isSuspended = false
+        var awaited = Event.head
+        var waiter: CheckedContinuation<Void, Never>?
+
+        var isDue: Bool {
+            if outcome != nil { return true }
+            return switch awaited {
+            case .head: head != nil
+            case .bytes: !buffer.isEmpty
+            case .end(let limit): buffer.count > limit
+            }
+        }
+
+        mutating func takeWaiterIfDue() -> CheckedContinuation<Void, Never>? {
+            guard isDue else { return nil }
+            defer { waiter = nil }
+            return waiter
+        }
+    }
+
+    private let request: NetworkRequest
+    private let body: RequestBody?
+    private let loop: CurlLoop
+    private let deadline: ContinuousClock.Instant?
+    private let onProgress: @Sendable (Progress) -> Void
+    private let state = Locked(State())
+
+    /// What libcurl has done.
+    enum Progress: Sendable {
+        case sent(Int64)
+        /// A response, of so many bytes.
+        case began(Int64?)
+        case received(Int)
+    }
+
+    /// Makes a transfer, to be started.
+    ///
+    /// - Parameters:
+    ///   - deadline: when it must have ended.
+    ///   - onProgress: called on the loop's thread.
+    init(
+        _ request: NetworkRequest,
+        body: RequestBody?,
+        loop: CurlLoop,
+        deadline: ContinuousClock.Instant?,
+        onProgress: @escaping @Sendable (Progress) -> Void
+    ) {
+        self.request = request
+        self.body = body
+        self.loop = loop
+        self.deadline = deadline
+        self.onProgress = onProgress
+        timeout = request.timeout.limit
+        reader = body.map { BodyReader($0) }
+    }
+
+    // MARK: - Any thread
+
+    func start() {
+        loop.attend(to: self)
+    }
+
+    /// Pauses or goes on.
+    func setSuspended(_ isSuspended: Bool) {
+        state.withLock { $0.isSuspended = isSuspended }
+        loop.attend(to: self)
+    }
+
+    /// Ends the transfer, and its connection.
+    func cancel() {
+        finish(throwing: CancellationError())
+        loop.attend(to: self)
+    }
+
+    /// Waits for the head of the response. Cancelling the Swift task cancels the transfer.
+    func head() async throws -> ResponseHead {
+        await wait(for: .head)
+        return try state.withLock { state in
+            if let head = state.head { return head }
+            try state.outcome?.get()
+            throw failure(.invalidResponse, "the server sent no HTTP response")
+        }
+    }
+
+    /// Waits for bytes of the body; `nil` at its end.
+    func next() async throws -> Data? {
+        await wait(for: .bytes)
+        let (bytes, wasFull) = try state.withLock { state -> (Data, Bool) in
+            if state.buffer.isEmpty { try state.outcome?.get() }
+            defer { state.buffer = Data() }
+            return (state.buffer, state.buffer.count >= state.capacity)
+        }
+        if wasFull { loop.attend(to: self) }
+        return bytes.isEmpty ? nil : bytes
+    }
+
+    /// Waits for the end of the body.
+    ///
+    /// - Returns: the body; `nil` when it is longer than the limit, and the transfer is cancelled then.
+    func collect(limit: Int) async throws -> Data? {
+        let wasFull = state.withLock { state in
+            defer { state.capacity = .max }
+            return state.buffer.count >= state.capacity
+        }
+        if wasFull { loop.attend(to: self) }
+        await wait(for: .end(limit: limit))
+        let bytes = try state.withLock { state -> Data? in
+            if state.buffer.count > limit { return nil }
+            try state.outcome?.get()
+            return state.buffer
+        }
+        if bytes == nil { cancel() }
+        return bytes
+    }
+
+    private func wait(for event: Event) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let due = state.withLock { state in
+                    state.awaited = event
+                    state.waiter = continuation
+                    return state.takeWaiterIfDue()
+                }
+                due?.resume()
+            }
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    var isFinished: Bool { state.withLock { $0.outcome != nil } }
+    var isSuspended: Bool { state.withLock { $0.isSuspended } }
+
+    func failure(_ kind: TransportFailure.Kind, _ reason: String) -> NetworkError {
+        .transport(TransportFailure(url: request.url, kind: kind, reason: reason))
+    }
+
+    /// Ends the transfer for those who wait; the first end counts.
+    func finish(throwing error: (any Error)?) {
+        let due = state.withLock { state in
+            if state.outcome == nil { state.outcome = error.map { .failure($0) } ?? .success(()) }
+            return state.takeWaiterIfDue()
+        }
+        due?.resume()
+    }
+
+    // MARK: - The loop's thread
+
+    private(set) var handle: UnsafeMutableRawPointer?
+    private let timeout: Duration?
+    private var reader: BodyReader?
+    private var headerList: UnsafeMutablePointer<curl_slist>?
+    private var errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    private var parser = HeadParser()
+    private var hasDeliveredHead = false
+    private var isPaused = false
+    private var usedCookies = false
+    /// Why a callback ended the transfer.
+    private var problem: (any Error)?
+    private var bytes: (sent: Int64, received: Int64) = (0, 0)
+    /// When something happened last; `nil` as long as the transfer waits for a connection.
+    private var lastActivity: ContinuousClock.Instant?
+
+    deinit {
+        errorText.deallocate()
+    }
+
+    func begin(with handle: UnsafeMutableRawPointer, cookies: UnsafeMutableRawPointer?) {
+        self.handle = handle
+        errorText.pointee = 0
+        setTarget(handle)
+        setMethod(handle)
+        setCallbacks(handle)
+        if let cookies {
+            curl_kit_set_pointer(handle, CURLOPT_SHARE, cookies)
+            curl_kit_set_string(handle, CURLOPT_COOKIEFILE, "")
+            curl_kit_set_debug_function(handle) { _, kind, text, count, transfer in
+                guard kind == CURLINFO_HEADER_OUT, let text else { return 0 }
+                let sent = Data(bytesNoCopy: text, count: count, deallocator: .none)
+                let field = Data("\r\nCookie: ".utf8)
+                let fieldOfHTTP2 = Data("\r\ncookie: ".utf8)
+                if sent.range(of: field) != nil || sent.range(of: fieldOfHTTP2) != nil {
+                    Transfer.from(transfer)?.usedCookies = true
+                }
+                return 0
+            }
+            curl_kit_set_pointer(handle, CURLOPT_DEBUGDATA, Unmanaged.passUnretained(self).toOpaque())
+            curl_kit_set_long(handle, CURLOPT_VERBOSE, 1)
+        }
+    }
+
+    private func setTarget(_ handle: UnsafeMutableRawPointer) {
+        curl_kit_set_long(handle, CURLOPT_NOSIGNAL, 1)
+        curl_kit_set_pointer(handle, CURLOPT_ERRORBUFFER, errorText)
+        curl_kit_allow_http_only(handle)
+        curl_kit_set_string(handle, CURLOPT_URL, request.url.absoluteString)
+        // The path is sent as the route says it; libcurl would take away its dots.
+        curl_kit_set_long(handle, CURLOPT_PATH_AS_IS, 1)
+        curl_kit_set_long(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+        curl_kit_set_long(handle, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        curl_kit_set_long(handle, CURLOPT_BUFFERSIZE, 1 << 17)
+        curl_kit_set_long(handle, CURLOPT_UPLOAD_BUFFERSIZE, 1 << 17)
+        curl_kit_set_string(handle, CURLOPT_USERAGENT, "NetworkKit")
+        if request.headers[.acceptEncoding] == nil { curl_kit_set_string(handle, CURLOPT_ACCEPT_ENCODING, "") }
+        if let credentials = request.credentials {
+            curl_kit_set_string(handle, CURLOPT_USERNAME, credentials.user)
+            curl_kit_set_string(handle, CURLOPT_PASSWORD, credentials.password)
+            curl_kit_set_long(handle, CURLOPT_HTTPAUTH, credentials.scheme.bits)
+        }
+        for field in request.headers {
+            let line = field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
+            headerList = curl_slist_append(headerList, line)
+        }
+        // Otherwise libcurl waits a second for servers that do not know of it.
+        if request.headers[.expect] == nil { headerList = curl_slist_append(headerList, "Expect:") }
+        curl_kit_set_pointer(handle, CURLOPT_HTTPHEADER, headerList)
+    }
+
+    private func setMethod(_ handle: UnsafeMutableRawPointer) {
+        let method = request.method
+        if method == .head, body == nil { curl_kit_set_long(handle, CURLOPT_NOBODY, 1) }
+        if body != nil || [.post, .put, .patch].contains(method) {
+            curl_kit_set_long(handle, CURLOPT_UPLOAD, 1)
+            curl_kit_set_offset(handle, CURLOPT_INFILESIZE_LARGE, body.map { curl_off_t($0.count ?? -1) } ?? 0)
+        }
+        curl_kit_set_string(handle, CURLOPT_CUSTOMREQUEST, method.rawValue)
+    }
+
+    private func setCallbacks(_ handle: UnsafeMutableRawPointer) {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        for option in [CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_READDATA, CURLOPT_SEEKDATA, CURLOPT_XFERINFODATA] {
+            curl_kit_set_pointer(handle, option, context)
+        }
+        curl_kit_set_bytes_function(handle, CURLOPT_HEADERFUNCTION) { bytes, _, count, transfer in
+            Transfer.from(transfer)?.receivedHeader(UnsafeRawBufferPointer(start: bytes, count: count)) ?? 0
+        }
+        curl_kit_set_bytes_function(handle, CURLOPT_WRITEFUNCTION) { bytes, _, count, transfer in
+            Transfer.from(transfer)?.receivedBody(UnsafeRawBufferPointer(start: bytes, count: count)) ?? 0
+        }
+        curl_kit_set_bytes_function(handle, CURLOPT_READFUNCTION) { bytes, size, count, transfer in
+            let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
+            return Transfer.from(transfer)?.send(into: buffer) ?? Int(CURL_READFUNC_ABORT)
+        }
+        curl_kit_set_seek_function(handle) { transfer, offset, origin in
+            guard offset == 0, origin == SEEK_SET, let transfer = Transfer.from(transfer) else {
+                return CURL_SEEKFUNC_CANTSEEK
+            }
+            transfer.reader = transfer.body.map { BodyReader($0) }
+            return CURL_SEEKFUNC_OK
+        }
+        curl_kit_set_progress_function(handle) { transfer, _, received, _, sent in
+            Transfer.from(transfer)?.progressed(sent: Int64(sent), received: Int64(received))
+            return 0
+        }
+        curl_kit_set_long(handle, CURLOPT_NOPROGRESS, 0)
+    }
+
+    private static func from(_ context: UnsafeMutableRawPointer?) -> Transfer? {
+        context.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    // MARK: - Callbacks
+
+    /// Called for the first time when the transfer has a connection, or begins to make one.
+    private func progressed(sent: Int64, received: Int64) {
+        if lastActivity == nil { lastActivity = .now }
+        guard bytes != (sent, received) else { return }
+        lastActivity = .now
+        if sent != bytes.sent, sent > 0 { onProgress(.sent(sent)) }
+        bytes = (sent, received)
+    }
+
+    private func receivedHeader(_ line: UnsafeRawBufferPointer) -> Int {
+        lastActivity = .now
+        guard !hasDeliveredHead else { return line.count }
+        do {
+            try parser.take(line)
+        } catch {
+            problem = failure(.invalidResponse, error.description)
+            return 0
+        }
+        // After a 401 libcurl may ask again, with the credentials.
+        let mayBeAskedAgain = request.credentials != nil && [401, 407].contains(parser.status)
+        if parser.isComplete, parser.status >= 200, !mayBeAskedAgain { deliverHead() }
+        return line.count
+    }
+
+    private func deliverHead() {
+        guard !hasDeliveredHead, parser.isComplete, parser.status >= 200 else { return }
+        hasDeliveredHead = true
+        let head = ResponseHead(
+            url: request.url,
+            status: parser.responseStatus,
+            headers: parser.fields,
+            announcesEnd: parser.announcesEnd,
+            usedCookies: usedCookies
+        )
+        onProgress(.began(request.method == .head ? 0 : head.bodyCount))
+        let due = state.withLock { state in
+            state.head = head
+            return state.takeWaiterIfDue()
+        }
+        due?.resume()
+    }
+
+    private func receivedBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+        lastActivity = .now
+        deliverHead()
+        let (answer, due, count) = state.withLock { state -> (Int, CheckedContinuation<Void, Never>?, Int) in
+            if state.outcome != nil { return (0, nil, 0) }
+            if state.isSuspended || state.buffer.count >= state.capacity { return (Int(CURL_WRITEFUNC_PAUSE), nil, 0) }
+            state.buffer.append(contentsOf: bytes)
+            return (bytes.count, state.takeWaiterIfDue(), bytes.count)
+        }
+        due?.resume()
+        if answer == CURL_WRITEFUNC_PAUSE { isPaused = true } else { onProgress(.received(count)) }
+        return answer
+    }
+
+    private func send(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        lastActivity = .now
+        if isSuspended {
+            isPaused = true
+            return Int(CURL_READFUNC_PAUSE)
+        }
+        do {
+            return try reader?.read(into: buffer) ?? 0
+        } catch {
+            problem = error
+            return Int(CURL_READFUNC_ABORT)
+        }
+    }
+
+    // MARK: - Pauses, limits and the end
+
+    func updatePause() {
+        guard let handle else { return }
+        let (isSuspended, isFull) = state.withLock { ($0.isSuspended, $0.buffer.count >= $0.capacity) }
+        if isSuspended, !isPaused {
+            isPaused = true
+            curl_easy_pause(handle, CURLPAUSE_ALL)
+        } else if isPaused, !isSuspended, !isFull {
+            isPaused = false
+            lastActivity = .now
+            curl_easy_pause(handle, CURLPAUSE_CONT)
+        }
+    }
+
+    /// When one of the limits is exceeded, unless something happens.
+    var nextLimit: ContinuousClock.Instant? {
+        let idle = timeout.map { (lastActivity ?? .now) + $0 }
+        guard let idle, let deadline else { return idle ?? deadline }
+        return min(idle, deadline)
+    }
+
+    /// Fails when a limit is exceeded. While the transfer is paused nothing can happen, and that time does not count.
+    func failIfOverdue() -> Bool {
+        let now = ContinuousClock.now
+        if isPaused { lastActivity = now }
+        if let deadline, deadline <= now {
+            finish(throwing: failure(.timeLimitExceeded, "the request took longer than its time limit"))
+        } else if let timeout, let lastActivity, lastActivity + timeout <= now {
+            finish(throwing: failure(.timedOut, "nothing was heard for \(timeout)"))
+        } else {
+            return false
+        }
+        return true
+    }
+
+    func completed(with code: CURLcode) {
+        if code == CURLE_OK { deliverHead() }
+        if let problem { return finish(throwing: problem) }
+        guard code != CURLE_OK else { return finish(throwing: nil) }
+        let text = String(cString: errorText)
+        finish(throwing: failure(.init(code), text.isEmpty ? String(cString: curl_easy_strerror(code)) : text))
+    }
+
+    /// Forgets libcurl's handle, which no longer exists.
+    func end() {
+        handle = nil
+        reader = nil
+        curl_slist_free_all(headerList)
+        headerList = nil
+        finish(throwing: CancellationError())
+    }
+}
+
+extension TransportFailure.Kind {
+    init(_ code: CURLcode) {
+        self =
+            switch code {
+            case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .cannotFindHost
+            case CURLE_COULDNT_CONNECT: .cannotConnect
+            case CURLE_OPERATION_TIMEDOUT: .timedOut
+            case CURLE_PARTIAL_FILE: .incompleteBody
+            case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_HTTP2, CURLE_HTTP2_STREAM:
+                .connectionLost
+            case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
+                CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
+                CURLE_SSL_INVALIDCERTSTATUS:
+                .insecure
+            case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR,
+                CURLE_HTTP_RETURNED_ERROR, CURLE_OUT_OF_MEMORY, CURLE_FILESIZE_EXCEEDED:
+                .invalidResponse
+            default: .other
+            }
+    }
+}
+
+extension Credentials.Scheme {
+    fileprivate var bits: Int {
+        switch self {
+        case .any: Int(CURLAUTH_BASIC_BITS | CURLAUTH_DIGEST_BITS)
+        case .basic: Int(CURLAUTH_BASIC_BITS)
+        case .digest: Int(CURLAUTH_DIGEST_BITS)
+        }
+    }
+}
