@@ -170,15 +170,15 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
-        // A process for the test of an upload's memory.
-        .executableTarget(name: "network-upload", dependencies: ["NetworkKit"], path: "Tests/Helpers/network-upload"),
+        // A process that is measured, killed, or put on a full disk.
+        .executableTarget(name: "network-probe", dependencies: ["NetworkKit"], path: "Tests/Helpers/NetworkProbe"),
         .testTarget(
             name: "NetworkKitTests",
             dependencies: [
                 "desktop-probe",
                 "IndicatorCore",
                 "IndicatorTesting",
-                "network-upload",
+                "network-probe",
                 "NetworkKit",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -22,6 +22,10 @@ let small = ResponseCache(
 )
 // snippet.end
 
+// snippet.default
+let icons = ResponseCache(directory: URL(filePath: "/var/cache/my-app/icons"), defaultFreshness: 7 * 86_400)
+// snippet.end
+
 // snippet.policies
 let news = RouteRequest.get("news")
 let asked = news.with(\.cachePolicy, .reloadRevalidatingCacheData)
@@ -33,4 +37,4 @@ let fresh = news.with(\.cachePolicy, .reloadIgnoringLocalCacheData)
 await cache.removeAll()
 // snippet.end
 // snippet.hide
-print(small.diskUsage, asked.timeout, offline.timeout, fresh.timeout)
+print(small.diskUsage, icons.diskUsage, asked.timeout, offline.timeout, fresh.timeout)

@@ -9,6 +9,8 @@ import NetworkKit
 
 let server = URL(string: "http://127.0.0.1:8080")!
 let token = "secret"
+let signature = "secret"
+let password = "secret"
 
 struct Post: Codable, Sendable {
     var title: String
@@ -83,6 +85,14 @@ func use(_ indicator: IndicatorManager) async throws {
     )
     let route = URLRoute(server, .get("status").with(\.timeout, 5).with(\.label, "Asking whether all is well"))
     let status = try await careful.send(route).status
+    // snippet.end
+
+    // snippet.secrets
+    let service = NetworkClient(interceptors: [
+        .header("X-Signature", signature, isSensitive: true),
+        .credentials(Credentials(user: "me", password: password), hosts: ["store.example.com"]),
+    ])
+    print(try await service.curlDescription(of: Store.topFree(limit: 10)))
     // snippet.end
 
     // snippet.pausing

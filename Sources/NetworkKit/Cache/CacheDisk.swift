@@ -51,7 +51,8 @@ final class CacheDisk: Sendable {
         guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
             throw NetworkError.unwritable(
                 directory,
-                reason: "a cache's folder must be a folder that nobody else owns or can write; it may be made by the cache"
+                reason:
+                    "a cache's folder must be a folder that nobody else owns or can write; it may be made by the cache"
             )
         }
     }
@@ -96,7 +97,8 @@ final class CacheDisk: Sendable {
 
     func write(_ response: CachedResponse, for key: String) {
         let name = CacheFile.name(of: key, hash: hash)
-        guard let data = try? CacheFile.encode(response, hash: hash), data.count <= index.withLock({ $0.capacity }) else {
+        guard let data = try? CacheFile.encode(response, hash: hash), data.count <= index.withLock({ $0.capacity })
+        else {
             return remove(key)
         }
         do {

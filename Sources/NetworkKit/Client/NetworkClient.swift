@@ -135,11 +135,11 @@ public final class NetworkClient: Sendable {
         let description = route.request
         let body = try await blocking { try description.body.prepared() }
         let request = try description.networkRequest(relativeTo: route.baseURL, body)
+        task.begins(bytesToSend: body?.count ?? 0)
         var number = 1
         while true {
             do {
                 try Task.checkCancellation()
-                task.beginAttempt(bytesToSend: body?.count ?? 0)
                 var request = request
                 for interceptor in interceptors { try await interceptor.change(&request) }
                 return try await attempt(request.checked(), body)

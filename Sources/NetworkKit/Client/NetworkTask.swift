@@ -132,14 +132,23 @@ public final class NetworkTask: Sendable {
         if isSuspended { transfer.setSuspended(true) } else { transfer.start() }
     }
 
-    /// Begins to count anew, for a first or another attempt.
-    func beginAttempt(bytesToSend: Int64) {
-        let progress = TransferProgress(bytesToSend: bytesToSend)
-        announce { state in
-            state.progress = progress
-            guard state.announced > 0 else { return nil }
+    /// Says how much there is to send, before the first attempt.
+    func begins(bytesToSend: Int64) {
+        progressed { $0.bytesToSend = bytesToSend }
+    }
+
+    /// Begins to count anew, and says in the label which attempt this is.
+    func retries(_ number: Int, of count: Int) {
+        var progress = TransferProgress()
+        announce { [label] state in
+            state.label = "\(label), retry \(number) of \(count)"
+            state.progress = TransferProgress(bytesToSend: state.progress.bytesToSend)
             state.announced = 0
-            return Self.event(progress)
+            progress = state.progress
+            guard state.phase == .running else { return nil }
+            var event = Self.event(progress)
+            event.userInfo[TaskNotifications.labelKey] = state.label
+            return event
         }
         onProgress?(progress)
     }
@@ -151,21 +160,13 @@ public final class NetworkTask: Sendable {
             progress = state.progress
             let (count, total) = progress.shown
             let step = total.map { max(1, $0 / 100) } ?? 1 << 18
-            guard state.phase == .running, count >= state.announced + step || (count == total && count != state.announced)
+            guard state.phase == .running,
+                count >= state.announced + step || (count == total && count != state.announced)
             else { return nil }
             state.announced = count
             return Self.event(progress)
         }
         onProgress?(progress)
-    }
-
-    /// Says in the label which attempt this is.
-    func retries(_ number: Int, of count: Int) {
-        announce { [label] state in
-            state.label = "\(label), retry \(number) of \(count)"
-            guard state.phase == .running else { return nil }
-            return Event(name: .indicatorTaskDidProgress, userInfo: [TaskNotifications.labelKey: state.label])
-        }
     }
 
     private static func event(_ progress: TransferProgress) -> Event {

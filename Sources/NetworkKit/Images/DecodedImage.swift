@@ -3,8 +3,8 @@ public import Foundation
 
 /// A decoded image: its pixels.
 ///
-/// Decoded by gdk-pixbuf, so of the formats that it has loaders for: PNG, JPEG, GIF (its first frame), BMP, ICO, TIFF and others that
-/// are installed.
+/// Decoded by gdk-pixbuf: PNG, JPEG, GIF and other animations (their first frame), BMP, ICO, TIFF, and WebP where a loader for it is
+/// installed (Debian's `webp-pixbuf-loader`). Other formats, SVG among them, are errors: little of them can take for ever.
 public struct DecodedImage: Hashable, Sendable {
     /// The default limit on the number of pixels: 64 million, which take 256 MB.
     public static let defaultMaximumPixels = 64_000_000
@@ -35,9 +35,14 @@ public struct DecodedImage: Hashable, Sendable {
     /// - Parameters:
     ///   - data: the bytes of a file.
     ///   - maximumPixels: how many pixels it may have. A larger one is an error before memory is taken for it.
+    ///   - timeLimit: how long the decoding may take. Default 10 s. It blocks for so long at most.
     /// - Throws: ``ImageError``.
-    public init(decoding data: Data, maximumPixels: Int = defaultMaximumPixels) throws(ImageError) {
-        self = try PixbufDecoder.decode(data, maximumPixels: maximumPixels)
+    public init(
+        decoding data: Data,
+        maximumPixels: Int = defaultMaximumPixels,
+        timeLimit: Duration = .seconds(10)
+    ) throws(ImageError) {
+        self = try PixbufDecoder.decode(data, maximumPixels: maximumPixels, timeLimit: timeLimit)
     }
 
     /// The image as a PNG file, with alpha when the image has four channels.
@@ -63,6 +68,8 @@ public enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
     case truncated(String)
     /// The image has more pixels than allowed.
     case tooLarge(width: Int, height: Int, maximumPixels: Int)
+    /// The decoding took longer than allowed.
+    case tooSlow(limit: Duration)
     /// The image cannot be written.
     case unwritable(String)
 
@@ -73,6 +80,7 @@ public enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
         case .truncated(let reason): "the image is not whole: \(reason)"
         case .tooLarge(let width, let height, let maximumPixels):
             "the image has \(width) × \(height) pixels, and at most \(maximumPixels) are allowed; raise maximumPixels if it is meant"
+        case .tooSlow(let limit): "the image took longer than \(limit) to decode; raise timeLimit if it is meant"
         case .unwritable(let reason): "the image cannot be written as PNG: \(reason)"
         }
     }

@@ -1,14 +1,19 @@
 #if Images
 import CGdkPixbuf
 import Foundation
+import IndicatorCore
+import Synchronization
 
 // The only file that knows gdk-pixbuf.
 
-/// Decodes with a loader, so that nothing is allocated for an image that is too large.
+/// Decodes with a loader, so that nothing is allocated for an image that is too large, on a thread that can be left behind: it
+/// stops before the next piece.
 enum PixbufDecoder {
-    /// What the loader's signal tells; it lives as long as the decoding.
-    private final class Limit {
+    /// What the loader's signal and the one who waits say; it lives as long as the decoding.
+    private final class Limit: @unchecked Sendable {
+        // `@unchecked`: `refused` is used by the decoding thread only.
         let maximumPixels: Int
+        let isOver = Atomic(false)
         var refused: (width: Int, height: Int)?
 
         init(maximumPixels: Int) {
@@ -16,21 +21,50 @@ enum PixbufDecoder {
         }
     }
 
-    static func decode(_ data: Data, maximumPixels: Int) throws(ImageError) -> DecodedImage {
+    private final class Outcome: Sendable {
+        let result = Locked<Result<DecodedImage, ImageError>?>(nil)
+        let isKnown = DispatchSemaphore(value: 0)
+    }
+
+    static func decode(_ data: Data, maximumPixels: Int, timeLimit: Duration) throws(ImageError) -> DecodedImage {
         guard !data.isEmpty else { throw .unreadable("there are no bytes") }
-        if let problem = ImageEnd.problem(of: data) { throw .truncated(problem) }
+        guard let format = ImageFormat(data) else {
+            throw .unreadable("it is not a PNG, JPEG, GIF, BMP, ICO, TIFF or WebP")
+        }
+        if let problem = format.problem(of: data) { throw .truncated(problem) }
+        let bytes = format == .gif ? ImageFormat.firstFrame(ofGIF: data) : data
+        let limit = Limit(maximumPixels: maximumPixels)
+        let outcome = Outcome()
+        let isStarted = ThreadStarter.start(named: "image") {
+            let result = Result { () throws(ImageError) in try decode(bytes, limit) }
+            outcome.result.withLock { $0 = result }
+            outcome.isKnown.signal()
+        }
+        guard isStarted else { throw .unreadable("could not create a thread: the process is at its limit") }
+        let seconds = max(0, timeLimit / .seconds(1))
+        guard outcome.isKnown.wait(timeout: seconds < 1e9 ? .now() + seconds : .distantFuture) == .success else {
+            limit.isOver.store(true, ordering: .relaxed)
+            throw .tooSlow(limit: timeLimit)
+        }
+        guard let result = outcome.result.withLock({ $0 }) else { throw .unreadable("its decoder has failed") }
+        return try result.get()
+    }
+
+    private static func decode(_ data: Data, _ limit: Limit) throws(ImageError) -> DecodedImage {
         guard let loader = gdk_pixbuf_loader_new() else { throw .unreadable("gdk-pixbuf gave no loader") }
         defer { g_object_unref(UnsafeMutableRawPointer(loader)) }
-        let limit = Limit(maximumPixels: maximumPixels)
         connect(limit, to: loader)
         let failure = withExtendedLifetime(limit) { load(data, into: loader, limit: limit) }
         if let refused = limit.refused {
-            throw .tooLarge(width: refused.width, height: refused.height, maximumPixels: maximumPixels)
+            throw .tooLarge(width: refused.width, height: refused.height, maximumPixels: limit.maximumPixels)
         }
         if let failure { throw failure }
         guard let pixbuf = gdk_pixbuf_loader_get_pixbuf(loader) else { throw .unreadable("there is no picture in it") }
-        return try image(pixbuf, maximumPixels: maximumPixels)
+        return try image(pixbuf, maximumPixels: limit.maximumPixels)
     }
+
+    /// Small, because a piece is the least that is decoded at a time.
+    private static var pieceSize: Int { 4096 }
 
     private static func connect(_ limit: Limit, to loader: OpaquePointer) {
         typealias SizePrepared =
@@ -63,8 +97,8 @@ enum PixbufDecoder {
         var failure: ImageError?
         data.withUnsafeBytes { (bytes: UnsafeRawBufferPointer) in
             var start = 0
-            while start < bytes.count, failure == nil, limit.refused == nil {
-                let piece = bytes[start..<min(start + 65_536, bytes.count)]
+            while start < bytes.count, failure == nil, limit.refused == nil, !limit.isOver.load(ordering: .relaxed) {
+                let piece = bytes[start..<min(start + pieceSize, bytes.count)]
                 var error: UnsafeMutablePointer<GError>?
                 let base = UnsafeRawBufferPointer(rebasing: piece).baseAddress?.assumingMemoryBound(to: UInt8.self)
                 if gdk_pixbuf_loader_write(loader, base, piece.count, &error) == 0 { failure = consume(error) }
@@ -150,7 +184,7 @@ enum PixbufEncoder {
                 Int32(image.height),
                 width * 4
             )
-        else { throw .unwritable("gdk-pixbuf took it not") }
+        else { throw .unwritable("gdk-pixbuf rejected it") }
         defer { g_object_unref(UnsafeMutableRawPointer(pixbuf)) }
         var buffer: UnsafeMutablePointer<CChar>?
         var count: Int = 0

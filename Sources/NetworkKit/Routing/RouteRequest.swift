@@ -49,12 +49,15 @@ public struct RouteRequest: Sendable {
     }
 
     /// Reads the header fields of something.
-    public static func head(_ path: RoutePath, query: RouteParameters = .none, headers: [String: String] = [:]) -> Self {
+    public static func head(_ path: RoutePath, query: RouteParameters = .none, headers: [String: String] = [:]) -> Self
+    {
         Self(.head, path, query: query, headers: headers)
     }
 
     /// Deletes something.
-    public static func delete(_ path: RoutePath, query: RouteParameters = .none, headers: [String: String] = [:]) -> Self {
+    public static func delete(_ path: RoutePath, query: RouteParameters = .none, headers: [String: String] = [:])
+        -> Self
+    {
         Self(.delete, path, query: query, headers: headers)
     }
 
@@ -122,7 +125,9 @@ extension RouteRequest {
         }
         components.fragment = nil
         guard let url = components.url else {
-            throw NetworkError.invalidRequest("the base '\(base.withoutSecrets)' and the path '\(path.encoded)' make no URL")
+            throw NetworkError.invalidRequest(
+                "the base '\(base.withoutSecrets)' and the path '\(path.encoded)' make no URL"
+            )
         }
         return url
     }

@@ -169,9 +169,11 @@ extension URL {
 extension String {
     fileprivate var quotedForShell: String {
         let text = withoutControls
-        let isPlain = !text.isEmpty && text.utf8.allSatisfy { byte in
-            byte.isASCIILetterOrDigit || "-._/:=@%+,".utf8.contains(byte)
-        }
+        let isPlain =
+            !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                byte.isASCIILetterOrDigit || "-._/:=@%+,".utf8.contains(byte)
+            }
         return isPlain ? text : "'" + text.replacing("'", with: "'\\''") + "'"
     }
 }

@@ -272,7 +272,8 @@ final class Transfer: @unchecked Sendable {
 
     private func setCallbacks(_ handle: UnsafeMutableRawPointer) {
         let context = Unmanaged.passUnretained(self).toOpaque()
-        for option in [CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_READDATA, CURLOPT_SEEKDATA, CURLOPT_XFERINFODATA] {
+        for option in [CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_READDATA, CURLOPT_SEEKDATA, CURLOPT_XFERINFODATA]
+        {
             curl_kit_set_pointer(handle, option, context)
         }
         curl_kit_set_bytes_function(handle, CURLOPT_HEADERFUNCTION) { bytes, _, count, transfer in

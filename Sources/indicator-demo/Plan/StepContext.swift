@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import IndicatorCore
 import NetworkKit
 
@@ -36,7 +37,8 @@ final class StepContext: Sendable {
         let request = RequestRelay.Request(
             id: RequestID(row: row, index: index),
             title: title,
-            announcement: announcement
+            announcement: announcement,
+            isUpload: route.request.method == .post
         )
         do {
             let response = try await client.send(route, as: request, interference: interference)

@@ -21,6 +21,8 @@ final class RequestRelay: Sendable {
         var id: RequestID
         var title: String
         var announcement = Announcement.notifications
+        /// Whether it carries something, so that it is sent before it is answered.
+        var isUpload = false
     }
 
     private struct Running: Sendable {
@@ -104,7 +106,8 @@ final class RequestRelay: Sendable {
             case .notifications:
                 observed.post(notification)
             case .steps:
-                let step = RequestStep(title: request.title, phase: .awaitingAnswer)
+                let phase = request.isUpload ? RequestStep.Phase.sending(fraction: 0) : .awaitingAnswer
+                let step = RequestStep(title: request.title, phase: phase)
                 entry.activity = ManagedTrackedActivity(step, in: tracker)
             }
         }

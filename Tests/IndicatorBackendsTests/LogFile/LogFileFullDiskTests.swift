@@ -13,56 +13,29 @@ import Testing
         folder = try TemporaryDirectory()
     }
 
-    /// Runs the helper on a small file system, in a mount namespace of its own, so that nothing of it stays behind.
-    /// Without root, a user namespace gives the right to mount.
+    /// Runs the helper on a small file system.
     private func fillDisk(size: String, lines: Int) async throws -> [LogLine] {
         try decodeLog(await fillDisk("fill-disk", size: size, "lines=\(lines)").map { $0 + "\n" }.joined())
     }
 
     private func fillDisk(_ scenario: String, size: String, _ options: String...) async throws -> [String] {
         let writer = try Command.built("log-file-writer")
-        let result = try await Self.run(
-            onDiskOf: size,
-            in: folder,
-            [writer, scenario, folder.appending("x.log")] + options
+        let result = try await SmallDisk.run(
+            [writer, scenario, folder.appending("x.log")] + options,
+            size: size,
+            over: folder.path
         )
         try #require(result.status == 0, "\(result.error)")
         return result.output.split(separator: "\n").map(String.init)
     }
 
-    private static func run(
-        onDiskOf size: String,
-        in folder: TemporaryDirectory,
-        _ command: [String]
-    ) async throws -> Command.Result {
-        // In a chroot, unshare cannot make the mounts private; where they are, it need not.
-        let mount = try await Command.run(
-            "findmnt",
-            ["--noheadings", "--output", "PROPAGATION", "--target", folder.path],
-            package: "util-linux"
-        )
-        let isPrivate = mount.output.hasPrefix("private")
-        return try await Command.run(
-            "unshare",
-            (geteuid() == 0 ? ["-m"] : ["-Urm"]) + (isPrivate ? ["--propagation", "unchanged"] : [])
-                + ["sh", "-c", "mount -t tmpfs -o size=\(size) tmpfs \"$0\" && exec \"$@\"", folder.path] + command,
-            package: "util-linux"
-        )
-    }
-
-    /// Whether this user may mount here. In CI the tests run in any case, and fail where they cannot.
-    @Sendable static func mayMount() async throws -> Bool {
-        if ProcessInfo.processInfo.environment["CI"] != nil { return true }
-        return try await run(onDiskOf: "64k", in: TemporaryDirectory(), ["true"]).status == 0
-    }
-
-    @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", LogFileFullDiskTests.mayMount))
+    @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", SmallDisk.mayMount))
     func whatFitsInMemoryIsWrittenWhenSpaceReturns() async throws {
         let lines = try await fillDisk(size: "64k", lines: 200)
         #expect(lines.map(\.label) == ["before"] + (0..<200).map { "full-\($0)" } + ["after"])
     }
 
-    @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", LogFileFullDiskTests.mayMount))
+    @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", SmallDisk.mayMount))
     func whatDoesNotIsCountedInItsPlace() async throws {
         let total = 10_000
         let lines = try await fillDisk(size: "2m", lines: total)
@@ -82,7 +55,7 @@ import Testing
         #expect(lines.last?.label == "after")
     }
 
-    @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", LogFileFullDiskTests.mayMount))
+    @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", SmallDisk.mayMount))
     func theStatusReportsTheFullDiskAndIsCleanAfterwards() async throws {
         let lines = try await fillDisk("watch-status", size: "64k")
         #expect(

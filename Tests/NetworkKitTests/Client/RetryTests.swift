@@ -31,10 +31,17 @@ import Testing
     }
 
     @Test func eachWaitIsTwiceAsLongUpToTheLongest() {
-        let policy = NetworkClient.Retry(maximumAttempts: 9, initialDelay: .seconds(1), maximumDelay: .seconds(5), jitter: 0)
+        let policy = NetworkClient.Retry(
+            maximumAttempts: 9,
+            initialDelay: .seconds(1),
+            maximumDelay: .seconds(5),
+            jitter: 0
+        )
         let waits = (1...9).map { delay(policy, after: $0, status(503)) }
         #expect(waits == [1, 2, 4, 5, 5, 5, 5, 5, nil].map { $0.map { Duration.seconds($0) } })
-        #expect(delay(NetworkClient.Retry(maximumAttempts: .max, jitter: 0), after: 1_000_000, status(503)) == .seconds(30))
+        #expect(
+            delay(NetworkClient.Retry(maximumAttempts: .max, jitter: 0), after: 1_000_000, status(503)) == .seconds(30)
+        )
         #expect(delay(.never, status(503)) == nil)
     }
 
@@ -54,8 +61,12 @@ import Testing
     }
 
     @Test func onlyWhatMayPassIsSentAgain() {
-        for code in [408, 429, 500, 502, 503, 504] { #expect(delay(NetworkClient.Retry(), status(code)) != nil, "\(code)") }
-        for code in [400, 401, 403, 404, 422, 501] { #expect(delay(NetworkClient.Retry(), status(code)) == nil, "\(code)") }
+        for code in [408, 429, 500, 502, 503, 504] {
+            #expect(delay(NetworkClient.Retry(), status(code)) != nil, "\(code)")
+        }
+        for code in [400, 401, 403, 404, 422, 501] {
+            #expect(delay(NetworkClient.Retry(), status(code)) == nil, "\(code)")
+        }
         #expect(delay(NetworkClient.Retry(), failure(.timedOut)) != nil)
         #expect(delay(NetworkClient.Retry(), failure(.cannotConnect)) != nil)
         #expect(delay(NetworkClient.Retry(), failure(.insecure)) == nil)

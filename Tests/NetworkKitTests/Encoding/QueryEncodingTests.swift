@@ -57,7 +57,8 @@ import Testing
     @Test func theVariants() throws {
         let parameters: RouteParameters = ["a": ["b": [1, 2]], "t": true, "s": " "]
         #expect(
-            try QueryEncoding(arrays: .none, booleans: .words).encode(parameters) == "a%5Bb%5D=1&a%5Bb%5D=2&s=%20&t=true"
+            try QueryEncoding(arrays: .none, booleans: .words).encode(parameters)
+                == "a%5Bb%5D=1&a%5Bb%5D=2&s=%20&t=true"
         )
         #expect(
             try QueryEncoding(arrays: .indices, objects: .dots, spaces: .plus).encode(parameters)

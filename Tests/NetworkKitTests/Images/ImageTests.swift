@@ -1,8 +1,10 @@
 #if Images
 import Foundation
 import HTTPTypes
-import NetworkKit
+import TestSupport
 import Testing
+
+@testable import NetworkKit
 
 @Suite struct ImageTests {
     /// An image of 3 × 2 pixels, each another.
@@ -117,9 +119,53 @@ import Testing
             """
         let text = try await Python.run(script)
         let bomb = try #require(Data(base64Encoded: text.trimmingCharacters(in: .whitespacesAndNewlines)))
-        #expect(throws: ImageError.tooLarge(width: 30_000, height: 30_000, maximumPixels: DecodedImage.defaultMaximumPixels)) {
+        #expect(
+            throws: ImageError.tooLarge(width: 30_000, height: 30_000, maximumPixels: DecodedImage.defaultMaximumPixels)
+        ) {
             try DecodedImage(decoding: bomb)
         }
+    }
+
+    @Test func onlyTheFirstFrameOfAnAnimationIsDecoded() async throws {
+        let frames = (0..<20).flatMap { ["(", "-size", "64x48", "xc:rgb(\($0 * 10),0,0)", ")"] }
+        let folder = try TestFolder()
+        let file = folder.url.appending(path: "animation.gif")
+        let result = try await Command.run("convert", frames + [file.path], package: "imagemagick")
+        #expect(result.status == 0, "\(result.error)")
+        let data = try Data(contentsOf: file)
+        let first = ImageFormat.firstFrame(ofGIF: data)
+        #expect(first.count < data.count / 5)
+        let image = try DecodedImage(decoding: data)
+        #expect((image.width, image.height) == (64, 48))
+        #expect(image.rgba.prefix(4) == Data([0, 0, 0, 255]))
+        for count in 0..<data.count { _ = ImageFormat.firstFrame(ofGIF: data.prefix(count)) }
+    }
+
+    @Test func anSVGIsNotDecoded() {
+        let svg = "<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'><rect width='9' height='9'/></svg>"
+        #expect(throws: ImageError.unreadable("it is not a PNG, JPEG, GIF, BMP, ICO, TIFF or WebP")) {
+            try DecodedImage(decoding: Data(svg.utf8))
+        }
+    }
+
+    @Test func aDecodingCanBeLeftBehind() throws {
+        let png = try Self.picture.pngData()
+        #expect(throws: ImageError.tooSlow(limit: .seconds(-1))) {
+            // Enough that its thread cannot have ended yet.
+            var gif =
+                Data("GIF89a".utf8) + [0xFF, 0x0F, 0xFF, 0x0F, 0, 0, 0, 0x2C, 0, 0, 0, 0, 0xFF, 0x0F, 0xFF, 0x0F, 0, 8]
+            for _ in 0..<20_000 { gif += [255] + Data(repeating: 0x11, count: 255) }
+            _ = try DecodedImage(decoding: gif + [0, 0x3B], timeLimit: .seconds(-1))
+        }
+        #expect(try DecodedImage(decoding: png, timeLimit: .seconds(1e15)) == Self.picture)
+    }
+
+    @Test(arguments: [UInt8(0), 1, 3])
+    func aBitmapThatClaimsMoreThanItHasIsAnError(compression: UInt8) {
+        var bmp = Data("BM".utf8) + [154, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0]
+        bmp += [0x40, 0x1F, 0, 0, 0x40, 0x1F, 0, 0, 1, 0, compression == 1 ? 8 : 24, 0, compression, 0, 0, 0]
+        bmp += Data(count: 154 - bmp.count)
+        #expect(throws: ImageError.self) { try DecodedImage(decoding: bmp) }
     }
 
     @Test func imagesOfResponses() throws {

@@ -18,7 +18,15 @@ final class NotificationRecorder: Sendable {
     private let notes = Locked<[Note]>([])
     private let tokens = Locked(Tokens(tokens: []))
 
+    private let bytes = Locked<[Int]>([])
+
     init() {
+        let token = center.addObserver(forName: .indicatorTaskDidProgress, object: nil, queue: nil) { [weak self] in
+            guard let count = $0.userInfo?[TaskNotifications.completedBytesKey] as? Int else { return }
+            self?.bytes.withLock { $0.append(count) }
+        }
+        let added = Tokens(tokens: [token])
+        tokens.withLock { $0.tokens += added.tokens }
         let names: [Notification.Name] = [.indicatorTaskDidResume, .indicatorTaskDidSuspend, .indicatorTaskDidComplete]
         for name in names {
             let token = center.addObserver(forName: name, object: nil, queue: nil) { [weak self] notification in
@@ -43,6 +51,9 @@ final class NotificationRecorder: Sendable {
     var names: [String] {
         notes.withLock { $0.map { String($0.name.dropFirst("indicatorTaskDid".count)) } }
     }
+
+    /// How many bytes were done, by each announcement of progress.
+    var progress: [Int] { bytes.withLock { $0 } }
 
     var all: [Note] { notes.withLock { $0 } }
 }

@@ -1,0 +1,57 @@
+import Foundation
+import NetworkKit
+
+/// Makes requests, and prints what came of them and, in kB, the most memory that this process ever had:
+/// `network-probe upload|download URL FILE`, `network-probe stream URL -` or `network-probe requests URL COUNT`.
+@main
+struct Main {
+    static func main() async throws {
+        let arguments = CommandLine.arguments
+        guard arguments.count == 4, let url = URL(string: arguments[2]) else {
+            FileHandle.standardError.write(
+                Data("usage: network-probe upload|download|stream|requests URL FILE|COUNT\n".utf8)
+            )
+            exit(64)
+        }
+        let result: String
+        do {
+            result = try await run(arguments[1], url, arguments[3])
+        } catch {
+            result = "error: \(error)"
+        }
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let peak = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }?.split(separator: " ").dropLast().last
+        print(result)
+        print(peak ?? "?")
+    }
+
+    private static func run(_ command: String, _ url: URL, _ argument: String) async throws -> String {
+        let client = NetworkClient()
+        switch command {
+        case "upload":
+            var form = MultipartForm()
+            form.append("large", name: "title")
+            form.append(file: URL(filePath: argument), name: "file")
+            return try await client.send(URLRoute(url, .post("", body: .multipart(form)))).string()
+        case "download":
+            let file = URL(filePath: argument)
+            let folder = file.deletingLastPathComponent().path
+            do {
+                _ = try await client.download(URLRoute(url), to: file)
+            } catch {
+                // The disk may be gone with this process.
+                let left = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+                return "error: \(error); left: \(left)"
+            }
+            return try "\(FileManager.default.attributesOfItem(atPath: argument)[.size] ?? 0)"
+        case "stream":
+            var count = 0
+            for try await piece in try await client.bytes(URLRoute(url)) { count += piece.count }
+            return "\(count)"
+        default:
+            var count = 0
+            for _ in 0..<(Int(argument) ?? 0) where try await client.send(URLRoute(url)).data.count > 0 { count += 1 }
+            return "\(count)"
+        }
+    }
+}

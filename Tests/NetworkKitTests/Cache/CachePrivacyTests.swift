@@ -1,0 +1,184 @@
+import Foundation
+import HTTPTypes
+import IndicatorCore
+import Testing
+
+@testable import NetworkKit
+
+/// What the cache must not keep, or not give away. Each of these failed once.
+@Suite struct CachePrivacyTests {
+    private let folder: TestFolder
+
+    init() throws {
+        folder = try TestFolder()
+    }
+
+    private var directory: URL { folder.url.appending(path: "cache") }
+
+    private func client(cookies: Bool = false, _ cache: ResponseCache? = nil) -> NetworkClient {
+        var options = NetworkClient.Options()
+        options.keepsCookies = cookies
+        return NetworkClient(cache: cache ?? ResponseCache(directory: directory), options: options)
+    }
+
+    /// A server whose answers differ from one to the next.
+    private func server(headers: [String] = ["Cache-Control: max-age=60"]) throws -> RawServer {
+        let count = Locked(0)
+        return try RawServer { request, connection in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            try connection.respond(headers: headers, text: "\(number)")
+            return true
+        }
+    }
+
+    private func text(_ client: NetworkClient, _ server: RawServer, _ headers: [String: String] = [:]) async throws
+        -> String
+    {
+        try await client.send(route(server, .get("", headers: headers))).string()
+    }
+
+    private func stored() throws -> [URL] {
+        try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)
+    }
+
+    @Test func noSecretLiesInTheFiles() async throws {
+        let server = try server(headers: ["Cache-Control: max-age=60", "Vary: Authorization, Cookie, X-Api-Key"])
+        var base = try #require(URLComponents(url: server.url, resolvingAgainstBaseURL: true))
+        (base.user, base.password) = ("alice", "hunter1")
+        let fields = ["Authorization": "Bearer hunter2", "Cookie": "id=hunter3", "X-Api-Key": "hunter4"]
+        let url = try #require(base.url)
+        let request = RouteRequest.get("", query: ["token": "hunter5"], headers: fields)
+        #expect(try await client().send(URLRoute(url, request)).source == .network)
+        #expect(try await client().send(URLRoute(url, request)).source == .cache)
+        let files = try stored()
+        #expect(files.count == 2)
+        for file in files {
+            let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
+            #expect(!text.contains("hunter") && !text.contains("alice"))
+            #expect(!file.lastPathComponent.contains("hunter"))
+            let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? NSNumber
+            #expect(mode?.intValue == 0o600)
+        }
+    }
+
+    @Test(arguments: ["Cookie", "Authorization", "X-Api-Key", "X-Session-Token"])
+    func whatOneGotIsNotServedToAnother(field: String) async throws {
+        let server = try server()
+        let client = client()
+        #expect(try await text(client, server, [field: "a"]) == "1")
+        #expect(try await text(client, server, [field: "a"]) == "1")
+        #expect(try await text(client, server, [field: "b"]) == "2")
+        #expect(try await text(client, server) == "3")
+        #expect(try await text(client, server, [field: ""]) == "4")
+    }
+
+    @Test func whatCredentialsGotIsNotServedToOthers() async throws {
+        let server = try server()
+        let client = client()
+        func text(_ password: String?) async throws -> String {
+            let credentials = password.map { Credentials(user: "u", password: $0, scheme: .basic) }
+            return try await client.send(route(server, .get("").with(\.credentials, credentials))).string()
+        }
+        #expect(try await text("a") == "1")
+        #expect(try await text("a") == "1")
+        #expect(try await text("b") == "2")
+        #expect(try await text(nil) == "3")
+    }
+
+    @Test func whatWasGotWithTheClientsCookiesIsNotKept() async throws {
+        let count = Locked(0)
+        let server = try RawServer { request, connection in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            let headers = request.target == "/login" ? ["Set-Cookie: id=1; Path=/"] : ["Cache-Control: max-age=60"]
+            try connection.respond(
+                headers: headers + (request.target == "/vary" ? ["Vary: Cookie"] : []),
+                text: "\(number)"
+            )
+            return true
+        }
+        let client = client(cookies: true)
+        func text(_ path: RoutePath) async throws -> String {
+            try await client.send(route(server, .get(path))).string()
+        }
+        #expect(try await text("plain") == "1")
+        #expect(try await text("plain") == "1")
+        #expect(try await text("vary") == "2")
+        #expect(try await text("vary") == "3")
+        #expect(try await text("login") == "4")
+        #expect(try await text("mine") == "5")
+        #expect(server.requests.last?.headers["cookie"] == "id=1")
+        #expect(try await text("mine") == "6")
+    }
+
+    @Test func whatSetsACookieIsNotKeptUnlessTold() async throws {
+        let server = try server(headers: ["Cache-Control: max-age=60", "Set-Cookie: id=1"])
+        let client = client()
+        #expect(try await text(client, server) == "1")
+        #expect(try await text(client, server) == "2")
+        let told = self.client(ResponseCache(directory: nil, keepsSetCookie: true))
+        #expect(try await text(told, server) == "3")
+        #expect(try await text(told, server) == "3")
+    }
+
+    @Test(arguments: [0o777, 0o770, 0o702])
+    func aFolderThatOthersCanWriteIsNotUsed(mode: Int) async throws {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: directory.path)
+        let cache = ResponseCache(directory: directory)
+        #expect("\(try #require(cache.diskProblem))".contains("nobody else"))
+        let server = try server()
+        #expect(try await text(client(cache), server) == "1")
+        #expect(try await text(client(cache), server) == "1")
+        #expect(try stored().isEmpty)
+    }
+
+    @Test func aLinkToAFolderIsNotUsed() throws {
+        try FileManager.default.createSymbolicLink(at: directory, withDestinationURL: URL(filePath: "/tmp"))
+        #expect(ResponseCache(directory: directory).diskProblem != nil)
+    }
+
+    @Test func whatAKilledProcessLeftIsRemovedAndCounted() async throws {
+        #expect(ResponseCache(directory: directory).removedLeftovers == 0)
+        for number in 0..<3 {
+            try Data("half".utf8).write(to: directory.appending(path: ".0.cache.\(number).partial"))
+        }
+        let writing = try PartialFile(for: directory.appending(path: "1.cache"), mode: 0o600)
+        #expect(ResponseCache(directory: directory).removedLeftovers == 3)
+        try writing.write(Data("whole".utf8))
+        try writing.moveIntoPlace()
+        #expect(try Set(stored().map(\.lastPathComponent)) == ["key", "1.cache"])
+    }
+
+    // MARK: - What holds for no time
+
+    @Test func aDefaultFreshnessKeepsWhatHasNone() async throws {
+        let server = try server(headers: [])
+        let client = client(ResponseCache(directory: directory, defaultFreshness: .infinity))
+        #expect(try await text(client, server) == "1")
+        #expect(try await text(client, server) == "1")
+    }
+
+    @Test func whatIsAskedOfTheCacheAloneIsKept() async throws {
+        let server = try server(headers: [])
+        let client = client()
+        let request = RouteRequest.get("").with(\.cachePolicy, .returnCacheDataElseLoad)
+        #expect(try await client.send(route(server, request)).source == .network)
+        #expect(try await client.send(route(server, request)).source == .cache)
+        #expect(try await client.send(route(server)).source == .network)
+    }
+
+    @Test func theHashIsSipHash() {
+        // The vectors of the authors' reference implementation: key 00…0f, input 00…(n-1).
+        let hash = KeyedHash(key: Data(0..<16))!
+        #expect(hash(Data()) == 0x726F_DB47_DD0E_0E31)
+        #expect(hash(Data([0])) == 0x74F8_39C5_93DC_67FD)
+        #expect(hash(Data(0..<15)) == 0xA129_CA61_49BE_45E5)
+        #expect(KeyedHash(key: hash.keyData)?(Data([0])) == hash(Data([0])))
+    }
+}

@@ -1,0 +1,154 @@
+import Foundation
+import HTTPTypes
+import IndicatorCore
+import NetworkKit
+import TestSupport
+import Testing
+
+/// Responses that break the rules of HTTP, or use them to the full. None of them ends the process; each is a response or a
+/// ``NetworkError``.
+@Suite struct HostileServerTests {
+    static let malformed: [String] = {
+        let ok = "HTTP/1.1 200 OK\r\n"
+        let chunked = ok + "Transfer-Encoding: chunked\r\n\r\n"
+        let lengths = [
+            "-1", "+5", "0x5", "5 5", "5,5", "5, 6", "", " ", "9223372036854775807", "9223372036854775808",
+            "18446744073709551616", "1e3", "٥", "5\r\nContent-Length: 6", "4294967296", "2147483648",
+        ]
+        let chunks = [
+            "", "0", "0\r\n", "0\r\n\r\n", "-1\r\n", "z\r\n", "5\r\nhello\r\n0\r\nTrailer: x\r\n\r\n",
+            "5\r\nhello\r\n0\r\nHTTP/1.1 500 No\r\n\r\n", "5;a=b\r\nhello\r\n0\r\n\r\n", "5\r\nhelloX\r\n0\r\n\r\n",
+            "FFFFFFFFFFFFFFFF\r\nhello", "FFFFFFFFFFFFFFFFF\r\nhello", "7FFFFFFFFFFFFFFF\r\nhello", "5\nhello\n0\n\n",
+            "5\r\nhello\r\n0\r\n" + String(repeating: "A: b\r\n", count: 5000) + "\r\n",
+            "5\r\nhello\r\n0\r\n: x\r\nno colon\r\n\r\n", " 5 \r\nhello\r\n0\r\n\r\n",
+            "5\r\nhello\r\n0\r\nContent-Length: 1\r\nTransfer-Encoding: x\r\n\r\n",
+        ]
+        let lines = [
+            "", "\r\n", "\r\n\r\n", "HTTP", "HTTP/", "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 \r\n\r\n",
+            "HTTP/1.1 20\r\n\r\n",
+            "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1 -1 OK\r\n\r\n", "HTTP/1.1 000 \r\n\r\n", "HTTP/1.1 999 X\r\n\r\n",
+            "HTTP/1.1 abc\r\n\r\n", "HTTP/9.9 200 OK\r\n\r\n", "HTTP/2 200\r\n\r\n", "HTTP/3 200\r\n\r\n",
+            "HTTP/0.9 200 OK\r\n\r\n", "ICY 200 OK\r\n\r\nabc", "200 OK\r\n\r\n", "<html>", "\0\0\0\0\0\0\0\0",
+            "\u{16}\u{3}\u{1}\u{2}\0", "GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n",
+            String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 200) + ok + "\r\n",
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+            "HTTP/1.1 199 X\r\n\r\n" + ok + "Content-Length: 0\r\n\r\n",
+            "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 304 Not Modified\r\n\r\n",
+            "HTTP/1.1 205 Reset\r\nContent-Length: 5\r\n\r\nhello",
+            "HTTP/1.1 407 Proxy\r\nProxy-Authenticate: Basic\r\n\r\n",
+        ]
+        let fields = [
+            "no colon", ": empty name", "A B: c", "A\0B: c", "A: b\0c", " folded first", "A: b\r\n folded",
+            "A:\u{1B}[31m",
+            "Content-Encoding: gzip", "Content-Encoding: gzip, br, zstd, gzip, gzip, gzip, gzip",
+            "Content-Encoding: what",
+            "Transfer-Encoding: gzip, chunked", "Transfer-Encoding: chunked, chunked", "Transfer-Encoding: what",
+            "Connection: close, keep-alive", "Set-Cookie: " + String(repeating: "a", count: 9000), "Set-Cookie: =",
+            "Location: /", "Content-Type: ;;;=;\"", "Alt-Svc: h3=\":99999\"", "Strict-Transport-Security: max-age=-1",
+            "WWW-Authenticate: Digest", "Content-Range: bytes 5-1/0",
+            String(repeating: "X: y\r\n", count: 3000) + "Z: z",
+        ]
+        return lines + lengths.map { ok + "Content-Length: \($0)\r\n\r\nhello" } + chunks.map { chunked + $0 }
+            + fields.map { ok + $0 + "\r\n\r\nhello" }
+    }()
+
+    @Test func malformedResponsesAreResponsesOrErrors() async throws {
+        #expect(Self.malformed.count >= 85)
+        var options = NetworkClient.Options()
+        options.keepsCookies = true
+        let client = NetworkClient(
+            interceptors: [.credentials(Credentials(user: "a", password: "b"))],
+            validation: .none,
+            options: options
+        )
+        for text in Self.malformed {
+            let server = try RawServer.sending(text)
+            let error = await thrown {
+                let response = try await client.send(route(server))
+                _ = try? response.string()
+                _ = "\(response)"
+            }
+            #expect(error == nil || error is NetworkError, "\(text.prefix(60)): \(error as Any)")
+            let download = await thrown { for try await _ in try await client.bytes(route(server)) {} }
+            #expect(download == nil || download is NetworkError, "\(text.prefix(60)): \(download as Any)")
+        }
+    }
+
+    @Test func trailersAreNotHeaderFields() async throws {
+        let server = try RawServer.sending(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 1\r\n\r\n"
+        )
+        let response = try await NetworkClient().send(route(server))
+        #expect(try response.string() == "hello")
+        #expect(response.headers[try #require(HTTPField.Name("X-Sum"))] == nil)
+    }
+
+    @Test(
+        arguments: [
+            "Digest", "Digest realm", "Digest realm=\"", "Digest nonce=\"\u{FF}\", algorithm=SHA-9000, qop=\"what\"",
+            "Digest realm=\"\(String(repeating: "a", count: 50_000))\", nonce=\"n\"", "Digest =,=,=,",
+            "Basic, Digest, Digest",
+        ]
+    )
+    func aChallengeOfGarbageIsAnAnswer(challenge: String) async throws {
+        let server = try RawServer { request, connection in
+            try connection.respond("401 Unauthorized", headers: ["WWW-Authenticate: \(challenge)"])
+            return true
+        }
+        let credentials = Credentials(user: "user", password: "secret", scheme: .digest)
+        let request = RouteRequest.get("").with(\.credentials, credentials).with(
+            \.validation,
+            NetworkResponse.Validation.none
+        )
+        let error = await thrown {
+            let response = try await NetworkClient().send(route(server, request))
+            #expect(response.status == 401)
+        }
+        #expect(error == nil || error is NetworkError)
+        #expect(server.requests.allSatisfy { !"\($0.headers)".contains("secret") })
+        #expect((1...3).contains(server.requests.count))
+    }
+
+    @Test func aByteEveryHalfSecondEndsAtTheTimeLimit() async throws {
+        let server = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+            while true {
+                try connection.send("x")
+                usleep(500_000)
+            }
+        }
+        let request = RouteRequest.get("").with(\.timeout, 60).with(\.timeLimit, 2)
+        let error = await thrown { _ = try await NetworkClient().send(route(server, request)) }
+        guard case .transport(let failure)? = error as? NetworkError else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(failure.kind == .timeLimitExceeded)
+    }
+
+    @Test func messagesCarryNoControlCharactersAndNoSecrets() async throws {
+        let server = try RawServer.sending(
+            "HTTP/1.1 500 Bad\u{1B}[31m\u{202E}\r\nContent-Type: \u{1B}]0;x\u{7}\u{202E}\r\n\r\n\u{1B}[2J\u{202E}evil\u{2066}\u{9B}1m"
+        )
+        var base = try #require(URLComponents(url: server.url, resolvingAgainstBaseURL: true))
+        base.user = "user"
+        base.password = "hunter2"
+        let secret = URLRoute(try #require(base.url), .get("a", query: ["token": "hunter3"]))
+        var errors = [await thrown { _ = try await NetworkClient().send(secret) }]
+        let typed = URLRoute(
+            secret.baseURL,
+            secret.request.with(\.validation, .init(statuses: nil, contentTypes: ["a/b"]))
+        )
+        errors.append(await thrown { _ = try await NetworkClient().send(typed) })
+        server.stop()
+        errors.append(await thrown { _ = try await NetworkClient().send(secret) })
+        for error in errors {
+            for text in ["\(try #require(error))", String(reflecting: error)] {
+                #expect(!text.contains("hunter"), "\(text)")
+                #expect(
+                    text.unicodeScalars.allSatisfy { ![.control, .format].contains($0.properties.generalCategory) }
+                )
+            }
+        }
+    }
+}

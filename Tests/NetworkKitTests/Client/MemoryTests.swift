@@ -1,0 +1,89 @@
+import Foundation
+import NetworkKit
+import TestSupport
+import Testing
+
+/// What takes a process of its own: the peak of a process's memory is that of all that it ever did.
+@Suite struct MemoryTests {
+    private let folder: TestFolder
+
+    init() throws {
+        folder = try TestFolder()
+    }
+
+    #if THREAD_SANITIZER
+    // The sanitizer keeps several bytes of its own for each of the program's.
+    private static let factor = 8
+    #else
+    private static let factor = 1
+    #endif
+
+    private func probe(_ arguments: String...) async throws -> (result: String, peak: Int) {
+        let result = try await Command.run(try Command.built("network-probe"), arguments)
+        #expect(result.status == 0, "\(result.error)")
+        let lines = result.output.split(separator: "\n")
+        return (String(try #require(lines.first)), try #require(lines.last.flatMap { Int($0) }))
+    }
+
+    @Test func aGigabyteIsUploadedInLittleMemory() async throws {
+        let server = try RawServer.closing { request, connection in
+            try connection.respond(text: "\(request.bodyCount)")
+        }
+        let file = folder.url.appending(path: "large.bin")
+        try Data().write(to: file)
+        let handle = try FileHandle(forWritingTo: file)
+        try handle.truncate(atOffset: 1 << 30)
+        try handle.close()
+        let (result, peak) = try await probe("upload", server.url.absoluteString, file.path)
+        let received = try #require(Int(result))
+        #expect(received > 1 << 30)
+        #expect(received < (1 << 30) + 1000)
+        #expect(peak < 64 * 1024 * Self.factor, "\(peak) kB")
+    }
+
+    /// A server of zeros.
+    private func server(bytes: Int) throws -> RawServer {
+        try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(bytes)\r\n\r\n")
+            let piece = Data(count: 1 << 20)
+            for _ in 0..<(bytes >> 20) { try connection.send(piece) }
+        }
+    }
+
+    @Test func twoGigabytesAreDownloadedInLittleMemory() async throws {
+        // The pieces take the same way as those that go to a file, which would need a disk of 2 GiB.
+        let server = try server(bytes: 2 << 30)
+        let (result, peak) = try await probe("stream", server.url.absoluteString, "-")
+        #expect(result == "\(2 << 30)")
+        #expect(peak < 20 * 1000 * Self.factor, "\(peak) kB")
+    }
+
+    @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", SmallDisk.mayMount))
+    func aFullDiskIsAnErrorAndLeavesNothing() async throws {
+        let server = try server(bytes: 8 << 20)
+        let result = try await SmallDisk.run(
+            [try Command.built("network-probe"), "download", server.url.absoluteString, "\(folder.url.path)/file.bin"],
+            size: "1m",
+            over: folder.url.path
+        )
+        #expect(result.output.contains("No space left on device; left: []"), "\(result.output)\(result.error)")
+    }
+
+    @Test func whatAKilledDownloadLeavesIsRemovedByTheNext() async throws {
+        let server = try RawServer.closing { request, connection in
+            if request.target == "/whole" { return try connection.respond(text: "whole") }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+            connection.waitForEnd()
+        }
+        let file = folder.url.appending(path: "file.bin")
+        let probe = try Daemon(try Command.built("network-probe"), ["download", server.url.absoluteString, file.path])
+        let folder = folder.url.path
+        func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: folder).sorted() }
+        #expect(await eventually { (try? files().count) == 1 })
+        probe.send(SIGKILL)
+        #expect(await eventually { !probe.isRunning })
+        #expect(try files().first?.hasSuffix(".partial") == true)
+        _ = try await NetworkClient().download(route(server, .get("whole")), to: file)
+        #expect(try files() == ["file.bin"])
+    }
+}

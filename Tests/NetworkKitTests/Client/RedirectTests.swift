@@ -1,0 +1,219 @@
+import Foundation
+import HTTPTypes
+import IndicatorCore
+import NetworkKit
+import TestSupport
+import Testing
+
+/// Redirects, with the `curl` program as the reference.
+@Suite struct RedirectTests {
+    /// A cell of the table: a method, a status, and whether the target is of another origin.
+    struct Case: Sendable, CustomTestStringConvertible {
+        var method: HTTPRequest.Method
+        var status: Int
+        var isOtherOrigin: Bool
+
+        var testDescription: String { "\(method.rawValue) \(status) \(isOtherOrigin ? "other" : "same")" }
+
+        static let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete]
+
+        static let all = methods.flatMap { method in
+            [300, 301, 302, 303, 307, 308].flatMap { status in
+                [false, true].map { Case(method: method, status: status, isOtherOrigin: $0) }
+            }
+        }
+
+        var hasBody: Bool { [.post, .put, .patch].contains(method) }
+
+        /// curl's options for a method that it knows; for the others `--request`, which names the method of all requests.
+        func arguments(file: URL) -> [String] {
+            switch method {
+            case .get: []
+            case .head: ["--head"]
+            case .post: ["--data-binary", "@\(file.path)"]
+            case .put: ["--upload-file", file.path]
+            case .patch: ["--request", "PATCH", "--data-binary", "@\(file.path)"]
+            default: ["--request", method.rawValue]
+            }
+        }
+
+        /// curl's `--request PATCH` or `DELETE` stays for all requests, as its manual says, and with a body that it gave up.
+        /// There RFC 9110 §15.4 alone counts.
+        var isKnownToDiffer: Bool {
+            method == .patch && status < 307 && status > 300 || method == .delete && status == 303
+        }
+    }
+
+    /// What arrived at the target, as a cell of the table says it.
+    private static func describe(_ request: ReceivedRequest?) -> String {
+        guard let request else { return "nothing" }
+        var text = "\(request.method)\(request.bodyCount > 0 ? ", body" : "")"
+        for name in ["authorization", "cookie", "x-api-key", "x-marked", "x-plain"] where request.headers[name] != nil {
+            text += ", \(name)"
+        }
+        return text
+    }
+
+    /// Two servers; the first one redirects.
+    private final class Servers: Sendable {
+        let first: RawServer
+        let second: RawServer
+
+        init(_ test: Case) throws {
+            let second = try RawServer.closing { _, connection in try connection.respond(text: "here") }
+            self.second = second
+            let location = test.isOtherOrigin ? "\(second.url)/target" : "/target"
+            first = try RawServer.closing { request, connection in
+                if request.target == "/target" { return try connection.respond(text: "here") }
+                try connection.respond("\(test.status) Elsewhere", headers: ["Location: \(location)"])
+            }
+        }
+
+        var arrived: ReceivedRequest? { (first.requests + second.requests).first { $0.target == "/target" } }
+    }
+
+    private static func sent(_ test: Case, body: RouteBody) async throws -> String {
+        let servers = try Servers(test)
+        let client = NetworkClient(interceptors: [
+            .bearerToken("secret"), .header("Cookie", "a=b"), .header("X-Api-Key", "secret"), .header("X-Plain", "1"),
+            .header("X-Marked", "secret", isSensitive: true),
+        ])
+        let request = RouteRequest(test.method, "begin", body: test.hasBody ? body : .none)
+        _ = try await client.send(route(servers.first, request))
+        return describe(servers.arrived)
+    }
+
+    private static func sentByCurl(_ test: Case, file: URL) async throws -> String {
+        let servers = try Servers(test)
+        let fields = [
+            "Authorization: Bearer secret", "Cookie: a=b", "X-Api-Key: secret", "X-Plain: 1", "X-Marked: secret",
+        ]
+        let result = try await Command.run(
+            "curl",
+            ["--silent", "--show-error", "--location", "--noproxy", "*"] + fields.flatMap { ["--header", $0] }
+                + test.arguments(file: file) + ["\(servers.first.url)/begin"],
+            package: "curl"
+        )
+        #expect(result.status == 0, "\(result.error)")
+        return describe(servers.arrived)
+    }
+
+    /// `Scripts/redirects` prints the table that this test makes.
+    @Test func everyCellIsAsCurlDoesIt() async throws {
+        let folder = try TestFolder()
+        let file = folder.url.appending(path: "body.bin")
+        try Data(repeating: 7, count: 1000).write(to: file)
+        var rows = ["| request | NetworkKit | curl -L |", "|---|---|---|"]
+        for test in Case.all {
+            let own = try await Self.sent(test, body: .data(Data(repeating: 7, count: 1000)))
+            var reference = try await Self.sentByCurl(test, file: file)
+            rows.append("| \(test.testDescription) | \(own) | \(own == reference ? "the same" : reference) |")
+            // The secrets that curl cannot know of.
+            if test.isOtherOrigin {
+                #expect(!own.contains("authorization") && !own.contains("cookie"), "\(test.testDescription)")
+                reference = reference.replacing(", x-api-key", with: "").replacing(", x-marked", with: "")
+            }
+            if !test.isKnownToDiffer { #expect(own == reference, "\(test.testDescription)") }
+        }
+        if let path = ProcessInfo.processInfo.environment["INDICATOR_REDIRECTS"] {
+            try Data((rows.joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: path))
+        }
+    }
+
+    @Test func methodsChangeAsTheStandardSays() async throws {
+        let body = RouteBody.data(Data("x".utf8))
+        for status in [301, 302] {
+            let test = Case(method: .patch, status: status, isOtherOrigin: false)
+            #expect(try await Self.sent(test, body: body).hasPrefix("PATCH, body"))
+        }
+        #expect(
+            try await Self.sent(Case(method: .patch, status: 303, isOtherOrigin: false), body: body).hasPrefix("GET,")
+        )
+        #expect(
+            try await Self.sent(Case(method: .delete, status: 303, isOtherOrigin: true), body: body).hasPrefix("GET,")
+        )
+    }
+
+    @Test(arguments: [307, 308], [false, true])
+    func streamedBodiesAreSentAgain(status: Int, isOtherOrigin: Bool) async throws {
+        let folder = try TestFolder()
+        let file = folder.url.appending(path: "body.bin")
+        try Data(repeating: 7, count: 300_000).write(to: file)
+        var form = MultipartForm()
+        form.append("a", name: "b")
+        form.append(file: file, name: "file")
+        for (body, count) in [(RouteBody.file(file), 300_000...300_000), (.multipart(form), 300_200...300_600)] {
+            let servers = try Servers(Case(method: .post, status: status, isOtherOrigin: isOtherOrigin))
+            _ = try await NetworkClient().send(route(servers.first, .post("begin", body: body)))
+            let arrived = try #require(servers.arrived)
+            #expect(count.contains(arrived.bodyCount))
+            #expect(arrived.headers["content-type"] == servers.first.requests[0].headers["content-type"])
+        }
+    }
+
+    @Test func aGivenUpBodyLeavesItsTypeBehind() async throws {
+        let servers = try Servers(Case(method: .post, status: 303, isOtherOrigin: false))
+        _ = try await NetworkClient().send(route(servers.first, .post("begin", body: .json(["a": 1]))))
+        #expect(servers.arrived?.headers["content-type"] == nil)
+        #expect(servers.arrived?.method == "GET")
+    }
+
+    @Test func credentialsStayWithTheirOrigin() async throws {
+        let servers = try Servers(Case(method: .get, status: 302, isOtherOrigin: true))
+        let credentials = Credentials(user: "user", password: "secret", scheme: .basic)
+        _ = try await NetworkClient().send(route(servers.first, .get("begin").with(\.credentials, credentials)))
+        #expect(servers.first.requests[0].headers["authorization"] == "Basic dXNlcjpzZWNyZXQ=")
+        #expect(servers.arrived?.headers["authorization"] == nil)
+    }
+
+    @Test(
+        arguments: [
+            "file:///etc/passwd", "http://[::1", "gopher://127.0.0.1/", "http://", "http:///path",
+            "javascript:alert(1)",
+            "http://127.0.0.1:99999999/", "//", "http://a b/", "",
+        ]
+    )
+    func whatLeadsNowhereIsAnError(location: String) async throws {
+        let server = try RawServer.closing { request, connection in
+            try connection.respond("302 Found", headers: ["Location: \(location)"])
+        }
+        let error = await thrown { _ = try await NetworkClient().send(route(server)) }
+        #expect(error is NetworkError, "\(error as Any)")
+        #expect(!"\(error as Any)".contains("root:"))
+    }
+
+    @Test func aLocationOfAMegabyteIsAnError() async throws {
+        let server = try RawServer.closing { _, connection in
+            let path = String(repeating: "a", count: 1 << 20)
+            try connection.respond("302 Found", headers: ["Location: /\(path)"])
+        }
+        let error = await thrown { _ = try await NetworkClient().send(route(server)) }
+        #expect(error is NetworkError)
+        #expect("\(error as Any)".utf8.count < 1000)
+    }
+
+    @Test func tenThousandHopsEndAtTheTwentieth() async throws {
+        let server = try RawServer { request, connection in
+            let next = (Int(request.target.dropFirst()) ?? 0) + 1
+            try connection.respond("302 Found", headers: ["Location: /\(min(next, 10_000))"])
+            return true
+        }
+        let error = await thrown { _ = try await NetworkClient().send(route(server, .get("0"))) }
+        guard case .tooManyRedirects(let urls)? = error as? NetworkError else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(urls.count == 21)
+        #expect(server.requests.count == 21)
+        #expect(!"\(error as Any)".contains("loop"))
+    }
+
+    @Test func aLoopIsReported() async throws {
+        let server = try RawServer { request, connection in
+            try connection.respond("302 Found", headers: ["Location: \(request.target == "/a" ? "/b" : "/a")"])
+            return true
+        }
+        let error = await thrown { _ = try await NetworkClient().send(route(server, .get("a"))) }
+        #expect("\(error as Any)".contains("in a loop: \(server.url)/a → \(server.url)/b → \(server.url)/a"))
+    }
+}

@@ -1,0 +1,218 @@
+import Foundation
+import HTTPTypes
+import IndicatorCore
+import NetworkKit
+import TestSupport
+import Testing
+
+/// Bodies that are read piece by piece, or go to files.
+@Suite struct StreamTests {
+    private let recorder = NotificationRecorder()
+    private let folder: TestFolder
+
+    init() throws {
+        folder = try TestFolder()
+    }
+
+    private func client(retry: NetworkClient.Retry = .never) -> NetworkClient {
+        NetworkClient(retry: retry, notificationCenter: recorder.center)
+    }
+
+    private var files: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted() }
+    }
+
+    // MARK: - Pieces
+
+    @Test func aBodyIsReadInPieces() async throws {
+        let first = Locked(false)
+        let server = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-A: b\r\n\r\nhello")
+            for _ in 0..<10_000 where !first.withLock({ $0 }) { usleep(1000) }
+            try connection.send("world")
+        }
+        let stream = try await client().bytes(route(server))
+        #expect(stream.status == 200)
+        var pieces: [Data] = []
+        for try await piece in stream {
+            first.withLock { $0 = true }
+            pieces.append(piece)
+        }
+        #expect(pieces == [Data("hello".utf8), Data("world".utf8)])
+        #expect(recorder.names == ["Resume", "Complete"])
+    }
+
+    @Test func aSlowReaderHoldsUpTheSender() async throws {
+        let sent = Locked(0)
+        let server = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\n\r\n")
+            for _ in 0..<1000 {
+                try connection.send(Data(count: 1 << 20))
+                sent.withLock { $0 += 1 << 20 }
+            }
+        }
+        var stream: ResponseStream? = try await client().bytes(route(server))
+        var iterator = stream?.makeAsyncIterator()
+        _ = try await iterator?.next()
+        // The sockets and the buffer take some megabytes, and then no more.
+        var last = -1
+        #expect(
+            await eventually {
+                defer { last = sent.withLock { $0 } }
+                return last > 0 && last == sent.withLock { $0 }
+            }
+        )
+        #expect(sent.withLock { $0 } < 100 << 20)
+        #expect(recorder.names == ["Resume"])
+        // Releasing the stream ends the request.
+        iterator = nil
+        stream = nil
+        #expect(recorder.names == ["Resume", "Complete"])
+    }
+
+    @Test func aBadStatusIsAnErrorWithTheBeginningOfItsBody() async throws {
+        let server = try RawServer.closing { _, connection in try connection.respond("404 Not Found", text: "no such") }
+        let error = await thrown { _ = try await client().bytes(route(server)) }
+        guard case .unacceptableStatus(let failure)? = error as? NetworkError else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(failure.bodyStart == Data("no such".utf8))
+        #expect(recorder.names == ["Resume", "Complete"])
+    }
+
+    @Test func aBodyThatBreaksOffIsAnError() async throws {
+        let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+        let stream = try await client().bytes(route(server))
+        var count = 0
+        let error = await thrown { for try await piece in stream { count += piece.count } }
+        #expect(count == 5)
+        #expect("\(error as Any)".contains("incompleteBody"))
+        #expect(recorder.names == ["Resume", "Complete"])
+    }
+
+    // MARK: - Files
+
+    private var target: URL { folder.url.appending(path: "file.bin") }
+
+    @Test func aDownloadReplacesTheFileWhenItIsWhole() async throws {
+        try Data("old".utf8).write(to: target)
+        let old = Locked<Data?>(nil)
+        let path = target
+        let body = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+        let server = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+            try connection.send(body.prefix(500_000))
+            old.withLock { $0 = try? Data(contentsOf: path) }
+            try connection.send(body.dropFirst(500_000))
+        }
+        let response = try await client().download(route(server), to: target)
+        #expect(response.status == 200)
+        #expect(try Data(contentsOf: target) == body)
+        #expect(old.withLock { $0 } == Data("old".utf8))
+        #expect(try files == ["file.bin"])
+        #expect(recorder.names == ["Resume", "Complete"])
+    }
+
+    /// A server of parts that breaks off each whole answer in the middle.
+    private func breakingServer(tag: String, ignoresRanges: Bool = false) throws -> RawServer {
+        let body = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 3) })
+        return try RawServer.closing { request, connection in
+            if let range = request.headers["range"], request.headers["if-range"] == tag, !ignoresRanges {
+                let start = Int(range.dropFirst("bytes=".count).dropLast()) ?? 0
+                return try connection.respond(
+                    "206 Partial Content",
+                    headers: ["Content-Range: bytes \(start)-99999/100000", "ETag: \(tag)"],
+                    body: body.dropFirst(start)
+                )
+            }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nETag: \(tag)\r\n\r\n")
+            try connection.send(request.headers["range"] == nil ? body.prefix(60_000) : body)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func aRetriedDownloadGoesOnWhereItBrokeOff(ignoresRanges: Bool) async throws {
+        let server = try breakingServer(tag: "\"x\"", ignoresRanges: ignoresRanges)
+        let last = Locked(TransferProgress?.none)
+        let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
+        _ = try await client(retry: retry).download(route(server), to: target) { progress in
+            last.withLock { $0 = progress }
+        }
+        #expect(try Data(contentsOf: target) == Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 3) }))
+        #expect(server.requests.map { $0.headers["range"] } == [nil, "bytes=60000-"])
+        #expect(last.withLock { $0?.bytesReceived } == 100_000)
+        #expect(last.withLock { $0?.bytesToReceive } == 100_000)
+        #expect(try files == ["file.bin"])
+    }
+
+    @Test func aWeakTagIsNoReasonToGoOn() async throws {
+        let server = try breakingServer(tag: "W/\"x\"")
+        let error = await thrown {
+            let retry = NetworkClient.Retry(maximumAttempts: 2, initialDelay: .milliseconds(1))
+            _ = try await client(retry: retry).download(route(server), to: target)
+        }
+        #expect(error is NetworkError)
+        #expect(server.requests.map { $0.headers["range"] } == [nil, nil])
+        #expect(try files.isEmpty)
+    }
+
+    @Test func aCancelledDownloadLeavesNothing() async throws {
+        let server = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
+            connection.waitForEnd()
+        }
+        let received = Locked(false)
+        let (client, target) = (client(), target)
+        let work = Task {
+            try await client.download(route(server), to: target) { progress in
+                if progress.bytesReceived > 0 { received.withLock { $0 = true } }
+            }
+        }
+        #expect(await eventually { received.withLock { $0 } })
+        #expect(try files.count == 1)
+        work.cancel()
+        await #expect(throws: CancellationError.self) { try await work.value }
+        #expect(try files.isEmpty)
+    }
+
+    @Test func aFileThatCannotBeWrittenIsAnError() async throws {
+        let server = try RawServer.closing { _, connection in try connection.respond(body: Data(count: 1 << 20)) }
+        let missing = await thrown {
+            _ = try await client().download(route(server), to: folder.url.appending(path: "no/such/file"))
+        }
+        #expect("\(missing as Any)".contains("No such file"))
+        try FileManager.default.createDirectory(at: target, withIntermediateDirectories: true)
+        let taken = await thrown { _ = try await client().download(route(server), to: target) }
+        #expect("\(taken as Any)".contains("cannot be written"))
+        #expect(try files == ["file.bin"])
+        #expect(recorder.names == ["Resume", "Complete", "Resume", "Complete"])
+    }
+
+    @Test func whatAKilledProcessLeftIsRemoved() async throws {
+        try Data("half".utf8).write(to: folder.url.appending(path: ".file.bin.0123.partial"))
+        try Data("mine".utf8).write(to: folder.url.appending(path: ".other.bin.0123.partial"))
+        let server = try RawServer.closing { _, connection in try connection.respond(text: "whole") }
+        _ = try await client().download(route(server), to: target)
+        #expect(try files == [".other.bin.0123.partial", "file.bin"])
+    }
+
+    @Test func aFileThatAnotherDownloadWritesIsLeftAlone() async throws {
+        let mayEnd = Locked(false)
+        let server = try RawServer.closing { request, connection in
+            if request.target == "/fast" { return try connection.respond(text: "fast") }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nsl")
+            while !mayEnd.withLock({ $0 }) { usleep(1000) }
+            try connection.send("ow")
+        }
+        let (client, target) = (client(), target)
+        let slow = Task { try await client.download(route(server, .get("slow")), to: target) }
+        #expect(await eventually { (try? files.count) == 1 })
+        _ = try await client.download(route(server, .get("fast")), to: target)
+        #expect(try String(contentsOf: target, encoding: .utf8) == "fast")
+        mayEnd.withLock { $0 = true }
+        _ = try await slow.value
+        #expect(try String(contentsOf: target, encoding: .utf8) == "slow")
+        #expect(try files == ["file.bin"])
+    }
+}

@@ -1,0 +1,240 @@
+import Foundation
+import HTTPTypes
+import IndicatorCore
+import NetworkKit
+import TestSupport
+import Testing
+
+/// Values of requests that cannot be sent, and what describes a request.
+@Suite struct RequestValuesTests {
+    private let server: RawServer
+
+    init() throws {
+        server = try RawServer { _, connection in
+            try connection.respond(text: "{}")
+            return true
+        }
+    }
+
+    private func problem(_ change: @escaping @Sendable (inout NetworkRequest) -> Void) async -> String {
+        let client = NetworkClient(interceptors: [.init { change(&$0) }])
+        return "\(await thrown { _ = try await client.send(route(server)) } as Any)"
+    }
+
+    @Test(arguments: [Double.nan, 0, -1, -Double.infinity])
+    func aTimeoutThatIsNoneIsAnError(seconds: Double) async {
+        for property in [\RouteRequest.timeout, \.timeLimit] {
+            let error = await thrown {
+                _ = try await NetworkClient().send(route(server, .get("").with(property, seconds)))
+            }
+            #expect("\(error as Any)".contains("must be a positive number of seconds"))
+        }
+        #expect(await problem { $0.timeout = seconds }.contains("must be a positive number of seconds"))
+        #expect(await problem { $0.timeLimit = seconds }.contains("must be a positive number of seconds"))
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test(arguments: [Double.infinity, Double.greatestFiniteMagnitude, 1e18, 1e10, 9.9e9, Double.leastNonzeroMagnitude])
+    func noOtherTimeoutTraps(seconds: Double) async {
+        let request = RouteRequest.get("").with(\.timeout, seconds).with(\.timeLimit, seconds)
+        let error = await thrown { _ = try await NetworkClient().send(route(server, request)) }
+        if seconds > 1 { #expect(error == nil) } else { #expect(error is NetworkError) }
+    }
+
+    @Test func whatAnInterceptorReturnsIsChecked() async throws {
+        #expect(await problem { $0.setHeader("X-A", "b\r\nX-C: d") }.contains("control character"))
+        #expect(await problem { $0.setHeader("X-A", "b\nX-C: d") }.contains("control character"))
+        #expect(await problem { $0.setHeader("X A", "b") }.contains("not the name of a header field"))
+        #expect(await problem { $0.setHeader("Content-Length", "7") }.contains("set by the client itself"))
+        #expect(await problem { $0.url = URL(filePath: "/etc/passwd") }.contains("not an http or https URL"))
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func aTimeLimitIsInForceWhileARequestWaitsForAConnection() async throws {
+        let server = try RawServer.closing { _, connection in connection.waitForEnd() }
+        var options = NetworkClient.Options()
+        options.maximumConnectionsPerHost = 1
+        let client = NetworkClient(options: options)
+        let first = client.start(route(server))
+        #expect(await eventually { server.requests.count == 1 })
+        let error = await thrown { _ = try await client.send(route(server, .get("").with(\.timeLimit, 0.1))) }
+        #expect("\(error as Any)".contains("timeLimitExceeded"))
+        first.cancel()
+    }
+
+    // MARK: - Names, paths, descriptions
+
+    @Test func pathsThatAreKnownAtRunTime() throws {
+        let path = "docs/a b/ü?#%2F"
+        #expect(RoutePath(path: path).encoded == "docs/a%20b/%C3%BC%3F%23%252F")
+        let route = RoutePath("files/\(path: path)/\(path)")
+        #expect(route.encoded == "files/docs/a%20b/%C3%BC%3F%23%252F/docs%2Fa%20b%2F%C3%BC%3F%23%252F")
+        #expect(throws: NetworkError.self) {
+            try URLRoute(URL(string: "http://h")!, .get(RoutePath(path: "a/../b"))).url()
+        }
+    }
+
+    @Test func aRequestAsACommandOfCurl() async throws {
+        let client = NetworkClient(interceptors: [
+            .bearerToken("hunter1"), .header("X-Api-Key", "hunter2"), .header("X-App", "it's \u{202E}"),
+            .header("X-Own", "hunter3", isSensitive: true),
+        ])
+        let credentials = Credentials(user: "user", password: "hunter4", scheme: .digest)
+        let request = RouteRequest.post("a b", body: .json(["p": "hunter5"]), query: ["token": "hunter6", "q": "x y"])
+        let route = URLRoute(URL(string: "https://example.com/api")!, request.with(\.credentials, credentials))
+        let text = try await client.curlDescription(of: route)
+        #expect(
+            text
+                == "curl --location --request POST --header 'Content-Type: application/json' --header 'Authorization: …' "
+                + #"--header 'X-Api-Key: …' --header 'X-App: it'\''s' --header 'X-Own: …' --digest --user 'user:…' "#
+                + "--data-binary @body 'https://example.com/api/a%20b?q=x%20y&token=%E2%80%A6'"
+        )
+        #expect(!"\(credentials)\(String(reflecting: credentials))".contains("hunter"))
+    }
+
+    // MARK: - Names and passwords, cookies
+
+    @Test func basicAndDigest() async throws {
+        let httpbin = try await Httpbin()
+        func status(_ path: RoutePath, _ credentials: Credentials) async throws -> Int {
+            let request = RouteRequest.get(path).with(\.credentials, credentials)
+                .with(\.validation, NetworkResponse.Validation.none)
+            return try await NetworkClient().send(URLRoute(httpbin.url, request)).status.code
+        }
+        for scheme in [Credentials.Scheme.any, .basic] {
+            #expect(try await status("basic-auth/u/p", Credentials(user: "u", password: "p", scheme: scheme)) == 200)
+            #expect(try await status("basic-auth/u/p", Credentials(user: "u", password: "x", scheme: scheme)) == 401)
+        }
+        for algorithm in ["MD5", "SHA-256"] {
+            let path = RoutePath("digest-auth/auth/u/p/\(algorithm)")
+            for scheme in [Credentials.Scheme.any, .digest] {
+                #expect(try await status(path, Credentials(user: "u", password: "p", scheme: scheme)) == 200)
+                #expect(try await status(path, Credentials(user: "u", password: "x", scheme: scheme)) == 401)
+            }
+        }
+        var url = try #require(URLComponents(url: httpbin.url, resolvingAgainstBaseURL: true))
+        (url.user, url.password) = ("u", "p")
+        let response = try await NetworkClient().send(URLRoute(try #require(url.url), .get("basic-auth/u/p")))
+        #expect(response.url.user() == nil)
+    }
+
+    @Test func cookiesAreKeptWhenAskedFor() async throws {
+        let server = try RawServer { request, connection in
+            let cookies = ["Set-Cookie: a=1; Path=/only", "Set-Cookie: b=2; Secure", "Set-Cookie: c=3; Path=/"]
+            try connection.respond(headers: request.target == "/set" ? cookies : [], text: "x")
+            return true
+        }
+        var options = NetworkClient.Options()
+        options.keepsCookies = true
+        for client in [NetworkClient(), NetworkClient(options: options)] {
+            for path in ["set", "only/x", "other"] {
+                _ = try await client.send(route(server, .get(RoutePath(path: path))))
+            }
+        }
+        #expect(server.requests.map { $0.headers["cookie"] } == [nil, nil, nil, nil, "a=1; c=3", "c=3"])
+    }
+
+    // MARK: - TLS
+
+    @Test func aCertificateThatNobodyTrustsIsAnError() async throws {
+        let folder = try TestFolder()
+        let (key, certificate) = (folder.url.path + "/key.pem", folder.url.path + "/certificate.pem")
+        let made = try await Command.run(
+            "openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
+                "-subj", "/CN=localhost", "-keyout", key, "-out", certificate,
+            ],
+            package: "openssl"
+        )
+        #expect(made.status == 0, "\(made.error)")
+        let script = """
+            import http.server, ssl
+            server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain("\(certificate)", "\(key)")
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+            print(server.server_port, flush=True)
+            server.serve_forever()
+            """
+        let python = try Daemon("python3", ["-c", script], package: "python3")
+        #expect(await eventually { python.output.hasSuffix("\n") })
+        let port = python.output.trimmingCharacters(in: .whitespacesAndNewlines)
+        let error = await thrown {
+            _ = try await NetworkClient().send(URLRoute(try #require(URL(string: "https://127.0.0.1:\(port)"))))
+        }
+        guard case .transport(let failure)? = error as? NetworkError else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(failure.kind == .insecure)
+    }
+
+    // MARK: - Retries
+
+    @Test func aRetryIsInTheLabelAndTheProgressBeginsAnew() async throws {
+        let recorder = NotificationRecorder()
+        let indicator = IndicatorManager()
+        indicator.observe(.indicator, in: recorder.center)
+        let seen = Locked<[String]>([])
+        let count = Locked(0)
+        let server = try RawServer.closing { request, connection in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            // What the indicator shows when the request has begun again, before it was sent.
+            let first = indicator.snapshot.activities.first
+            seen.withLock { $0.append("\(first?.label ?? "-")") }
+            try connection.respond(number < 3 ? "503 Service Unavailable" : "200 OK", text: "done")
+        }
+        let hooks = Locked<[String]>([])
+        var retry = NetworkClient.Retry(maximumAttempts: 5, initialDelay: .milliseconds(1))
+        retry.onRetry = { attempt in
+            let progress = indicator.snapshot.progress
+            hooks.withLock { $0.append("\(attempt.number) of \(attempt.count), \(progress ?? -1)") }
+        }
+        let client = NetworkClient(retry: retry, notificationCenter: recorder.center)
+        _ = try await client.send(route(server, .put("file", body: .data(Data(count: 1000)))))
+        #expect(seen.withLock { $0 } == ["PUT /file", "PUT /file, retry 1 of 4", "PUT /file, retry 2 of 4"])
+        #expect(hooks.withLock { $0 } == ["1 of 4, 0.0", "2 of 4, 0.0"])
+        #expect(recorder.progress == [1000, 0, 1000, 0, 1000])
+    }
+
+    @Test func anIncompleteBodyIsRetried() async throws {
+        let count = Locked(0)
+        let server = try RawServer.closing { _, connection in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n" + (number == 1 ? "he" : "hello"))
+        }
+        let client = NetworkClient(retry: .init(initialDelay: .milliseconds(1)))
+        #expect(try await client.send(route(server)).string() == "hello")
+        let post = await thrown {
+            count.withLock { $0 = 0 }
+            _ = try await client.send(route(server, .post("")))
+        }
+        #expect("\(post as Any)".contains("incompleteBody"))
+    }
+
+    @Test func theIndicatorCountsBytes() async throws {
+        let recorder = NotificationRecorder()
+        let indicator = IndicatorManager()
+        indicator.observe(.indicator, in: recorder.center)
+        let seen = Locked<ActivityDetails?>(nil)
+        let server = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+            try connection.send(Data(count: 500))
+            for _ in 0..<50_000 where (indicator.snapshot.progress ?? 0) < 0.5 { usleep(1000) }
+            seen.withLock { $0 = indicator.snapshot.activities.first }
+            try connection.send(Data(count: 500))
+        }
+        _ = try await NetworkClient(notificationCenter: recorder.center).send(route(server))
+        let details = try #require(seen.withLock { $0 })
+        #expect(details.completed == 500)
+        #expect(details.total == 1000)
+        #expect(details.unit == .bytes)
+    }
+}
