@@ -5,7 +5,7 @@ public import HTTPTypes
 ///
 /// The transfer pauses while nobody takes the pieces, so that a body of any length needs little memory. It can be read once. The
 /// request ends with the body, or when the last reference to the stream is released.
-public struct ResponseStream: AsyncSequence, Sendable {
+public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
     /// Pieces of the body, none of them empty.
     public typealias Element = Data
 
@@ -32,6 +32,9 @@ public struct ResponseStream: AsyncSequence, Sendable {
             task.complete()
         }
     }
+
+    /// URL and status, without secrets.
+    public var description: String { "\(url.withoutSecrets): status \(status.code)" }
 
     /// Reads the body.
     public func makeAsyncIterator() -> Iterator { Iterator(source: source) }

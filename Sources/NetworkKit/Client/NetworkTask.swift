@@ -67,13 +67,13 @@ public final class NetworkTask: Sendable {
             state.phase = .suspended
             return Event(name: .indicatorTaskDidSuspend)
         }
-        state.withLock { $0.phase == .suspended ? $0.transfer : nil }?.setSuspended(true)
+        passOnPause()
     }
 
     /// Goes on with a paused request.
     public func resume() {
         begin()
-        state.withLock { $0.phase == .running ? $0.transfer : nil }?.setSuspended(false)
+        passOnPause()
     }
 
     /// Cancels the request: ``response`` throws a `CancellationError`. Without effect when it has ended.
@@ -124,12 +124,19 @@ public final class NetworkTask: Sendable {
 
     /// Takes the transfer that does the work at the moment, and starts it, unless things are paused.
     func attach(_ transfer: Transfer) {
-        let isSuspended = state.withLock { state in
-            state.transfer = transfer
-            return state.phase == .suspended
+        state.withLock { $0.transfer = transfer }
+        passOnPause()
+    }
+
+    /// Starts or pauses the transfer, until what it was told last is still so.
+    private func passOnPause() {
+        var last: Bool?
+        while true {
+            let (transfer, isSuspended) = state.withLock { ($0.transfer, $0.phase == .suspended) }
+            guard let transfer, isSuspended != last else { return }
+            transfer.setSuspended(isSuspended)
+            last = isSuspended
         }
-        // A change from here on reaches the transfer by itself.
-        if isSuspended { transfer.setSuspended(true) } else { transfer.start() }
     }
 
     /// Says how much there is to send, before the first attempt.

@@ -42,7 +42,8 @@ enum PixbufDecoder {
         }
         guard isStarted else { throw .unreadable("could not create a thread: the process is at its limit") }
         let seconds = max(0, timeLimit / .seconds(1))
-        guard outcome.isKnown.wait(timeout: seconds < 1e9 ? .now() + seconds : .distantFuture) == .success else {
+        let end = seconds < 1e9 ? DispatchTime.now() + seconds : .distantFuture
+        guard seconds > 0, outcome.isKnown.wait(timeout: end) == .success else {
             limit.isOver.store(true, ordering: .relaxed)
             throw .tooSlow(limit: timeLimit)
         }

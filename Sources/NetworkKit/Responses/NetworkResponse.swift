@@ -2,7 +2,7 @@ public import Foundation
 public import HTTPTypes
 
 /// A whole response.
-public struct NetworkResponse: Sendable {
+public struct NetworkResponse: Sendable, CustomStringConvertible {
     /// Where a response came from.
     public enum Source: Hashable, Sendable {
         /// The server sent it.
@@ -38,6 +38,9 @@ public struct NetworkResponse: Sendable {
         self.data = data
         self.source = source
     }
+
+    /// URL, status and length, without secrets.
+    public var description: String { "\(url.withoutSecrets): status \(status.code), \(data.count) bytes" }
 
     /// The body as text, in the charset that the response names, and in UTF-8 if it names none. A byte order mark at the
     /// beginning is left out.

@@ -2,7 +2,7 @@ import Foundation
 public import HTTPTypes
 
 /// What a route asks for, relative to its base URL.
-public struct RouteRequest: Sendable {
+public struct RouteRequest: Sendable, CustomStringConvertible {
     /// The method.
     public var method: HTTPRequest.Method
     /// The path, which is appended to the base URL's.
@@ -27,6 +27,9 @@ public struct RouteRequest: Sendable {
     public var validation: NetworkResponse.Validation?
     /// A short text for the indicator; `nil`: method and path.
     public var label: String?
+
+    /// Method and path, without secrets.
+    public var description: String { "\(method.rawValue) /\(path.encoded)" }
 
     /// Makes a request.
     public init(

@@ -100,11 +100,7 @@ final class Transfer: @unchecked Sendable {
 
     // MARK: - Any thread
 
-    func start() {
-        loop.attend(to: self)
-    }
-
-    /// Pauses or goes on.
+    /// Pauses, or starts or goes on.
     func setSuspended(_ isSuspended: Bool) {
         state.withLock { $0.isSuspended = isSuspended }
         loop.attend(to: self)

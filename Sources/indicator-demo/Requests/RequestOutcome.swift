@@ -44,13 +44,21 @@ enum RequestOutcome: Sendable, Hashable {
     /// In full, for the progress.
     var text: String {
         switch self {
-        case .answered(let status, .network): "\(status) \(HTTPResponse.Status(code: status).reasonPhrase)"
+        case .answered(let status, .network): Self.text(of: status)
         case .answered(_, .cache): "from cache"
         case .answered(_, .revalidatedCache): "from cache, unchanged on the server"
         case .refused: "connection refused"
         case .cancelled: "cancelled"
         case .failed(let reason): "failed: \(reason)"
         }
+    }
+
+    private static func text(of code: Int) -> String {
+        let known: [HTTPResponse.Status] = [
+            .ok, .created, .noContent, .notModified, .badRequest, .unauthorized, .forbidden, .notFound,
+            .tooManyRequests, .internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout,
+        ]
+        return known.first { $0.code == code }.map { "\(code) \($0.reasonPhrase)" } ?? "\(code)"
     }
 
     /// Whether the server answered with what was asked for.

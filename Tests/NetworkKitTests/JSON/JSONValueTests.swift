@@ -99,4 +99,24 @@ import Testing
         #expect(decoded == thing)
         #expect(try JSONValue(encoding: thing).decode(Thing.self) == thing)
     }
+
+    /// Why the parser is this package's own. When this fails, `JSONDecoder` can take its place.
+    @Test func whatFoundationsDecoderWouldLose() throws {
+        let digits = "1234567890123456789012345678901234567890123"
+        let data = Data("[\(digits), 1.10]".utf8)
+        let numbers = try JSONDecoder().decode([Decimal].self, from: data)
+        #expect("\(numbers[0])" != digits)
+        #expect("\(numbers[1])" == "1.1")
+        #expect(try JSONValue(parsing: data).serialized == "[\(digits),1.10]")
+        // What is not JSON is accepted, or refused without a word of where.
+        #expect(try JSONDecoder().decode([Int].self, from: Data("[1,]".utf8)) == [1])
+        let error = #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode([Int].self, from: Data("[1 2]".utf8))
+        }
+        guard case .dataCorrupted(let context)? = error else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(!context.debugDescription.contains("line"))
+    }
 }

@@ -86,7 +86,7 @@ import Testing
         #expect(
             text
                 == "curl --location --request POST --header 'Content-Type: application/json' --header 'Authorization: …' "
-                + #"--header 'X-Api-Key: …' --header 'X-App: it'\''s' --header 'X-Own: …' --digest --user 'user:…' "#
+                + #"--header 'X-Api-Key: …' --header 'X-App: it'\''s  ' --header 'X-Own: …' --digest --user 'user:…' "#
                 + "--data-binary @body 'https://example.com/api/a%20b?q=x%20y&token=%E2%80%A6'"
         )
         #expect(!"\(credentials)\(String(reflecting: credentials))".contains("hunter"))
@@ -119,7 +119,8 @@ import Testing
     }
 
     @Test func cookiesAreKeptWhenAskedFor() async throws {
-        let server = try RawServer { request, connection in
+        // libcurl takes 127.0.0.1 for as good as TLS.
+        let server = try RawServer(at: "127.0.0.2") { request, connection in
             let cookies = ["Set-Cookie: a=1; Path=/only", "Set-Cookie: b=2; Secure", "Set-Cookie: c=3; Path=/"]
             try connection.respond(headers: request.target == "/set" ? cookies : [], text: "x")
             return true

@@ -15,12 +15,16 @@ final class RawServer: Sendable {
 
     /// Starts a server.
     ///
-    /// - Parameter answer: is called for each request, on a thread of the connection's. Returning `false`, or throwing, closes it.
-    init(_ answer: @escaping @Sendable (ReceivedRequest, RawConnection) throws -> Bool) throws {
+    /// - Parameters:
+    ///   - host: the address, one of loopback.
+    ///   - answer: is called for each request, on a thread of the connection's. Returning `false`, or throwing, closes it.
+    init(at host: String = "127.0.0.1", _ answer: @escaping @Sendable (ReceivedRequest, RawConnection) throws -> Bool)
+        throws
+    {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        address.sin_addr.s_addr = inet_addr(host)
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let port = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address -> UInt16? in
@@ -31,7 +35,7 @@ final class RawServer: Sendable {
             }
         }
         guard let port else { throw POSIXError(.EADDRINUSE) }
-        url = URL(string: "http://127.0.0.1:\(port)")!
+        url = URL(string: "http://\(host):\(port)")!
         self.listener = listener
         Thread.detachNewThread { [weak self] in
             // Closed by this thread only: its number might be that of another server's socket at once.
