@@ -4,7 +4,8 @@ import Synchronization
 /// The observation of a library's notifications, as ``IndicatorManager/observe(_:in:)`` returns it.
 public final class NotificationObservation: Sendable {
     private struct State: @unchecked Sendable {
-        // `@unchecked`: the tokens are opaque and only handed back to their notification center, which any thread may do.
+        // `@unchecked`: the tokens are opaque and only handed back to their notification center, which any thread may
+        // do.
         var tokens: [any NSObjectProtocol] = []
         var isCancelled = false
     }

@@ -2,8 +2,8 @@ public import Foundation
 
 /// The notifications by which a library tells that its tasks begin and end.
 ///
-/// ``indicator`` is this package's own, for any code that has tasks; ``alamofire`` is Alamofire 5's. For another library make
-/// a value of its names:
+/// ``indicator`` is this package's own, for any code that has tasks; ``alamofire`` is Alamofire 5's. For another
+/// library make a value of its names:
 ///
 /// ```swift
 /// let ours = TaskNotifications(
@@ -17,9 +17,9 @@ public import Foundation
 public struct TaskNotifications: Sendable {
     /// How to find out which task a notification is about.
     ///
-    /// An instance of a class identifies itself, and is held: if nobody else holds it any more and it never announced its end,
-    /// its activity ends. Any other hashable value identifies the task by equality. A notification without an identity is
-    /// ignored.
+    /// An instance of a class identifies itself, and is held: if nobody else holds it any more and it never announced
+    /// its end, its activity ends. Any other hashable value identifies the task by equality. A notification without an
+    /// identity is ignored.
     public struct Identity: Sendable {
         let find: @Sendable (Notification) -> Any?
 
@@ -89,8 +89,8 @@ public struct TaskNotifications: Sendable {
 
     /// Makes a set of notifications to observe.
     ///
-    /// The parameters are the properties of the same names. The closures are called on the thread that posts. A task that
-    /// posts several of the `stops` ends once.
+    /// The parameters are the properties of the same names. The closures are called on the thread that posts. A task
+    /// that posts several of the `stops` ends once.
     public init(
         name: String,
         starts: [Notification.Name],
@@ -110,8 +110,8 @@ public struct TaskNotifications: Sendable {
     }
 
     /// This package's own notifications, with the task as `object` and, if it is to have a label, that in
-    /// `userInfo[TaskNotifications.labelKey]`. How much is done is in `userInfo[TaskNotifications.progressKey]`, or in bytes in
-    /// `completedBytesKey` and, if it is known, `totalBytesKey`.
+    /// `userInfo[TaskNotifications.labelKey]`. How much is done is in `userInfo[TaskNotifications.progressKey]`, or in
+    /// bytes in `completedBytesKey` and, if it is known, `totalBytesKey`.
     public static var indicator: Self {
         Self(
             name: "indicator",
@@ -130,11 +130,11 @@ public struct TaskNotifications: Sendable {
         )
     }
 
-    /// Alamofire 5's notifications: `request.didResumeTask`, `didSuspendTask` and `didCompleteTask`, with the request in
-    /// `userInfo`. A cancelled request posts `didCompleteTask` too, so `didCancelTask` is not observed.
+    /// Alamofire 5's notifications: `request.didResumeTask`, `didSuspendTask` and `didCompleteTask`, with the request
+    /// in `userInfo`. A cancelled request posts `didCompleteTask` too, so `didCancelTask` is not observed.
     ///
-    /// A request's label is its method and URL, such as "GET https://example.org/items", from its description; the URL's
-    /// query, which may have secrets, is left out.
+    /// A request's label is its method and URL, such as "GET https://example.org/items", from its description; the
+    /// URL's query, which may have secrets, is left out.
     ///
     /// The names are those in Alamofire's `Source/Core/Notifications.swift`; Alamofire itself is not needed.
     public static var alamofire: Self {
@@ -155,7 +155,8 @@ public struct TaskNotifications: Sendable {
         )
     }
 
-    /// The method and URL at the beginning of a description, as Alamofire's `Request` gives them: "GET https://… (200)".
+    /// The method and URL at the beginning of a description, as Alamofire's `Request` gives them: "GET https://…
+    /// (200)".
     static func requestLabel(fromDescription description: String) -> String? {
         let words = description.split(separator: " ", maxSplits: 2)
         guard words.count >= 2, words[0].allSatisfy({ $0.isASCII && $0.isUppercase }),
@@ -168,8 +169,8 @@ public struct TaskNotifications: Sendable {
         return url.string.map { "\(words[0]) \($0)" }
     }
 
-    /// The key of a label, a `String`, in the `userInfo` of ``Foundation/NSNotification/Name/indicatorTaskDidResume`` and
-    /// ``Foundation/NSNotification/Name/indicatorTaskDidProgress``.
+    /// The key of a label, a `String`, in the `userInfo` of ``Foundation/NSNotification/Name/indicatorTaskDidResume``
+    /// and ``Foundation/NSNotification/Name/indicatorTaskDidProgress``.
     public static var labelKey: String { "indicator.label" }
 
     /// The key of a progress, a `Double` of 0…1, in the `userInfo` of

@@ -3,9 +3,9 @@ import IndicatorCore
 
 /// The part of the cache that outlives the process: a file an entry, in a folder of its own. All functions block.
 ///
-/// Files are written beside and renamed into place, so a reader, or a process that was killed, never leaves half of one. A file that
-/// cannot be read, or is not whole, is removed. The times of modification are the times of last use, for the next process.
-/// Only the user can read the files. A folder that others own or can write is not used.
+/// Files are written beside and renamed into place, so a reader, or a process that was killed, never leaves half of
+/// one. A file that cannot be read, or is not whole, is removed. The times of modification are the times of last use,
+/// for the next process. Only the user can read the files. A folder that others own or can write is not used.
 final class CacheDisk: Sendable {
     /// How many files that killed processes left half written were removed.
     let removedLeftovers: Int

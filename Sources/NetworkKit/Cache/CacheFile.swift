@@ -1,6 +1,7 @@
 import Foundation
 
-/// How an entry of the cache lies in a file: a line that says what it is, the lengths and a checksum, the metadata as JSON, the body.
+/// How an entry of the cache lies in a file: a line that says what it is, the lengths and a checksum, the metadata as
+/// JSON, the body.
 enum CacheFile {
     private static var magic: [UInt8] { Array("NetworkKit cache 2\n".utf8) }
     private static var headerCount: Int { magic.count + 3 * 8 }

@@ -34,8 +34,8 @@ struct CachedResponse: Sendable, Equatable {
         return max(apparent, corrected) + max(0, now.timeIntervalSince(metadata.responseTime))
     }
 
-    /// How long the response holds (RFC 9111 §4.2.1). If the server does not say, a tenth of the time since it was last modified,
-    /// at most a day, and no less than the cache's default (§4.2.2).
+    /// How long the response holds (RFC 9111 §4.2.1). If the server does not say, a tenth of the time since it was last
+    /// modified, at most a day, and no less than the cache's default (§4.2.2).
     func freshness(default defaultFreshness: Double) -> Double {
         let headers = metadata.headers
         if let maxAge = control.maxAge { return maxAge }
@@ -62,7 +62,8 @@ struct CachedResponse: Sendable, Equatable {
 
     var hasValidator: Bool { metadata.headers[.eTag] != nil || metadata.headers[.lastModified] != nil }
 
-    /// The response with what a 304 says anew (RFC 9111 §3.2): all fields but those that describe the body that was not sent.
+    /// The response with what a 304 says anew (RFC 9111 §3.2): all fields but those that describe the body that was not
+    /// sent.
     func updated(with response: ResponseHead, requestTime: Date, responseTime: Date) -> Self {
         var copy = self
         // The stored age counts from the old response.

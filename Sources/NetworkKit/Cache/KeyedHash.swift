@@ -1,7 +1,7 @@
 import Foundation
 
-/// SipHash-2-4 (Aumasson and Bernstein, 2012): a short hash that says nothing of what was hashed to those who do not have
-/// the key, and that they cannot forge.
+/// SipHash-2-4 (Aumasson and Bernstein, 2012): a short hash that says nothing of what was hashed to those who do not
+/// have the key, and that they cannot forge.
 struct KeyedHash: Sendable {
     static var keySize: Int { 16 }
 

@@ -1,4 +1,5 @@
-/// Entries with a cost each, of which those that were not used for the longest time go when the costs exceed a capacity.
+/// Entries with a cost each, of which those that were not used for the longest time go when the costs exceed a
+/// capacity.
 struct LeastRecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Entry: Sendable {
         var value: Value

@@ -4,13 +4,14 @@ import IndicatorCore
 
 /// Keeps responses, in memory and on disk, for as long as they hold by HTTP's rules for a private cache (RFC 9111).
 ///
-/// - A response that is fresh (`Cache-Control: max-age`, `Expires`, or a tenth of its age when it was last modified) is answered
-///   without asking the server. One that is not, but has an `ETag` or a `Last-Modified`, is asked about: the server answers 304, and
-///   the body is not sent again.
-/// - Only responses to GET, with status 200, 203, 204, 404 or 410, that arrived whole from the URL that was asked are kept; never what
-///   says `no-store` or sets a cookie, and never what a request with `Range` or conditions of its own got.
-/// - What was got with credentials, or with a field that is sensitive, is given to those alone who send the same. What was got with
-///   cookies that the client has kept is not kept. `Vary` is followed.
+/// - A response that is fresh (`Cache-Control: max-age`, `Expires`, or a tenth of its age when it was last modified) is
+///   answered without asking the server. One that is not, but has an `ETag` or a `Last-Modified`, is asked about: the
+///   server answers 304, and the body is not sent again.
+/// - Only responses to GET, with status 200, 203, 204, 404 or 410, that arrived whole from the URL that was asked are
+///   kept; never what says `no-store` or sets a cookie, and never what a request with `Range` or conditions of its own
+///   got.
+/// - What was got with credentials, or with a field that is sensitive, is given to those alone who send the same. What
+///   was got with cookies that the client has kept is not kept. `Vary` is followed.
 /// - PUT, POST, PATCH and DELETE that succeed remove what is kept of their URL.
 /// - When there is no more room, what was not used for the longest time goes. A damaged file is removed, not served.
 /// - Of what a request said, and of its URL, only keyed hashes are kept. Only the user can read the files.
@@ -46,10 +47,10 @@ public final class ResponseCache: Sendable {
     /// - Parameters:
     ///   - memoryCapacity: how many bytes to keep in memory.
     ///   - diskCapacity: how many bytes to keep on disk.
-    ///   - directory: the folder for the files, which nothing else may use; made if it is not there. `nil`: nothing is kept on
-    ///     disk.
-    ///   - defaultFreshness: for how many seconds a response is fresh of which the server does not say it (RFC 9111 §4.2.2);
-    ///     `.infinity`: for ever. Default 0: it is not kept, unless it can be asked about.
+    ///   - directory: the folder for the files, which nothing else may use; made if it is not there. `nil`: nothing is
+    ///     kept on disk.
+    ///   - defaultFreshness: for how many seconds a response is fresh of which the server does not say it (RFC 9111
+    ///     §4.2.2); `.infinity`: for ever. Default 0: it is not kept, unless it can be asked about.
     ///   - keepsSetCookie: whether what sets cookies is kept too, with them.
     public convenience init(
         memoryCapacity: Int = defaultMemoryCapacity,

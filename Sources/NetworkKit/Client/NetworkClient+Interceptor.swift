@@ -4,8 +4,8 @@ import HTTPTypes
 extension NetworkClient {
     /// Changes every request of a client before it is sent: the one place for tokens, timeouts and header fields.
     ///
-    /// Interceptors are applied in their order, anew for each attempt of a request that is retried, so that a token that has
-    /// expired can be replaced. What they make of a request is checked like what a route says.
+    /// Interceptors are applied in their order, anew for each attempt of a request that is retried, so that a token
+    /// that has expired can be replaced. What they make of a request is checked like what a route says.
     public struct Interceptor: Sendable {
         let change: @Sendable (inout NetworkRequest) async throws -> Void
 
@@ -18,8 +18,8 @@ extension NetworkClient {
         ///
         /// - Parameters:
         ///   - token: the token.
-        ///   - hosts: the hosts that it is meant for; `nil`: any that a route names. Give them when routes take URLs out of
-        ///     responses. A redirect to another host, port or scheme never takes the token along.
+        ///   - hosts: the hosts that it is meant for; `nil`: any that a route names. Give them when routes take URLs
+        ///     out of responses. A redirect to another host, port or scheme never takes the token along.
         public static func bearerToken(_ token: String, hosts: Set<String>? = nil) -> Self {
             bearerToken(hosts: hosts) { token }
         }
@@ -43,8 +43,8 @@ extension NetworkClient {
         ///
         /// - Parameters:
         ///   - credentials: the name and the password.
-        ///   - hosts: the hosts that they are meant for; `nil`: any that a route names. A redirect to another host, port or
-        ///     scheme never takes them along.
+        ///   - hosts: the hosts that they are meant for; `nil`: any that a route names. A redirect to another host,
+        ///     port or scheme never takes them along.
         public static func credentials(_ credentials: Credentials, hosts: Set<String>? = nil) -> Self {
             Self { request in
                 guard request.credentials == nil, request.isMeant(for: hosts) else { return }

@@ -7,7 +7,8 @@ extension NetworkClient {
         public var maximumBodySize = 512 << 20
         /// How many connections there are to a host at once; further requests wait. Default 6.
         public var maximumConnectionsPerHost = 6
-        /// Whether cookies that servers set are sent back to them (RFC 6265), for as long as the client lives. Default no.
+        /// Whether cookies that servers set are sent back to them (RFC 6265), for as long as the client lives. Default
+        /// no.
         public var keepsCookies = false
 
         /// Makes the usual options.

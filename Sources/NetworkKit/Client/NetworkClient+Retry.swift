@@ -87,8 +87,8 @@ extension NetworkClient {
 }
 
 extension HTTPRequest.Method {
-    /// Whether sending the same request twice has the effect of sending it once (RFC 9110 §9.2.2): only such requests are
-    /// retried.
+    /// Whether sending the same request twice has the effect of sending it once (RFC 9110 §9.2.2): only such requests
+    /// are retried.
     var isIdempotent: Bool { isSafe || self == .put || self == .delete }
 
     /// Whether the request only reads (RFC 9110 §9.2.1).

@@ -3,8 +3,8 @@ public import HTTPTypes
 
 /// A response whose body arrives piece by piece.
 ///
-/// The transfer pauses while nobody takes the pieces, so that a body of any length needs little memory. It can be read once. The
-/// request ends with the body, or when the last reference to the stream is released.
+/// The transfer pauses while nobody takes the pieces, so that a body of any length needs little memory. It can be read
+/// once. The request ends with the body, or when the last reference to the stream is released.
 public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
     /// Pieces of the body, none of them empty.
     public typealias Element = Data
@@ -88,9 +88,9 @@ extension NetworkClient {
 
     /// Downloads to a file, which appears under its name when it is whole, and replaces what was there.
     ///
-    /// The bytes go to a hidden file beside it, which is removed when the download fails or is cancelled. What a killed process has left
-    /// is removed by the next download to the same file. A retried download goes on where it broke off, if the server can do that
-    /// and says that the file is the same (`Range`, `If-Range`; RFC 9110 §13.1.5, §14).
+    /// The bytes go to a hidden file beside it, which is removed when the download fails or is cancelled. What a killed
+    /// process has left is removed by the next download to the same file. A retried download goes on where it broke
+    /// off, if the server can do that and says that the file is the same (`Range`, `If-Range`; RFC 9110 §13.1.5, §14).
     ///
     /// - Parameters:
     ///   - route: what to ask for.

@@ -8,11 +8,13 @@ import HTTPTypes
 /// let feed = try await client.send(Store.topFree(limit: 10)).decode(Feed.self)
 /// ```
 ///
-/// Every request posts `indicatorTaskDidResume`, `indicatorTaskDidSuspend`, `indicatorTaskDidProgress` and `indicatorTaskDidComplete`, so
-/// that an indicator that observes `.indicator` shows it, with the method and path as its label and with its progress.
+/// Every request posts `indicatorTaskDidResume`, `indicatorTaskDidSuspend`, `indicatorTaskDidProgress` and
+/// `indicatorTaskDidComplete`, so that an indicator that observes `.indicator` shows it, with the method and path as
+/// its label and with its progress.
 ///
-/// The requests go through libcurl, on one thread of the client's: HTTP/1.1 and 2, TLS, compression, proxies as the environment
-/// says (`https_proxy`, `no_proxy`). Any thread may use a client; its connections are kept for as long as it lives.
+/// The requests go through libcurl, on one thread of the client's: HTTP/1.1 and 2, TLS, compression, proxies as the
+/// environment says (`https_proxy`, `no_proxy`). Any thread may use a client; its connections are kept for as long as
+/// it lives.
 public final class NetworkClient: Sendable {
     private let interceptors: [Interceptor]
     let validation: NetworkResponse.Validation
@@ -97,8 +99,9 @@ public final class NetworkClient: Sendable {
         return NetworkTask(label: label.withoutControls, center: center, onProgress: onProgress)
     }
 
-    /// The request as a command line of the `curl` program, to be tried by hand: with what interceptors add, and without
-    /// secrets: sensitive header fields, passwords, the body, and values in the query whose names sound like secrets.
+    /// The request as a command line of the `curl` program, to be tried by hand: with what interceptors add, and
+    /// without secrets: sensitive header fields, passwords, the body, and values in the query whose names sound like
+    /// secrets.
     ///
     /// - Throws: ``NetworkError/invalidRequest(_:)``, or what an interceptor threw.
     public func curlDescription(of route: some RequestRoute) async throws -> String {

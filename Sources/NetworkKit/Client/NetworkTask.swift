@@ -3,8 +3,8 @@ import IndicatorCore
 
 /// A request that is on its way, as ``NetworkClient/start(_:onProgress:)`` returns it.
 ///
-/// It is the `object` of the indicator's notifications, which it posts by itself, each once and in order, whichever threads
-/// things happen on. Any thread may use it.
+/// It is the `object` of the indicator's notifications, which it posts by itself, each once and in order, whichever
+/// threads things happen on. Any thread may use it.
 public final class NetworkTask: Sendable {
     private enum Phase {
         /// Not begun.
@@ -51,8 +51,8 @@ public final class NetworkTask: Sendable {
 
     /// The response, once it is whole.
     ///
-    /// - Throws: ``NetworkError``, what an interceptor threw, or `CancellationError`. Cancelling the Swift task that waits does
-    ///   not cancel the request; ``cancel()`` does.
+    /// - Throws: ``NetworkError``, what an interceptor threw, or `CancellationError`. Cancelling the Swift task that
+    ///   waits does not cancel the request; ``cancel()`` does.
     public var response: NetworkResponse {
         get async throws {
             guard let work = state.withLock({ $0.work }) else { throw CancellationError() }
@@ -94,8 +94,8 @@ public final class NetworkTask: Sendable {
         state.withLock { $0.work = work }
     }
 
-    /// The same for a caller who waits and whose cancellation is that of the request. What is returned may go on; when it
-    /// throws, the request has ended.
+    /// The same for a caller who waits and whose cancellation is that of the request. What is returned may go on; when
+    /// it throws, the request has ended.
     func run<Value>(
         isEnd: Bool = true,
         isolation: isolated (any Actor)? = #isolation,

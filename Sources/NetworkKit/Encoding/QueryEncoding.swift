@@ -1,7 +1,7 @@
 /// How parameters are written in a query or a form, in the variants that servers differ in.
 ///
-/// Keys are in the order of their Unicode code points, elements of arrays in their own. What is `null` is left out. Everything
-/// but unreserved characters is percent-encoded (RFC 3986 §2), the brackets of nested keys too.
+/// Keys are in the order of their Unicode code points, elements of arrays in their own. What is `null` is left out.
+/// Everything but unreserved characters is percent-encoded (RFC 3986 §2), the brackets of nested keys too.
 public struct QueryEncoding: Hashable, Sendable {
     /// How the elements of an array are named.
     public enum Arrays: Hashable, Sendable {
@@ -77,7 +77,8 @@ public struct QueryEncoding: Hashable, Sendable {
             return ""
         case let other:
             throw NetworkError.invalidRequest(
-                "a query or form needs named parameters, and \(other.serialized.prefix(80)) has no names; give an object"
+                "a query or form needs named parameters, and \(other.serialized.prefix(80)) has no names; "
+                    + "give an object"
             )
         }
     }

@@ -3,8 +3,9 @@ public import Foundation
 
 /// A decoded image: its pixels.
 ///
-/// Decoded by gdk-pixbuf: PNG, JPEG, GIF and other animations (their first frame), BMP, ICO, TIFF, and WebP where a loader for it is
-/// installed (Debian's `webp-pixbuf-loader`). Other formats, SVG among them, are errors: little of them can take for ever.
+/// Decoded by gdk-pixbuf: PNG, JPEG, GIF and other animations (their first frame), BMP, ICO, TIFF, and WebP where a
+/// loader for it is installed (Debian's `webp-pixbuf-loader`). Other formats, SVG among them, are errors: little of
+/// them can take for ever.
 public struct DecodedImage: Hashable, Sendable {
     /// The default limit on the number of pixels: 64 million, which take 256 MB.
     public static let defaultMaximumPixels = 64_000_000
@@ -15,8 +16,8 @@ public struct DecodedImage: Hashable, Sendable {
     public let height: Int
     /// How many channels the image had: 3 (red, green, blue), or 4 with alpha.
     public let channels: Int
-    /// The pixels, row by row from the top left, four bytes each: red, green, blue, and alpha, which the colours are not multiplied
-    /// by. `width * height * 4` bytes.
+    /// The pixels, row by row from the top left, four bytes each: red, green, blue, and alpha, which the colours are
+    /// not multiplied by. `width * height * 4` bytes.
     public let rgba: Data
 
     /// Makes an image of its pixels; `nil` when their number is not `width * height`.
@@ -79,7 +80,8 @@ public enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
         case .unreadable(let reason): "the image cannot be read: \(reason)"
         case .truncated(let reason): "the image is not whole: \(reason)"
         case .tooLarge(let width, let height, let maximumPixels):
-            "the image has \(width) × \(height) pixels, and at most \(maximumPixels) are allowed; raise maximumPixels if it is meant"
+            "the image has \(width) × \(height) pixels, and at most \(maximumPixels) are allowed; "
+                + "raise maximumPixels if it is meant"
         case .tooSlow(let limit): "the image took longer than \(limit) to decode; raise timeLimit if it is meant"
         case .unwritable(let reason): "the image cannot be written as PNG: \(reason)"
         }

@@ -1,8 +1,8 @@
 #if Images
 import Foundation
 
-/// The formats that are decoded, by their first bytes: those whose decoding takes time in proportion to their pixels. Of the
-/// others that gdk-pixbuf may have loaders for, a few kilobytes of SVG can take minutes.
+/// The formats that are decoded, by their first bytes: those whose decoding takes time in proportion to their pixels.
+/// Of the others that gdk-pixbuf may have loaders for, a few kilobytes of SVG can take minutes.
 enum ImageFormat {
     case png, jpeg, gif, bmp, icon, tiff, webp
 
@@ -20,8 +20,8 @@ enum ImageFormat {
         }
     }
 
-    /// What is missing of an image, in the formats that say how long they are; `nil` when nothing is. gdk-pixbuf's loaders take
-    /// some images that were cut for whole, and fill the rest with grey.
+    /// What is missing of an image, in the formats that say how long they are; `nil` when nothing is. gdk-pixbuf's
+    /// loaders take some images that were cut for whole, and fill the rest with grey.
     func problem(of data: Data) -> String? {
         switch self {
         case .jpeg:

@@ -6,8 +6,8 @@ import Synchronization
 
 // The only file that knows gdk-pixbuf.
 
-/// Decodes with a loader, so that nothing is allocated for an image that is too large, on a thread that can be left behind: it
-/// stops before the next piece.
+/// Decodes with a loader, so that nothing is allocated for an image that is too large, on a thread that can be left
+/// behind: it stops before the next piece.
 enum PixbufDecoder {
     /// What the loader's signal and the one who waits say; it lives as long as the decoding.
     private final class Limit: @unchecked Sendable {

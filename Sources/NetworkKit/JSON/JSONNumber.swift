@@ -21,8 +21,8 @@ public struct JSONNumber: Hashable, Sendable {
         text = String(value)
     }
 
-    /// Makes a number of a floating-point value, with the fewest digits that tell it from its neighbours. JSON has no infinity
-    /// and no NaN: those give `nil`.
+    /// Makes a number of a floating-point value, with the fewest digits that tell it from its neighbours. JSON has no
+    /// infinity and no NaN: those give `nil`.
     public init?(_ value: Double) {
         guard value.isFinite else { return nil }
         var text = "\(value)"

@@ -117,8 +117,8 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
 }
 
 extension JSONValue: Codable {
-    /// Reads a value from any decoder. Numbers go through the decoder, which may not keep their text; ``init(parsing:)-(Data)``
-    /// does.
+    /// Reads a value from any decoder. Numbers go through the decoder, which may not keep their text;
+    /// ``init(parsing:)-(Data)`` does.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
@@ -140,7 +140,8 @@ extension JSONValue: Codable {
         }
     }
 
-    /// Writes the value to any encoder. Numbers go through the encoder, which may not keep their text; ``serialized`` does.
+    /// Writes the value to any encoder. Numbers go through the encoder, which may not keep their text; ``serialized``
+    /// does.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

@@ -1,6 +1,7 @@
 /// The media types that go with the extensions of files (IANA's registry of media types).
 public enum MIMEType {
-    /// The type of a file with an extension, without regard to case; `application/octet-stream` when the extension is not known.
+    /// The type of a file with an extension, without regard to case; `application/octet-stream` when the extension is
+    /// not known.
     public static func forPathExtension(_ pathExtension: String) -> String {
         types[pathExtension.lowercased()] ?? "application/octet-stream"
     }

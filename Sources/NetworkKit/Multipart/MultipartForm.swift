@@ -10,8 +10,9 @@ import HTTPTypes
 /// let answer = try await client.send(Store.upload(form))
 /// ```
 ///
-/// Nothing is read before the form is sent, and then as it is sent: a file of any size takes no more memory than one of a few
-/// bytes. The length is sent first, unless a stream is among the parts: it is not known then, and the body goes in chunks.
+/// Nothing is read before the form is sent, and then as it is sent: a file of any size takes no more memory than one of
+/// a few bytes. The length is sent first, unless a stream is among the parts: it is not known then, and the body goes
+/// in chunks.
 public struct MultipartForm: Sendable {
     enum Content: Sendable {
         case data(Data)
@@ -81,8 +82,8 @@ public struct MultipartForm: Sendable {
     ///   - name: the field's name.
     ///   - fileName: the name of a file that it is the contents of.
     ///   - contentType: its media type; by default that of the file name's extension, and none without a file name.
-    ///   - stream: makes the stream; called once each time that the form is sent. It is read on the network's thread: one that blocks
-    ///     holds up the client's other requests.
+    ///   - stream: makes the stream; called once each time that the form is sent. It is read on the network's thread:
+    ///     one that blocks holds up the client's other requests.
     public mutating func append(
         name: String,
         fileName: String? = nil,
@@ -120,9 +121,9 @@ extension MultipartForm {
 extension MultipartForm.Part {
     /// The lines before the content.
     ///
-    /// Names are quoted strings (RFC 7578 §4.2, RFC 2183 §2, RFC 2045 §5.1): quotation marks and backslashes have a backslash before
-    /// them. Characters beyond ASCII are sent in UTF-8 (§5.1). Control characters cannot stand in a quoted string; they are
-    /// percent-encoded, as browsers do with line breaks.
+    /// Names are quoted strings (RFC 7578 §4.2, RFC 2183 §2, RFC 2045 §5.1): quotation marks and backslashes have a
+    /// backslash before them. Characters beyond ASCII are sent in UTF-8 (§5.1). Control characters cannot stand in a
+    /// quoted string; they are percent-encoded, as browsers do with line breaks.
     func header(boundary: String) throws -> String {
         var lines = "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.quote(name))\""
         if let fileName { lines += "; filename=\"\(Self.quote(fileName))\"" }

@@ -19,8 +19,8 @@ struct ContentType: Hashable, Sendable {
         }
     }
 
-    /// Whether the type is one that a pattern such as `application/json`, `image/*` or `*/*` names. `application/json` names also
-    /// types that are JSON by their suffix, such as `application/problem+json` (RFC 6839 §3.1).
+    /// Whether the type is one that a pattern such as `application/json`, `image/*` or `*/*` names. `application/json`
+    /// names also types that are JSON by their suffix, such as `application/problem+json` (RFC 6839 §3.1).
     func matches(_ pattern: String) -> Bool {
         let pattern = ContentType(pattern)?.mediaType ?? pattern.lowercased()
         if pattern == "*/*" || pattern == mediaType { return true }

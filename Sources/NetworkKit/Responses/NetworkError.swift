@@ -3,7 +3,8 @@ public import HTTPTypes
 
 /// Why a request failed. Cancelling one throws `CancellationError` instead.
 ///
-/// Descriptions are for logs and people: they have no control characters from a server, and no passwords or query values.
+/// Descriptions are for logs and people: they have no control characters from a server, and no passwords or query
+/// values.
 public enum NetworkError: Error, Sendable, CustomStringConvertible {
     /// The request could not be made of what the route or an interceptor says.
     case invalidRequest(String)
@@ -38,13 +39,13 @@ public enum NetworkError: Error, Sendable, CustomStringConvertible {
         case .invalidRedirect(let url, let location):
             "\(url.withoutSecrets): redirected to '\(location.withoutControls)', which is not an http or https URL"
         case .responseTooLarge(let url, let limit):
-            "\(url.withoutSecrets): the response is longer than \(limit) bytes; raise maximumBodySize if it is meant to be, "
-                + "or download it to a file"
+            "\(url.withoutSecrets): the response is longer than \(limit) bytes; raise maximumBodySize if it is meant "
+                + "to be, or download it to a file"
         case .unacceptableStatus(let failure):
             failure.description
         case .unacceptableContentType(let failure, let accepted):
-            "\(failure.url.withoutSecrets): content type \((failure.headers[.contentType] ?? "missing").withoutControls), "
-                + "expected \(accepted.joined(separator: " or "))\(failure.excerpt)"
+            "\(failure.url.withoutSecrets): content type "
+                + "\((failure.headers[.contentType] ?? "missing").withoutControls), expected \(accepted.joined(separator: " or "))\(failure.excerpt)"
         case .undecodableText(let url, let charset):
             "\(url.withoutSecrets): the response is not text in the charset '\(charset.withoutControls)'; use `data`"
         case .notInCache(let url):

@@ -5,8 +5,8 @@ extension NetworkResponse {
     public struct Validation: Sendable {
         /// The statuses that are not; `nil`: any.
         public var statuses: Range<Int>?
-        /// The content types that are not, as in `application/json`, `image/*`; `nil`: any. They are sent as `Accept`. A response
-        /// without a body needs none.
+        /// The content types that are not, as in `application/json`, `image/*`; `nil`: any. They are sent as `Accept`.
+        /// A response without a body needs none.
         public var contentTypes: [String]?
 
         /// Makes a validation: by default, any response with a status of 200…299 is good.

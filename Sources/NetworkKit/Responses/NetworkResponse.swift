@@ -42,10 +42,11 @@ public struct NetworkResponse: Sendable, CustomStringConvertible {
     /// URL, status and length, without secrets.
     public var description: String { "\(url.withoutSecrets): status \(status.code), \(data.count) bytes" }
 
-    /// The body as text, in the charset that the response names, and in UTF-8 if it names none. A byte order mark at the
-    /// beginning is left out.
+    /// The body as text, in the charset that the response names, and in UTF-8 if it names none. A byte order mark at
+    /// the beginning is left out.
     ///
-    /// - Throws: ``NetworkError/undecodableText(_:charset:)`` when the charset is not known, or the bytes are not text in it.
+    /// - Throws: ``NetworkError/undecodableText(_:charset:)`` when the charset is not known, or the bytes are not text
+    ///   in it.
     public func string() throws -> String {
         let type = ContentType(headers[.contentType])
         let charset = type?.charset ?? "utf-8"

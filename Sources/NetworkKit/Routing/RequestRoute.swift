@@ -12,7 +12,8 @@ public import Foundation
 ///     var request: RouteRequest {
 ///         switch self {
 ///         case .topFree(let limit): .get("us/rss/topfreeapplications/limit=\(limit)/json")
-///         case .createPost(let title, let body): .post("post", body: .json(["title": .string(title), "body": .string(body)]))
+///         case .createPost(let title, let body):
+///             .post("post", body: .json(["title": .string(title), "body": .string(body)]))
 ///         }
 ///     }
 /// }
@@ -41,8 +42,8 @@ public struct URLRoute: RequestRoute {
 extension RequestRoute {
     /// The route's URL: the base URL with path and query.
     ///
-    /// - Throws: ``NetworkError/invalidRequest(_:)`` when the base URL is not an `http` or `https` URL with a host, or a path
-    ///   segment is `.` or `..`; and what the encoding of the parameters throws.
+    /// - Throws: ``NetworkError/invalidRequest(_:)`` when the base URL is not an `http` or `https` URL with a host, or
+    ///   a path segment is `.` or `..`; and what the encoding of the parameters throws.
     public func url() throws -> URL {
         try request.url(relativeTo: baseURL)
     }

@@ -4,10 +4,10 @@
 /// .get("users/\(name)/posts")
 /// ```
 ///
-/// What is written in the literal is the path's structure; what is interpolated is a value within a segment, of which everything
-/// but unreserved characters is percent-encoded, so that no value can add a segment, a query or a fragment. The literal is written
-/// unencoded too: a `%` in it means a percent sign. A segment that values make `.` or `..` is refused when the request is sent,
-/// because clients and servers take such segments away, encoded or not.
+/// What is written in the literal is the path's structure; what is interpolated is a value within a segment, of which
+/// everything but unreserved characters is percent-encoded, so that no value can add a segment, a query or a fragment.
+/// The literal is written unencoded too: a `%` in it means a percent sign. A segment that values make `.` or `..` is
+/// refused when the request is sent, because clients and servers take such segments away, encoded or not.
 public struct RoutePath: ExpressibleByStringInterpolation, Hashable, Sendable {
     /// The path, percent-encoded.
     public let encoded: String
@@ -27,7 +27,8 @@ public struct RoutePath: ExpressibleByStringInterpolation, Hashable, Sendable {
         encoded = segments.map { PercentEncoding.encode($0) }.joined(separator: "/")
     }
 
-    /// Makes a path of a text that is known at run time only, whose slashes separate segments. Nothing else in it has a meaning.
+    /// Makes a path of a text that is known at run time only, whose slashes separate segments. Nothing else in it has a
+    /// meaning.
     public init(path: String) {
         encoded = PercentEncoding.encode(path, allowed: .path)
     }

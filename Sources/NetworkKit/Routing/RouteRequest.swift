@@ -112,7 +112,8 @@ extension RouteRequest {
         }
         if let segment = path.dotSegment {
             throw NetworkError.invalidRequest(
-                "the path '\(path.encoded)' has the segment '\(segment)', which would be taken away; check the values in it"
+                "the path '\(path.encoded)' has the segment '\(segment)', which would be taken away; "
+                    + "check the values in it"
             )
         }
         if !path.encoded.isEmpty {

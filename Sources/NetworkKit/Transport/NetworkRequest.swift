@@ -27,14 +27,15 @@ public struct NetworkRequest: Sendable {
 
     /// Sets a header field, or removes it.
     ///
-    /// A name or value that no field can have (RFC 9110 §5.1, §5.5), such as one with a line break, is an error of the request.
+    /// A name or value that no field can have (RFC 9110 §5.1, §5.5), such as one with a line break, is an error of the
+    /// request.
     ///
     /// - Parameters:
     ///   - name: the field's name.
     ///   - value: its value; `nil` to remove it.
-    ///   - isSensitive: whether the value is a secret. It is not sent to another origin, not described, and what it got is not
-    ///     given to others out of the cache. `Authorization`, `Proxy-Authorization`, `Cookie` and names that end in `-Key`, `-Token`
-    ///     or `-Secret` always are.
+    ///   - isSensitive: whether the value is a secret. It is not sent to another origin, not described, and what it got
+    ///     is not given to others out of the cache. `Authorization`, `Proxy-Authorization`, `Cookie` and names that end
+    ///     in `-Key`, `-Token` or `-Secret` always are.
     public mutating func setHeader(_ name: String, _ value: String?, isSensitive: Bool = false) {
         guard let fieldName = HTTPField.Name(name) else {
             problem = .invalidRequest("'\(name)' is not the name of a header field (RFC 9110 §5.1)")

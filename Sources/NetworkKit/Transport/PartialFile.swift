@@ -2,8 +2,8 @@ import Foundation
 
 /// A file that is written beside its target and renamed into its place when it is whole.
 ///
-/// It is locked while its writer lives. So what a killed process left behind is told from what another one writes just now,
-/// and the next writer removes it.
+/// It is locked while its writer lives. So what a killed process left behind is told from what another one writes just
+/// now, and the next writer removes it.
 final class PartialFile: @unchecked Sendable {
     // `@unchecked`: one task at a time uses it.
 

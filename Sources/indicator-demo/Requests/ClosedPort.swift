@@ -1,6 +1,7 @@
 import Foundation
 
-/// A port of this machine that refuses connections: it is taken, so that nobody else listens on it, and not listened on.
+/// A port of this machine that refuses connections: it is taken, so that nobody else listens on it, and not listened
+/// on.
 final class ClosedPort: Sendable {
     private let descriptor: Int32
     /// The port.

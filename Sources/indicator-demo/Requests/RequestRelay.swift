@@ -2,11 +2,12 @@ import Foundation
 import IndicatorCore
 import NetworkKit
 
-/// Stands between the requests and the indicator: notes what the requests announce, and passes each announcement on, once.
+/// Stands between the requests and the indicator: notes what the requests announce, and passes each announcement on,
+/// once.
 ///
-/// The client posts in a notification center of the relay's own. From there a request reaches the indicator in one of two ways, never
-/// in both: by the same notification in the center that the indicator observes, or as an activity of the tracker that is attached to
-/// the indicator.
+/// The client posts in a notification center of the relay's own. From there a request reaches the indicator in one of
+/// two ways, never in both: by the same notification in the center that the indicator observes, or as an activity of
+/// the tracker that is attached to the indicator.
 final class RequestRelay: Sendable {
     /// How the indicator is told of a request.
     enum Announcement: Sendable, Hashable {
@@ -69,8 +70,8 @@ final class RequestRelay: Sendable {
 
     /// Passes a notification on.
     ///
-    /// All under one lock, so that the record has the announcements in the order in which the indicator hears of them. Those who
-    /// observe that center and the tracker never come back here.
+    /// All under one lock, so that the record has the announcements in the order in which the indicator hears of them.
+    /// Those who observe that center and the tracker never come back here.
     private func pass(_ notification: Notification) {
         guard let task = notification.object as? NetworkTask else { return }
         let key = ObjectIdentifier(task)

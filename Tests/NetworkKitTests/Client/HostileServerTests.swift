@@ -5,8 +5,8 @@ import NetworkKit
 import TestSupport
 import Testing
 
-/// Responses that break the rules of HTTP, or use them to the full. None of them ends the process; each is a response or a
-/// ``NetworkError``.
+/// Responses that break the rules of HTTP, or use them to the full. None of them ends the process; each is a response
+/// or a ``NetworkError``.
 @Suite struct HostileServerTests {
     static let malformed: [String] = {
         let ok = "HTTP/1.1 200 OK\r\n"

@@ -86,7 +86,8 @@ import Testing
             let fields = (0..<10_000).map { "X-Field-\($0): \($0)" }
             try connection.respond(headers: fields, text: "hello")
         }
-        // libcurl, under URLSession, refuses more than 300 kB of header fields in all; either outcome is an orderly one.
+        // libcurl, under URLSession, refuses more than 300 kB of header fields in all; either outcome is an orderly
+        // one.
         let error = await thrown {
             let response = try await client.send(route(server))
             #expect(response.headers[try #require(HTTPField.Name("X-Field-9999"))] == "9999")

@@ -25,7 +25,8 @@ import Testing
 
         var hasBody: Bool { [.post, .put, .patch].contains(method) }
 
-        /// curl's options for a method that it knows; for the others `--request`, which names the method of all requests.
+        /// curl's options for a method that it knows; for the others `--request`, which names the method of all
+        /// requests.
         func arguments(file: URL) -> [String] {
             switch method {
             case .get: []
@@ -37,8 +38,8 @@ import Testing
             }
         }
 
-        /// curl's `--request PATCH` or `DELETE` stays for all requests, as its manual says, and with a body that it gave up.
-        /// There RFC 9110 §15.4 alone counts.
+        /// curl's `--request PATCH` or `DELETE` stays for all requests, as its manual says, and with a body that it
+        /// gave up. There RFC 9110 §15.4 alone counts.
         var isKnownToDiffer: Bool {
             method == .patch && status < 307 && status > 300 || method == .delete && status == 303
         }

@@ -6,7 +6,8 @@ import Testing
 
 /// An image as the icon of a notification, which a real notification server shows.
 @Suite struct NotificationIconTests {
-    /// Shows a notification with an icon and takes it away again. Returns the file that the server took, and what it complains of.
+    /// Shows a notification with an icon and takes it away again. Returns the file that the server took, and what it
+    /// complains of.
     private func show(icon: URL) async throws -> (file: String, call: NotifyMonitor.Call?, complaints: String) {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)

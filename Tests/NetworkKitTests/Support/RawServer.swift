@@ -1,7 +1,8 @@
 import Foundation
 import IndicatorCore
 
-/// A server on loopback that does with each connection what a test says, down to the bytes: what no library would send can be sent.
+/// A server on loopback that does with each connection what a test says, down to the bytes: what no library would send
+/// can be sent.
 final class RawServer: Sendable {
     private struct State {
         var connections: Set<Int32> = []
@@ -17,7 +18,8 @@ final class RawServer: Sendable {
     ///
     /// - Parameters:
     ///   - host: the address, one of loopback.
-    ///   - answer: is called for each request, on a thread of the connection's. Returning `false`, or throwing, closes it.
+    ///   - answer: is called for each request, on a thread of the connection's. Returning `false`, or throwing, closes
+    ///     it.
     init(at host: String = "127.0.0.1", _ answer: @escaping @Sendable (ReceivedRequest, RawConnection) throws -> Bool)
         throws
     {
