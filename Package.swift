@@ -76,6 +76,7 @@ let package = Package(
             dependencies: [
                 "CCurl",
                 "IndicatorCore",
+                "IndicatorThreads",
                 .target(name: "CGdkPixbuf", condition: .when(traits: ["Images"])),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]

@@ -31,7 +31,8 @@ enum CacheFile {
             let metadata = try? JSONDecoder().decode(
                 CachedResponse.Metadata.self,
                 from: Data(data[headerCount..<bodyStart])
-            )
+            ),
+            (100...599).contains(metadata.status)
         else { return nil }
         return CachedResponse(metadata: metadata, body: Data(data[bodyStart...]))
     }

@@ -30,8 +30,7 @@ public final class NetworkTask: Sendable {
         var announced: Int64 = 0
         var transfer: Transfer?
         var work: Task<NetworkResponse, any Error>?
-        var events: [Event] = []
-        var isPosting = false
+        var outbox = Outbox<Event>()
     }
 
     private let center: NotificationCenter
@@ -198,23 +197,14 @@ public final class NetworkTask: Sendable {
     private func announce(_ change: (inout State) -> Event?) {
         let isPoster = state.withLock { state in
             guard let event = change(&state) else { return false }
-            state.events.append(event)
-            defer { state.isPosting = true }
-            return !state.isPosting
+            state.outbox.append(event)
+            return state.outbox.attend()
         }
         guard isPoster else { return }
-        while let event = next() {
-            center.post(name: event.name, object: self, userInfo: event.userInfo.isEmpty ? nil : event.userInfo)
-        }
-    }
-
-    private func next() -> Event? {
-        state.withLock { state in
-            if state.events.isEmpty {
-                state.isPosting = false
-                return nil
+        while let batch = state.withLock({ $0.outbox.nextBatch() }) {
+            for event in batch {
+                center.post(name: event.name, object: self, userInfo: event.userInfo.isEmpty ? nil : event.userInfo)
             }
-            return state.events.removeFirst()
         }
     }
 }

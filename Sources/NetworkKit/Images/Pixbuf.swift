@@ -2,6 +2,7 @@
 import CGdkPixbuf
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 import Synchronization
 
 // The only file that knows gdk-pixbuf.

@@ -1,6 +1,7 @@
 import CCurl
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// The thread on which libcurl does a client's transfers, all at once, with the connections that it keeps.
 ///

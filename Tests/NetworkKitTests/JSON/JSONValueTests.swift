@@ -108,7 +108,7 @@ import Testing
         #expect("\(numbers[0])" != digits)
         #expect("\(numbers[1])" == "1.1")
         #expect(try JSONValue(parsing: data).serialized == "[\(digits),1.10]")
-        // What is not JSON is accepted, or refused without a word of where.
+        // What is not JSON is accepted, or rejected without its position.
         #expect(try JSONDecoder().decode([Int].self, from: Data("[1,]".utf8)) == [1])
         let error = #expect(throws: DecodingError.self) {
             try JSONDecoder().decode([Int].self, from: Data("[1 2]".utf8))
