@@ -81,6 +81,7 @@ let package = Package(
             dependencies: [
                 "IndicatorBackends",
                 "IndicatorCore",
+                "IndicatorThreads",
                 "NetworkKit",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "FlyingFox", package: "FlyingFox"),
