@@ -86,6 +86,7 @@ let package = Package(
             dependencies: [
                 "IndicatorBackends",
                 "IndicatorCore",
+                "IndicatorThreads",
                 "NetworkKit",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "FlyingFox", package: "FlyingFox"),

@@ -1,9 +1,10 @@
 import IndicatorCore
+import IndicatorThreads
 
-/// Measures how late this machine wakes tasks that sleep.
+/// Measures how late this machine wakes threads that sleep.
 ///
-/// An indicator cannot be shown on time by a machine that does nothing on time: when a hundred compilers share two cores, a task
-/// wakes a tenth of a second late now and then. What the machine was late by at a moment is no fault of the indicator.
+/// An indicator cannot be shown on time by a machine that does nothing on time: when a hundred compilers share two cores, a
+/// thread wakes a tenth of a second late now and then. What the machine was late by at a moment is no fault of the indicator.
 final class LatenessProbe: Sendable {
     private struct Delay: Sendable {
         var from: Duration
@@ -23,7 +24,12 @@ final class LatenessProbe: Sendable {
     func run() async {
         while !Task.isCancelled {
             let due = recorder.now + Self.interval
-            try? await Task.sleep(for: Self.interval)
+            // The way of a change: from the thread of the timers to a task.
+            await withCheckedContinuation { continuation in
+                _ = ServiceThread.shared.call(at: ServiceThread.now + Self.interval.wholeNanoseconds) {
+                    continuation.resume()
+                }
+            }
             let now = recorder.now
             guard now - due > .milliseconds(5) else { continue }
             delays.withLock { $0.append(Delay(from: due, to: now)) }
