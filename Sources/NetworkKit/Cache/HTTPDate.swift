@@ -1,23 +1,54 @@
 import Foundation
 
 /// Dates in header fields (RFC 9110 §5.6.7).
+///
+/// Not by `DateFormatter`: on Linux it ends the process on some texts, and a server must not be able to do that.
 enum HTTPDate {
+    private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+    /// Reads a date in one of the three formats: "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT" and
+    /// "Sun Nov  6 08:49:37 1994".
     static func parse(_ text: String) -> Date? {
-        for format in ["EEE, dd MMM yyyy HH:mm:ss zzz", "EEEE, dd-MMM-yy HH:mm:ss zzz", "EEE MMM d HH:mm:ss yyyy"] {
-            if let date = formatter(format).date(from: text) { return date }
+        let fields = text.split { " ,-".contains($0) }
+        guard let weekday = fields.first, days.contains(String(weekday.prefix(3))) else { return nil }
+        return switch fields.count {
+        case 6 where ["GMT", "UTC"].contains(fields[5]):
+            date(year: fields[3], month: fields[2], day: fields[1], time: fields[4])
+        case 5: date(year: fields[4], month: fields[1], day: fields[2], time: fields[3])
+        default: nil
         }
-        return nil
+    }
+
+    private static func date(year: Substring, month: Substring, day: Substring, time: Substring) -> Date? {
+        func number(_ text: Substring, in range: ClosedRange<Int32>) -> Int32? {
+            guard text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+            return Int32(text).flatMap { range.contains($0) ? $0 : nil }
+        }
+        let parts = time.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 3, let month = months.firstIndex(of: String(month)),
+            let year = number(year, in: 0...9999), let day = number(day, in: 1...31),
+            let hour = number(parts[0], in: 0...23), let minute = number(parts[1], in: 0...59),
+            let second = number(parts[2], in: 0...60)
+        else { return nil }
+        var fields = tm()
+        // A year of two digits is within 50 years from now; nobody sends one that is not of the past.
+        fields.tm_year = year < 70 ? year + 100 : year < 100 ? year : year - 1900
+        fields.tm_mon = Int32(month)
+        fields.tm_mday = day
+        (fields.tm_hour, fields.tm_min, fields.tm_sec) = (hour, minute, second)
+        return Date(timeIntervalSince1970: Double(timegm(&fields)))
     }
 
     static func format(_ date: Date) -> String {
-        formatter("EEE, dd MMM yyyy HH:mm:ss 'GMT'").string(from: date)
-    }
-
-    private static func formatter(_ format: String) -> DateFormatter {
-        let formatter = DateFormatter()
-        formatter.locale = Locale(identifier: "en_US_POSIX")
-        formatter.timeZone = TimeZone(secondsFromGMT: 0)
-        formatter.dateFormat = format
-        return formatter
+        // A date that is too far away for a calendar is as good as the epoch.
+        let seconds = date.timeIntervalSince1970
+        var time = abs(seconds) < 1e11 ? time_t(seconds.rounded(.down)) : 0
+        var fields = tm()
+        gmtime_r(&time, &fields)
+        func padded(_ number: Int32) -> String { (number < 10 ? "0" : "") + String(number) }
+        let clock = [fields.tm_hour, fields.tm_min, fields.tm_sec].map(padded).joined(separator: ":")
+        let (day, month) = (days[Int(fields.tm_wday)], months[Int(fields.tm_mon)])
+        return "\(day), \(padded(fields.tm_mday)) \(month) \(fields.tm_year + 1900) \(clock) GMT"
     }
 }
