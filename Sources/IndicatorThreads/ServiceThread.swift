@@ -131,16 +131,14 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     /// Waits for what is to be done next; `nil` when the thread is to end. Called with the mutex locked.
     private func next() -> Work? {
         while true {
-            let first = calls.min { ($0.value.time, $0.key) < ($1.value.time, $1.key) }
-            let left = first.map { $0.value.time == .min ? 0 : $0.value.time - Self.now }
+            // Its number and time alone: what a call holds is not kept while the thread waits.
+            let first = calls.lazy.map { ($0.value.time, $0.key) }.min(by: <)
+            let left = first.map { time, _ in time == .min ? 0 : time - Self.now }
             // By turns, so that neither many jobs nor many calls keep the others waiting.
             isJobsTurn.toggle()
             if isJobsTurn || left ?? 1 > 0, let job = jobs.popFirst() { return .job(job) }
-            if let first, let left {
-                if left <= 0 {
-                    calls[first.key] = nil
-                    return .call(first.value.body)
-                }
+            if let (_, number) = first, let left {
+                if left <= 0, let call = calls.removeValue(forKey: number) { return .call(call.body) }
                 // No condition waits by `CLOCK_BOOTTIME`: while the machine is suspended, the wait is too.
                 let (seconds, nanoseconds) = (Self.read(CLOCK_MONOTONIC) + left).quotientAndRemainder(
                     dividingBy: 1_000_000_000

@@ -43,7 +43,7 @@ import Testing
         await backend.stop()
         #expect(
             try folder.read("x.log")
-                == #"2026-03-01T12:00:00.000000Z my-app[4242] shown state=active visible=true count=1 label="a\nb""#
+                == #"2026-03-01T12:00:00.000000Z my-app[4242] shown state=active visible=true count=1 label="a b""#
                 + "\n"
         )
     }
