@@ -36,7 +36,7 @@ let package = Package(
         .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
     ],
     targets: [
-        // Threads of the indicator's own. It knows nothing of indicators.
+        // Threads of the indicator's own, and what keeps order between threads. It knows nothing of indicators.
         .target(name: "IndicatorThreads", dependencies: [.product(name: "DequeModule", package: "swift-collections")]),
         .target(
             name: "IndicatorCore",
@@ -64,6 +64,7 @@ let package = Package(
             name: "IndicatorOpenCombine",
             dependencies: [
                 "IndicatorCore",
+                "IndicatorThreads",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "OpenCombine", package: "OpenCombine"),
             ]

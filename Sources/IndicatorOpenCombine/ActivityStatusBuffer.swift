@@ -1,5 +1,6 @@
 import DequeModule
 import IndicatorCore
+import IndicatorThreads
 import OpenCombine
 
 /// What one subscriber has not been told yet, and how much it wants to know.

@@ -1,4 +1,5 @@
 import IndicatorCore
+import IndicatorThreads
 import OpenCombine
 
 /// One subscriber of a tracker's statuses: keeps what was not demanded yet, and delivers one at a time.

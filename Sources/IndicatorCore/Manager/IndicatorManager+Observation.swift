@@ -87,14 +87,19 @@ extension IndicatorEngine {
         }
     }
 
-    private func taskChanged(_ task: TaskKinds.Kind, by update: TaskNotifications.Update) {
+    private func taskChanged(_ task: TaskKinds.Kind, by update: ActivityDetails) {
+        func apply(to details: inout ActivityDetails) {
+            let (label, since) = (update.label ?? details.label, details.since)
+            details = update
+            (details.label, details.since) = (label, since)
+        }
         switch task {
         case .object(let object):
             change { machine, now in
-                machine.change(now) { $0.update(object, as: .notified, at: now, update.apply) }
+                machine.change(now) { $0.update(object, as: .notified, at: now, apply) }
             }
         case .value(let value as any Hashable):
-            self.update(ActivityKey(unchecked: value), update.apply)
+            self.update(ActivityKey(unchecked: value), apply)
         case .value: break
         }
     }

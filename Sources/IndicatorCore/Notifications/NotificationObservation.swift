@@ -4,8 +4,7 @@ import Synchronization
 /// The observation of a library's notifications, as ``IndicatorManager/observe(_:in:)`` returns it.
 public final class NotificationObservation: Sendable {
     private struct State: @unchecked Sendable {
-        // `@unchecked`: the tokens are opaque and only handed back to their notification center, which any thread may
-        // do.
+        // `@unchecked`: the tokens are opaque and only handed back to their notification center, on any thread.
         var tokens: [any NSObjectProtocol] = []
         var isCancelled = false
     }

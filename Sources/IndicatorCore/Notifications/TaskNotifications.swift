@@ -37,41 +37,6 @@ public struct TaskNotifications: Sendable {
         }
     }
 
-    /// What is new of a task. What is `nil` stays as it is.
-    public struct Update: Sendable, Hashable {
-        /// Its label.
-        public var label: String?
-        /// How much of it is done, 0…1.
-        public var progress: Double?
-        /// How many bytes of it are done, from which the progress, the rate and the time left follow.
-        public var completedBytes: Int?
-        /// How many bytes there are, if ``completedBytes`` is set; `nil`: that is not known.
-        public var totalBytes: Int?
-
-        /// Makes an update.
-        public init(
-            label: String? = nil,
-            progress: Double? = nil,
-            completedBytes: Int? = nil,
-            totalBytes: Int? = nil
-        ) {
-            self.label = label
-            self.progress = progress
-            self.completedBytes = completedBytes
-            self.totalBytes = totalBytes
-        }
-
-        func apply(to details: inout ActivityDetails) {
-            if let label { details.label = label }
-            if let progress { details.progress = progress }
-            guard let completedBytes else { return }
-            details.progress = progress
-            details.unit = .bytes
-            details.completed = completedBytes
-            details.total = totalBytes
-        }
-    }
-
     /// The name that the config file uses.
     public var name: String
     /// The notifications that say that a task begins, or goes on after a pause.
@@ -84,8 +49,9 @@ public struct TaskNotifications: Sendable {
     public var identity: Identity
     /// The label of a task that starts, from the notification; by default it has none.
     public var label: @Sendable (Notification) -> String?
-    /// What is new of a task, from a notification of ``updates``; `nil`: nothing.
-    public var update: @Sendable (Notification) -> Update?
+    /// What a task says of itself from now on, from a notification of ``updates``; `nil`: nothing new. Without a label it
+    /// keeps the one that it has.
+    public var update: @Sendable (Notification) -> ActivityDetails?
 
     /// Makes a set of notifications to observe.
     ///
@@ -98,7 +64,7 @@ public struct TaskNotifications: Sendable {
         updates: [Notification.Name] = [],
         identity: Identity = .object,
         label: @escaping @Sendable (Notification) -> String? = { _ in nil },
-        update: @escaping @Sendable (Notification) -> Update? = { _ in nil }
+        update: @escaping @Sendable (Notification) -> ActivityDetails? = { _ in nil }
     ) {
         self.name = name
         self.starts = starts
@@ -119,13 +85,16 @@ public struct TaskNotifications: Sendable {
             stops: [.indicatorTaskDidSuspend, .indicatorTaskDidComplete],
             updates: [.indicatorTaskDidProgress],
             label: { $0.userInfo?[labelKey] as? String },
-            update: {
-                Update(
-                    label: $0.userInfo?[labelKey] as? String,
-                    progress: $0.userInfo?[progressKey] as? Double,
-                    completedBytes: $0.userInfo?[completedBytesKey] as? Int,
-                    totalBytes: $0.userInfo?[totalBytesKey] as? Int
+            update: { notification in
+                var details = ActivityDetails(
+                    label: notification.userInfo?[labelKey] as? String,
+                    progress: notification.userInfo?[progressKey] as? Double
                 )
+                if let bytes = notification.userInfo?[completedBytesKey] as? Int {
+                    (details.completed, details.unit) = (bytes, .bytes)
+                    details.total = notification.userInfo?[totalBytesKey] as? Int
+                }
+                return details
             }
         )
     }
@@ -155,8 +124,7 @@ public struct TaskNotifications: Sendable {
         )
     }
 
-    /// The method and URL at the beginning of a description, as Alamofire's `Request` gives them: "GET https://…
-    /// (200)".
+    /// The method and URL at the beginning of the description of Alamofire's `Request`: "GET https://… (200)".
     static func requestLabel(fromDescription description: String) -> String? {
         let words = description.split(separator: " ", maxSplits: 2)
         guard words.count >= 2, words[0].allSatisfy({ $0.isASCII && $0.isUppercase }),

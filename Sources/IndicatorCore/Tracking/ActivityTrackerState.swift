@@ -1,3 +1,5 @@
+import IndicatorThreads
+
 /// The activities of an ``ActivityTracker``, and the statuses that are still to be delivered.
 ///
 /// A plain value that the tracker keeps behind its lock. It calls nothing that is not the tracker's own, and hands the

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// A request that is on its way, as ``NetworkClient/start(_:onProgress:)`` returns it.
 ///

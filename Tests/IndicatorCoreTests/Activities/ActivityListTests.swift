@@ -1,3 +1,4 @@
+import IndicatorThreads
 import Testing
 
 @testable import IndicatorCore
