@@ -62,7 +62,7 @@ package final class NotificationServer: Sendable {
         )
         let display = try Daemon(
             "Xvfb",
-            ["-displayfd", "1", "-screen", "0", "640x480x24", "-nolisten", "tcp"],
+            ["-displayfd", "1", "-noreset", "-screen", "0", "640x480x24", "-nolisten", "tcp"],
             package: "xvfb"
         )
         guard await eventually({ display.output.contains("\n") }) else {

@@ -130,7 +130,7 @@ struct RealTerminalTests {
     private func onScreen(_ body: (String) async throws -> Void) async throws {
         let server = try Daemon(
             "Xvfb",
-            ["-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp"],
+            ["-displayfd", "1", "-noreset", "-screen", "0", "800x600x24", "-nolisten", "tcp"],
             package: "xvfb"
         )
         try #require(await eventually { server.output.contains("\n") }, "Xvfb does not start: \(server.errors)")
