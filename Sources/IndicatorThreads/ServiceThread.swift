@@ -27,6 +27,8 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     private var calls: [UInt64: (time: Int64, body: @Sendable () -> Void)] = [:]
     private var lastCall: UInt64 = 0
     private var isJobsTurn = false
+    /// Until when the thread waits, while it does.
+    private var waitsUntil: Int64?
     private var isRunning = false
     private var isKept: Bool
 
@@ -56,7 +58,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        add { jobs.append(job) }
+        add(at: .min) { jobs.append(job) }
     }
 
     /// Has the thread call `body` at a time. It must be short if others are to be on time.
@@ -64,17 +66,17 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     /// - Parameter time: by ``now``.
     /// - Returns: a number for ``cancelCall(_:)``.
     package func call(at time: Int64, _ body: @escaping @Sendable () -> Void) -> UInt64 {
-        add {
+        add(at: time) {
             lastCall += 1
             calls[lastCall] = (time, body)
             return lastCall
         }
     }
 
-    /// Adds something to do, and wakes or starts the thread.
-    private func add<Result>(_ body: () -> Result) -> Result {
+    /// Adds something to do at a time, and starts the thread, or wakes it if it would wait longer.
+    private func add<Result>(at time: Int64, _ body: () -> Result) -> Result {
         let (result, mustStart) = withMutex {
-            pthread_cond_signal(condition)
+            if let waitsUntil, time < waitsUntil { pthread_cond_signal(condition) }
             defer { isRunning = true }
             return (body(), !isRunning)
         }
@@ -144,9 +146,13 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
                     dividingBy: 1_000_000_000
                 )
                 var end = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
+                waitsUntil = first?.0
                 pthread_cond_timedwait(condition, mutex, &end)
+                waitsUntil = nil
             } else if isKept {
+                waitsUntil = .max
                 pthread_cond_wait(condition, mutex)
+                waitsUntil = nil
             } else {
                 isRunning = false
                 return nil

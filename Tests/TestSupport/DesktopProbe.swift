@@ -45,7 +45,7 @@ package final class DesktopProbe: Sendable {
     package func tell(_ words: String...) async throws -> String {
         let before = daemon.output.count(where: \.isNewline)
         daemon.write(words.joined(separator: "\t"))
-        guard await eventually(within: .seconds(60), { daemon.output.count(where: \.isNewline) > before }) else {
+        guard await eventually({ daemon.output.count(where: \.isNewline) > before }) else {
             throw Silent(error: daemon.errors)
         }
         return String(daemon.output.split(separator: "\n", omittingEmptySubsequences: false)[before])
