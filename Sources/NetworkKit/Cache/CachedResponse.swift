@@ -81,7 +81,7 @@ struct CachedResponse: Sendable, Equatable {
 }
 
 extension CachedResponse {
-    /// What the cache is told by its owner, and by the client of a request.
+    /// The settings of the cache and of the client of a request.
     struct Rules: Sendable {
         var hash: KeyedHash
         var defaultFreshness: Double

@@ -140,8 +140,8 @@ final class CurlLoop: @unchecked Sendable {
     private func wait(_ multi: UnsafeMutableRawPointer) {
         var timeout = Int32.max
         if let nextCheck {
-            let (seconds, attoseconds) = max(.zero, nextCheck - .now).components
-            timeout = Int32(min(seconds, 1_000_000) * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
+            // One more: rounded down, it would look too early and wait again.
+            timeout = Int32(clamping: (nextCheck - .now).wholeMilliseconds + 1)
         }
         var waker = curl_waitfd(fd: wakeUp, events: Int16(CURL_WAIT_POLLIN), revents: 0)
         curl_multi_poll(multi, &waker, 1, timeout, nil)

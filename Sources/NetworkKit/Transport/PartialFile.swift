@@ -2,8 +2,8 @@ import Foundation
 
 /// A file that is written beside its target and renamed into its place when it is whole.
 ///
-/// It is locked while its writer lives. So what a killed process left behind is told from what another one writes just
-/// now, and the next writer removes it.
+/// It is locked while its writer lives. That distinguishes what a killed process left behind, which the next writer
+/// removes, from what another process is writing.
 final class PartialFile: @unchecked Sendable {
     // `@unchecked`: one task at a time uses it.
 
@@ -76,7 +76,10 @@ final class PartialFile: @unchecked Sendable {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         let prefix = target.map { Self.prefix(of: $0) } ?? "."
         return names.count { name in
-            guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { return false }
+            // The folder is the user's: nothing but what `init` has named.
+            guard name.hasPrefix(prefix), name.hasSuffix(suffix),
+                UUID(uuidString: String(name.dropLast(suffix.count).suffix(36))) != nil
+            else { return false }
             let path = folder.appending(path: name).path
             let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
             guard descriptor >= 0 else { return false }

@@ -25,7 +25,6 @@ struct RealTerminalTests {
         // The terminal stays after the work has ended, as long as the folder does.
         try folder.write(
             """
-            echo $$ >'\(folder.path)/shell'
             '\(helper)' configured '\(folder.path)/config.yaml' terminal | tee '\(folder.path)/output'
             while [ -e '\(folder.path)/run' ]; do sleep 0.1; done
 
@@ -98,7 +97,6 @@ struct RealTerminalTests {
     @Test("GNU screen passes no bell and no character of the title on to the screen")
     func screenBytes() async throws {
         let terminal = try PseudoTerminal()
-        defer { endShell() }
         let streams = "</dev/tty >/dev/tty 2>/dev/tty"
         let command = "SCREENDIR='\(folder.path)' exec screen -U -c /dev/null sh '\(folder.path)/run' \(streams)"
         let ending = Task { try await terminal.run("sh", "-c", command) }
@@ -119,6 +117,7 @@ struct RealTerminalTests {
         )
         terminal.hangUp()
         _ = try await ending.value
+        await endProcesses()
         #expect(emulator.titlesSet.contains("| Working - helper"))
         #expect(emulator.titlesSet.allSatisfy { $0.allSatisfy(\.isASCII) })
         #expect(!emulator.screen.contains("\u{7}") && !emulator.screen.contains("Working"))
@@ -135,21 +134,35 @@ struct RealTerminalTests {
         )
         try #require(await eventually { server.output.contains("\n") }, "Xvfb does not start: \(server.errors)")
         let number = server.output.trimmingCharacters(in: .whitespacesAndNewlines)
-        defer {
-            // Before the server ends: afterwards they may be those of another one with the same number.
-            for path in ["/tmp/.X\(number)-lock", "/tmp/.X11-unix/X\(number)"] {
-                try? FileManager.default.removeItem(atPath: path)
-            }
-            server.send(SIGKILL)
-            endShell()
+        var failure: (any Error)?
+        do { try await body(":\(number)") } catch { failure = error }
+        await endProcesses()
+        // Before the server ends: afterwards they may be those of another one with the same number.
+        for path in ["/tmp/.X\(number)-lock", "/tmp/.X11-unix/X\(number)"] {
+            try? FileManager.default.removeItem(atPath: path)
         }
-        try await body(":\(number)")
+        server.send(SIGKILL)
+        if let failure { throw failure }
     }
 
-    /// Ends what runs in the terminal. A screen ends with its last window, and not with the terminal that shows it.
-    private func endShell() {
-        guard let shell = try? folder.read("shell"), let group = pid_t(shell.dropLast()) else { return }
-        kill(-group, SIGKILL)
+    /// Ends everything that was started with the folder in its arguments or its environment, and waits for that. It would
+    /// write in the folder while that is removed: a screen does not end with the terminal that shows it, and a terminal
+    /// saves its settings when its X server goes.
+    private func endProcesses() async {
+        #expect(
+            await eventually {
+                let present = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap(pid_t.init)
+                    .filter { process in
+                        process != getpid()
+                            && ["cmdline", "environ"].contains { file in
+                                FileManager.default.contents(atPath: "/proc/\(process)/\(file)")?
+                                    .firstRange(of: Data(folder.path.utf8)) != nil
+                            }
+                    }
+                for process in present { kill(process, SIGKILL) }
+                return present.isEmpty
+            }
+        )
     }
 
     private func start(_ terminal: Terminal, on display: String, _ environment: [String: String] = [:]) throws -> Daemon
