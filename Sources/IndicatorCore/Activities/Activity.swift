@@ -172,7 +172,14 @@ struct ActivityHandle: ~Copyable, Sendable {
     func advance(by amount: Int) {
         let bits = recordBits.load(ordering: .acquiring)
         guard bits & Self.ended == 0 else { return }
-        guard let reference = Self.record(bits) else { return update { $0.completed += amount } }
+        guard let reference = Self.record(bits) else {
+            return engine.takeUnretainedValue().change { machine, now in
+                machine.change(now) { list in
+                    record(in: &list, at: now)?.advance(by: amount)
+                    return .init()
+                }
+            }
+        }
         reference._withUnsafeGuaranteedRef { record in
             record.advance(by: amount)
             engine._withUnsafeGuaranteedRef { engine in
