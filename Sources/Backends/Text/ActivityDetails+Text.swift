@@ -37,7 +37,8 @@ extension ActivityUnit {
 
         static func rounded(_ value: Double, digits: Int) -> String {
             let factor = digits == 1 ? 10.0 : 1
-            let tenths = Int64(clamping: Int128((value * factor).rounded()))
+            let rounded = (value * factor).rounded()
+            let tenths = Int64(exactly: rounded) ?? (rounded < 0 ? .min : .max)
             return digits == 1 ? "\(tenths < 0 ? "-" : "")\(tenths.magnitude / 10).\(tenths.magnitude % 10)" : "\(tenths)"
         }
     }

@@ -65,7 +65,7 @@ final class ActivityRecord: @unchecked Sendable {
         guard details.completed != before else { return }
         steps.wrappingAdd(details.completed &- before, ordering: .sequentiallyConsistent)
         // Work that goes on where it was left says nothing of the speed.
-        rate = RateEstimate(done: Double(details.completed), at: now())
+        if before == 0 { rate = RateEstimate(done: Double(details.completed), at: now()) }
     }
 
     /// Whether a snapshot shows it or its members, if it is no member itself.

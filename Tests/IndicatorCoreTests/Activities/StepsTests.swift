@@ -167,13 +167,6 @@ import Testing
         list.now = .seconds(9)
         #expect(list.read().first?.rate == nil)
         #expect(list.read().first?.remaining == nil)
-        // What was done before is not counted as if it had been done now.
-        list.update(activity) { $0.completed = 900 }
-        list.now = .seconds(10)
-        activity.advance(by: 10)
-        list.publish()
-        #expect(list.first?.rate.map { $0.rounded() } == 10)
-        #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 9)
         // Progress that is set has a time left and no rate.
         list.update(activity) { $0.progress = 0.25 }
         list.publish()
@@ -181,7 +174,24 @@ import Testing
         list.update(activity) { $0.progress = 0.5 }
         list.publish()
         #expect(list.first?.rate == nil)
-        #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 20)
+        #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 22)
+    }
+
+    @Test func whatWasDoneBeforeIsNotCountedAsIfItHadBeenDoneNow() {
+        let list = ListOnAClock()
+        let activity = list.begin(ActivityDetails(label: "Resuming", since: .distantPast)) { $0.total = 1000 }
+        list.update(activity) { $0.completed = 900 }
+        list.publish()
+        list.now = .seconds(1)
+        activity.advance(by: 10)
+        list.publish()
+        #expect(list.first?.rate.map { $0.rounded() } == 10)
+        #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 9)
+        // Who counts by setting has a rate, too.
+        list.now = .seconds(2)
+        list.update(activity) { $0.completed = 920 }
+        list.publish()
+        #expect(list.first?.rate.map { $0.rounded() } == 10)
     }
 
     @Test func aStandstillIsPublished() async throws {
