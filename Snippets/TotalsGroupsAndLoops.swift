@@ -69,8 +69,12 @@ func work(indicator: IndicatorManager, files: [File], server: Server, editor: Ed
     }
 
     for await chunk in server.chunks(of: file).tracked(
-        "Downloading", in: indicator, total: file.size, unit: .bytes, by: \.count)
-    {
+        "Downloading",
+        in: indicator,
+        total: file.size,
+        unit: .bytes,
+        by: \.count
+    ) {
         print(chunk.count)
     }
     // snippet.end

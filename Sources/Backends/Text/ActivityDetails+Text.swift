@@ -20,7 +20,8 @@ extension ActivityDetails {
     package var rateText: String? {
         rate.map { rate in
             let scale = unit.scale(of: rate)
-            let number = unit == .bytes ? scale.number(rate) : ActivityUnit.Scale.rounded(rate, digits: rate < 10 ? 1 : 0)
+            let digits = rate < 10 ? 1 : 0
+            let number = unit == .bytes ? scale.number(rate) : ActivityUnit.Scale.rounded(rate, digits: digits)
             return "\(number)\(scale.suffix)/s"
         }
     }
@@ -39,13 +40,16 @@ extension ActivityUnit {
             let factor = digits == 1 ? 10.0 : 1
             let rounded = (value * factor).rounded()
             let tenths = Int64(exactly: rounded) ?? (rounded < 0 ? .min : .max)
-            return digits == 1 ? "\(tenths < 0 ? "-" : "")\(tenths.magnitude / 10).\(tenths.magnitude % 10)" : "\(tenths)"
+            guard digits == 1 else { return "\(tenths)" }
+            return "\(tenths < 0 ? "-" : "")\(tenths.magnitude / 10).\(tenths.magnitude % 10)"
         }
     }
 
     /// Bytes in powers of 1000, as the International System of Units has them.
     fileprivate func scale(of value: Double) -> Scale {
-        guard self == .bytes else { return Scale(suffix: name.isEmpty ? "" : " \(DisplayText.singleLine(name, limit: 20))") }
+        guard self == .bytes else {
+            return Scale(suffix: name.isEmpty ? "" : " \(DisplayText.singleLine(name, limit: 20))")
+        }
         var scale = Scale(suffix: " bytes")
         for suffix in [" kB", " MB", " GB", " TB", " PB", " EB"] where value.magnitude >= scale.divisor * 1000 {
             scale = Scale(divisor: scale.divisor * 1000, suffix: suffix)
