@@ -48,6 +48,31 @@ extension IndicatorManager {
         reloadTriggers: ConfigurationReloadTriggers = .all,
         logger: Logger = Logger(label: "indicator")
     ) -> IndicatorManager {
+        configured(
+            for: applicationName,
+            path: path,
+            environment: environment,
+            registry: registry,
+            overrides: overrides,
+            defaults: defaults,
+            reloadTriggers: reloadTriggers,
+            logger: logger,
+            printsMistakes: true
+        )
+    }
+
+    /// The same, without printing mistakes: for a program whose terminal belongs to another one.
+    package static func configured(
+        for applicationName: String,
+        path: String? = nil,
+        environment: [String: String] = ProcessInfo.processInfo.environment,
+        registry: BackendRegistry = .standard,
+        overrides: ConfigurationValues = ConfigurationValues(),
+        defaults: ConfigurationValues = ConfigurationValues(),
+        reloadTriggers: ConfigurationReloadTriggers = .all,
+        logger: Logger = Logger(label: "indicator"),
+        printsMistakes: Bool
+    ) -> IndicatorManager {
         let source = ConfigurationSource(
             applicationName: applicationName,
             path: path,
@@ -69,7 +94,7 @@ extension IndicatorManager {
             triggers: reloadTriggers,
             logger: logger
         )
-        reloader.begin(mistakes)
+        reloader.begin(mistakes, printsMistakes: printsMistakes)
         manager.engine.keep(reloader)
         ProcessSignals.shared.shutDownWithProcess(manager)
         return manager
