@@ -1,16 +1,11 @@
-import ArgumentParser
+public import ArgumentParser
 import Foundation
-import IndicatorBackends
+public import IndicatorBackends
 import IndicatorCommands
 import IndicatorCore
 
 /// `indicator exec`: a command, shown as an activity.
 struct ExecCommand: ParsableCommand {
-    /// When a notification says how the command ended.
-    enum Notify: String, CaseIterable, ExpressibleByArgument {
-        case never, failures, always
-    }
-
     static let configuration = CommandConfiguration(
         commandName: "exec",
         abstract: "Run a command, show it as an activity, and say when it is done.",
@@ -44,7 +39,7 @@ struct ExecCommand: ParsableCommand {
             valueName: "when"
         )
     )
-    var notify: Notify?
+    var notify: WhenDone?
 
     @Option(help: ArgumentHelp("Only if the command has lasted so many seconds. (default: 10)", valueName: "seconds"))
     var after: Double?
@@ -114,6 +109,8 @@ struct ExecCommand: ParsableCommand {
         return "\(name) \(word)"
     }
 }
+
+extension WhenDone: ExpressibleByArgument {}
 
 extension ChildCommand.Ending {
     /// The outcome of the activity.

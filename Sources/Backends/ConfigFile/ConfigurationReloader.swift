@@ -47,6 +47,8 @@ final class ConfigurationReloader: ManagerResource {
         state = Locked(State(current: configuration, lastRead: (configuration.file, configuration.fileText)))
     }
 
+    var configuration: IndicatorConfiguration { state.withLock { $0.current } }
+
     var problems: [ConfigurationMistake] { state.withLock { $0.problems } }
 
     /// Makes what the configuration names, reports the mistakes in it, and begins to listen for changes.

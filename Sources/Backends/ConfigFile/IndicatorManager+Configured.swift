@@ -106,6 +106,12 @@ extension IndicatorManager {
         engine.keptResource(ConfigurationReloader.self)?.problems ?? []
     }
 
+    /// What was read last without a mistake, or with defaults in the place of mistakes; `nil` for an indicator that was not
+    /// configured.
+    package var configuration: IndicatorConfiguration? {
+        engine.keptResource(ConfigurationReloader.self)?.configuration
+    }
+
     /// Reads the configuration again, now: what `SIGHUP` does, for apps that handle the signal themselves or learn of a
     /// change in another way.
     ///
