@@ -231,6 +231,7 @@ let package = Package(
                 "IndicatorCore",
                 "TestSupport",
                 .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system"),
             ]
         ),
         .testTarget(
@@ -254,7 +255,9 @@ let package = Package(
 // The program that Scripts/fuzz builds, with the libraries alone: every module is compiled for libFuzzer.
 if Context.environment["INDICATOR_FUZZ"] != nil {
     package.products = []
-    package.targets.removeAll { $0.type == .test || $0.type == .executable || ["IndicatorCommands", "TestSupport"].contains($0.name) }
+    package.targets.removeAll {
+        $0.type == .test || $0.type == .executable || ["IndicatorCommands", "TestSupport"].contains($0.name)
+    }
     package.targets.append(
         .executableTarget(
             name: "fuzz",

@@ -126,7 +126,9 @@ struct ChildCommand {
 
     /// Whether the command is stopped now: the third field of proc(5)'s `stat`, after the name in parentheses.
     private var isStopped: Bool {
-        guard let stat = try? String(contentsOfFile: "/proc/\(identifier)/stat", encoding: .isoLatin1) else { return true }
+        guard let stat = try? String(contentsOfFile: "/proc/\(identifier)/stat", encoding: .isoLatin1) else {
+            return true
+        }
         return stat[(stat.lastIndex(of: ")") ?? stat.startIndex)...].dropFirst(2).first == "T"
     }
 

@@ -44,6 +44,14 @@ struct ExecCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Only if the command has lasted so many seconds. (default: 10)", valueName: "seconds"))
     var after: Double?
 
+    @Option(
+        help: ArgumentHelp(
+            "Count so many seconds that have passed already: for a shell that reports what it has run itself.",
+            valueName: "seconds"
+        )
+    )
+    var lasted: Double?
+
     @Option(help: ArgumentHelp("The name of the app whose config file is used.", valueName: "name"))
     var app = "indicator"
 
@@ -58,8 +66,9 @@ struct ExecCommand: ParsableCommand {
 
     func validate() throws {
         guard !command.isEmpty else { throw ValidationError("Name the command after '--': indicator exec -- make") }
-        if let after, !(0...1e9).contains(after) {
-            throw ValidationError("--after is '\(after)'; it must be a number of seconds, 0 or more")
+        for (name, seconds) in [("after", after), ("lasted", lasted)] {
+            guard let seconds, !(0...1e9).contains(seconds) else { continue }
+            throw ValidationError("--\(name) is '\(seconds)'; it must be a number of seconds, 0 or more")
         }
         if app.isEmpty { throw ValidationError("--app must not be empty") }
     }
@@ -76,14 +85,16 @@ struct ExecCommand: ParsableCommand {
         }
         // After the command was started, which is to miss what this program misses.
         StandardStreams.openMissing()
+        let began = ContinuousClock.now - .seconds(lasted ?? 0)
         var shown: ShownCommand?
-        var deadline: ContinuousClock.Instant? = .now + Self.unshownTime
+        var deadline: ContinuousClock.Instant? = began + Self.unshownTime
         while true {
             switch child.wait(until: deadline) {
             case .deadline:
                 deadline = nil
                 shown = ShownCommand(
                     label: label ?? Self.label(for: command),
+                    began: began,
                     app: app,
                     notify: notify,
                     after: after.map { .seconds($0) }

@@ -8,7 +8,7 @@ final class ShownCommand {
     private let indicator: IndicatorManager
     private let activity: ManagedActivity
     private let label: String
-    private let began = ContinuousClock.now
+    private let began: ContinuousClock.Instant
     /// What says how the command ended where the desktop does not; `nil` if nothing is to.
     private var terminal: TerminalNotificationBackend?
 
@@ -16,18 +16,21 @@ final class ShownCommand {
 
     /// - Parameters:
     ///   - label: what is shown.
+    ///   - began: when the command began.
     ///   - app: the name of the app whose config file holds.
     ///   - notify: when a notification says how it ended; `nil` is what the config file says, or always.
     ///   - after: how long the command must last for that; `nil` is what the config file says, or 10 seconds.
-    init(label: String, app: String, notify: WhenDone?, after: Duration?) {
-        self.label = label
+    init(label: String, began: ContinuousClock.Instant, app: String, notify: WhenDone?, after: Duration?) {
+        (self.label, self.began) = (label, began)
         // Stronger than the config file.
         var settings: [String: BackendSettingValue] = [:]
         if let notify { settings["whenDone"] = .string(notify.rawValue) }
         if let after { settings["after"] = .duration(after) }
         var overrides = ConfigurationValues()
         if !settings.isEmpty {
-            for kind in BackendRegistry.standard.kinds.map(\.name) where Self.notifies(kind) { overrides.settings[kind] = settings }
+            for kind in BackendRegistry.standard.kinds.map(\.name) where Self.notifies(kind) {
+                overrides.settings[kind] = settings
+            }
         }
         indicator = IndicatorManager.configured(
             for: app,
@@ -37,7 +40,7 @@ final class ShownCommand {
             logger: Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() }),
             printsMistakes: false
         )
-        activity = ManagedActivity(label, in: indicator)
+        activity = ManagedActivity(label, in: indicator, lasted: began.duration(to: .now))
         let isCovered = indicator.configuration?.backends.contains { backend in
             backend.kind.name == "terminalNotification"
                 || Self.notifies(backend.kind.name) && (backend.settings.string("whenDone") ?? "never") != "never"
@@ -45,7 +48,17 @@ final class ShownCommand {
         if isCovered != true, notify != .never { addNotification(of: app, notify ?? .always, after ?? .seconds(10)) }
     }
 
-    private static func notifies(_ kind: String) -> Bool { ["desktopNotification", "terminalNotification"].contains(kind) }
+    private static func notifies(_ kind: String) -> Bool {
+        ["desktopNotification", "terminalNotification"].contains(kind)
+    }
+
+    /// Whether a backend shows what it is given, perhaps later.
+    private static func isUsable(_ status: BackendStatus?) -> Bool {
+        switch status?.state {
+        case .running, .starting: true
+        case .unavailable, .stalled, .stopped, nil: false
+        }
+    }
 
     private func addNotification(of app: String, _ whenDone: WhenDone, _ after: Duration) {
         terminal = TerminalNotificationBackend(
@@ -68,7 +81,7 @@ final class ShownCommand {
     func end(_ outcome: ActivityOutcome) {
         activity.end(outcome)
         let desktop = indicator.backendStatuses.first { $0.name == Self.desktopName }
-        if let terminal, desktop?.state != .running {
+        if let terminal, !Self.isUsable(desktop) {
             // There may be no terminal, or one that shows no notifications.
             try? terminal.open()
             let duration = began.duration(to: .now)

@@ -40,7 +40,9 @@ package struct IndicatorObject {
 
     /// The signal that says how an activity ended.
     func finished(_ activity: FinishedActivity) -> BusMessage {
-        func text(_ text: String) -> BusValue { .string(DisplayText.singleLine(text, limit: DBusPropertyBackend.textLimit)) }
+        func text(_ text: String) -> BusValue {
+            .string(DisplayText.singleLine(text, limit: DBusPropertyBackend.textLimit))
+        }
         return .signal(
             path: Self.path,
             interface: Self.interface,

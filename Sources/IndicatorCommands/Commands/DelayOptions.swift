@@ -31,7 +31,8 @@ package struct DelayOverrides: Sendable, Hashable {
     /// Makes overrides of what was given.
     ///
     /// - Throws: `ValidationError` that names the option that is wrong.
-    package init(startDelay: Seconds? = nil, completionDelay: Seconds? = nil, minimumVisibleTime: Seconds? = nil) throws {
+    package init(startDelay: Seconds? = nil, completionDelay: Seconds? = nil, minimumVisibleTime: Seconds? = nil) throws
+    {
         self.startDelay = try startDelay?.duration(for: .startDelay)
         self.completionDelay = try completionDelay?.duration(for: .completionDelay)
         self.minimumVisibleTime = try minimumVisibleTime?.duration(for: .minimumVisibleTime)

@@ -6,7 +6,8 @@ package enum TextWidth {
     }
 
     /// A text in exactly or at most so many columns: without control characters, and cut where it is too long.
-    package static func fitted(_ text: String, to width: Int, padded: Bool = false, usesUnicode: Bool = true) -> String {
+    package static func fitted(_ text: String, to width: Int, padded: Bool = false, usesUnicode: Bool = true) -> String
+    {
         let ellipsis = usesUnicode ? "…" : "~"
         let clean = String(text.map { isPlain($0, usesUnicode: usesUnicode) ? $0 : "?" })
         var result = ""

@@ -3,7 +3,7 @@ package struct BoundedSpans {
     /// Beyond this many, bars are joined.
     package static let capacity = 4096
 
-    private(set) var spans: [Timeline.Span] = []
+    package private(set) var spans: [Timeline.Span] = []
     private var openSince: Double?
     private let kind: Timeline.Kind
 

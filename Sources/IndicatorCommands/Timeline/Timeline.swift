@@ -12,9 +12,13 @@ package struct Timeline: Sendable, Hashable {
 
     /// A bar, in seconds.
     package struct Span: Sendable, Hashable {
-        var start: Double
-        var end: Double
-        var kind: Kind
+        package var start: Double
+        package var end: Double
+        package var kind: Kind
+
+        package init(start: Double, end: Double, kind: Kind) {
+            (self.start, self.end, self.kind) = (start, end, kind)
+        }
     }
 
     /// How the row came out, for its colour.
@@ -24,11 +28,15 @@ package struct Timeline: Sendable, Hashable {
 
     /// A row.
     package struct Row: Sendable, Hashable {
-        var label: String
-        var spans: [Span]
+        package var label: String
+        package var spans: [Span]
         /// What stands behind the bars, such as `200 OK`.
-        var note = ""
-        var outcome = Outcome.neutral
+        package var note: String
+        package var outcome: Outcome
+
+        package init(label: String, spans: [Span], note: String = "", outcome: Outcome = .neutral) {
+            (self.label, self.spans, self.note, self.outcome) = (label, spans, note, outcome)
+        }
     }
 
     /// The rows above the indicator's.
@@ -36,7 +44,11 @@ package struct Timeline: Sendable, Hashable {
     /// The times at which the indicator was shown.
     package var indicator: Row
     /// Where the axis begins, in seconds.
-    package var start = 0.0
+    package var start: Double
     /// Where it ends, at the least.
     package var end: Double
+
+    package init(rows: [Row], indicator: Row, start: Double = 0, end: Double) {
+        (self.rows, self.indicator, self.start, self.end) = (rows, indicator, start, end)
+    }
 }

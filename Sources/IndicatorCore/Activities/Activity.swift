@@ -75,6 +75,12 @@ public final class ManagedActivity: Sendable {
         handle = indicator.beginHandle(label: label, progress: progress)
     }
 
+    /// Begins an activity whose work has been going on for a while.
+    package init(_ label: String, in indicator: IndicatorManager, lasted: Duration) {
+        engine = indicator.engine
+        handle = indicator.beginHandle(label: label, progress: nil, lasted: lasted)
+    }
+
     /// Whether the activity has ended.
     public var hasEnded: Bool { handle.hasEnded }
 

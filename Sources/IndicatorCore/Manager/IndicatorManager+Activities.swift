@@ -29,12 +29,15 @@ extension IndicatorManager {
         return ActivityHandle(engine)
     }
 
-    func beginHandle(label: String?, progress: Double?) -> ActivityHandle {
+    func beginHandle(label: String?, progress: Double?, lasted: Duration = .zero) -> ActivityHandle {
         guard label != nil || progress != nil else { return beginHandle() }
         defer { withExtendedLifetime(self) {} }
         return ActivityHandle(
             engine,
-            record: engine.begin(ActivityDetails(label: label, progress: progress, since: .distantPast))
+            record: engine.begin(
+                ActivityDetails(label: label, progress: progress, since: .distantPast),
+                lasted: lasted
+            )
         )
     }
 
@@ -163,11 +166,11 @@ extension IndicatorManager {
 
 extension IndicatorEngine {
     /// Begins an activity that says something of itself.
-    func begin(_ details: ActivityDetails) -> ActivityRecord {
+    func begin(_ details: ActivityDetails, lasted: Duration) -> ActivityRecord {
         var begun: ActivityRecord?
         change { machine, now in
             machine.change(now) { list in
-                begun = list.makeRecord(details, at: now)
+                begun = list.makeRecord(details) { now() - lasted }
                 return .init(countChange: 1, changesDetails: details.label != nil)
             }
         }

@@ -14,7 +14,7 @@ struct RunPrinter: Sendable {
         omissions: [String],
         delays: IndicatorDelays
     ) throws {
-        var lines = ["indicator-demo \(IndicatorDemo.version)", ""]
+        var lines = ["indicator-demo \(Program.version)", ""]
         let noFile = setup.usesEverySurface ? "none found; every built-in surface that can run here" : "none found"
         lines += rows("config", setup.configuration.file ?? noFile)
         var delayText =
