@@ -11,6 +11,7 @@ let package = Package(
         .library(name: "IndicatorTesting", targets: ["IndicatorTesting"]),
         .library(name: "NetworkKit", targets: ["NetworkKit"]),
         .library(name: "IndicatorOpenCombine", targets: ["IndicatorOpenCombine"]),
+        .executable(name: "indicator", targets: ["indicator"]),
         .executable(name: "indicator-demo", targets: ["indicator-demo"]),
     ],
     traits: [
@@ -82,10 +83,34 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
+        // The commands that both programs have.
+        .target(
+            name: "IndicatorCommands",
+            dependencies: [
+                "IndicatorBackends",
+                "IndicatorCore",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        // What the C library has and its Swift module lacks.
+        .systemLibrary(name: "CLinux"),
+        .executableTarget(
+            name: "indicator",
+            dependencies: [
+                "CLinux",
+                "IndicatorBackends",
+                "IndicatorCommands",
+                "IndicatorCore",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
         .executableTarget(
             name: "indicator-demo",
             dependencies: [
                 "IndicatorBackends",
+                "IndicatorCommands",
                 "IndicatorCore",
                 "IndicatorThreads",
                 "NetworkKit",
@@ -199,9 +224,21 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "IndicatorCommandsTests",
+            dependencies: [
+                "indicator",
+                "IndicatorBackends",
+                "IndicatorCore",
+                "TestSupport",
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ]
+        ),
+        .testTarget(
             name: "IndicatorDemoTests",
             dependencies: [
                 "IndicatorBackends",
+                "IndicatorCommands",
                 "IndicatorCore",
                 "IndicatorTesting",
                 "indicator-demo",
@@ -218,7 +255,9 @@ let package = Package(
 // The program that Scripts/fuzz builds, with the libraries alone: every module is compiled for libFuzzer.
 if Context.environment["INDICATOR_FUZZ"] != nil {
     package.products = []
-    package.targets.removeAll { $0.type == .test || $0.type == .executable || $0.name == "TestSupport" }
+    package.targets.removeAll {
+        $0.type == .test || $0.type == .executable || ["IndicatorCommands", "TestSupport"].contains($0.name)
+    }
     package.targets.append(
         .executableTarget(
             name: "fuzz",

@@ -58,6 +58,8 @@ extension BackendKind {
                     summary: "the kind of notification",
                     validate: withoutNUL
                 ),
+                .whenDone(default: defaults.whenDone),
+                .after(default: defaults.after),
             ],
             make: { context, settings in
                 DesktopNotificationBackend(
@@ -108,6 +110,8 @@ extension DesktopNotificationSettings {
         if let isTransient = settings.boolean("transient") { self.isTransient = isTransient }
         if let timeout = settings.duration("timeout") { self.timeout = timeout }
         if let category = settings.string("category") { self.category = category }
+        if let whenDone = settings.string("whenDone").flatMap(WhenDone.init(rawValue:)) { self.whenDone = whenDone }
+        if let after = settings.duration("after") { self.after = after }
     }
 }
 #endif

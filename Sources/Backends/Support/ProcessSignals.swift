@@ -16,7 +16,7 @@ import Synchronization
 /// later. It is a handler, not `SIG_IGN` or a blocked signal, because programs that the app starts inherit those. It
 /// writes a byte to a socket; everything else is done by a thread that reads the other end. A forked child inherits the
 /// handler, but the indicators are its parent's: there the handler restores the default action and repeats the signal.
-final class ProcessSignals: Sendable {
+package final class ProcessSignals: Sendable {
     static let shared = ProcessSignals()
 
     /// How long the process goes on at most after a signal that ends it: this much for the indicators, and
@@ -172,6 +172,20 @@ final class ProcessSignals: Sendable {
             Self.raiseByDefault(signal)
         }
     }
+
+    // MARK: - For a program that handles the signals itself
+
+    /// Shuts every indicator down and restores the terminals, as a signal that ends the process does.
+    package static func shutDownIndicators() {
+        shared.shutDown()
+        TerminalRegistry.restoreAll()
+    }
+
+    /// Restores the titles until ``resumeTerminals()``, because the process is about to be stopped.
+    package static func suspendTerminals() { TerminalRegistry.suspendAll() }
+
+    /// Shows the titles again.
+    package static func resumeTerminals() { TerminalRegistry.resumeAll() }
 
     /// Shuts every indicator down, and waits for that as long as the limit says.
     fileprivate func shutDown() {

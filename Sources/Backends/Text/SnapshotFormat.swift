@@ -116,7 +116,9 @@ extension SnapshotFormat {
             case .placeholder(.app):
                 composition.append(value: DisplayText.singleLine(applicationName, limit: valueLimit))
             case .placeholder(.label):
-                composition.append(value: DisplayText.singleLine(snapshot.label ?? "", limit: valueLimit))
+                // What the user is asked for belongs to it.
+                let label = [snapshot.label, snapshot.attention].compactMap(\.self).joined(separator: ": ")
+                composition.append(value: DisplayText.singleLine(label, limit: valueLimit))
             case .placeholder(.count):
                 composition.append(value: snapshot.activityCount > 1 ? String(snapshot.activityCount) : "")
             case .placeholder(.progress):

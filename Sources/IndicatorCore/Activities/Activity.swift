@@ -89,6 +89,12 @@ public final class ManagedActivity: ActivityContainer {
         handle = context.begin(label, progress: progress, total: total, unit: unit)
     }
 
+    /// Begins an activity whose work has been going on for a while.
+    package init(_ label: String, in indicator: IndicatorManager, lasted: Duration) {
+        engine = indicator.engine
+        handle = indicator.activityContext.begin(label, lasted: lasted)
+    }
+
     /// What begins in this activity is one of its members.
     public var activityContext: ActivityContext { ActivityContext(engine: engine, group: self) }
 

@@ -74,6 +74,12 @@ public struct IndicatorSnapshot: Sendable, Hashable {
         finishedActivities = all
     }
 
+    /// Puts what ended before in front: what a snapshot had that the receiver has not read.
+    package mutating func takeOverFinished(of skipped: IndicatorSnapshot) { takeOver(skipped.finishedActivities) }
+
+    /// Removes what has ended: it was read.
+    package mutating func discardFinished() { finishedActivities = FinishedActivities() }
+
     /// Removes what has ended, and returns it.
     mutating func removeFinished() -> FinishedActivities {
         defer { finishedActivities = FinishedActivities() }

@@ -18,6 +18,16 @@ import Testing
         )
     }
 
+    @Test func whatTheUserIsAskedForFollowsTheLabel() throws {
+        var details = ActivityDetails(label: "Signing")
+        details.attention = "Pass\u{1B}phrase?"
+        let snapshot = IndicatorSnapshot(state: .active, activityCount: 1, activities: [details])
+        #expect(
+            try SnapshotFormat("{label} - {app}").text(for: snapshot, applicationName: "app")
+                == "Signing: Passphrase? - app"
+        )
+    }
+
     @Test func everyPlaceholderHasItsValue() throws {
         let text = try text("{app}|{label}|{count}|{progress}|{spinner}", label: "Work", count: 3, progress: 0.4)
         #expect(text == "app|Work|3|40%|*")
