@@ -53,7 +53,7 @@ final class ConfigurationReloader: ManagerResource {
     func begin(_ mistakes: [ConfigurationMistake]) {
         let configuration = state.withLock { $0.current }
         let wanted = applicable(configuration.backends)
-        let (backends, refusals) = make(wanted)
+        let (backends, refusals) = source.make(wanted, logger: logger)
         for backend in backends { _ = engine.addBackend(backend) }
         let names = Set(backends.map(\.name))
         let problems = ConfigurationError(mistakes + refusals)
@@ -150,7 +150,7 @@ final class ConfigurationReloader: ManagerResource {
         let added = wanted.filter { backend in !oldBackends.contains { isSame($0, backend) } }
         let removed = oldBackends.filter { backend in !wanted.contains { isSame($0, backend) } }.map(\.name)
         // All are made before one is removed, so that a kind that refuses its settings changes nothing either.
-        let (backends, refusals) = mistakes.isEmpty ? make(added) : ([], [])
+        let (backends, refusals) = mistakes.isEmpty ? source.make(added, logger: logger) : ([], [])
         let problems = ConfigurationError(mistakes + refusals)
         state.withLock { state in
             state.lastRead = (new.file, new.fileText)
@@ -197,33 +197,13 @@ final class ConfigurationReloader: ManagerResource {
         return texts.isEmpty ? nil : texts.joined(separator: "; ")
     }
 
-    private func context(of backend: IndicatorConfiguration.Backend) -> BackendContext {
-        BackendContext(name: backend.name, applicationName: source.applicationName, logger: logger)
-    }
-
     /// The backends without those that nobody named and that have nothing to show on here.
     private func applicable(_ backends: [IndicatorConfiguration.Backend]) -> [IndicatorConfiguration.Backend] {
         backends.filter { backend in
-            if backend.isNamed || backend.kind.isApplicable(context(of: backend), backend.settings) { return true }
+            if backend.isNamed || backend.kind.isApplicable(source.context(of: backend, logger: logger), backend.settings) { return true }
             logger.debug("The backend '\(backend.name)' is left out: there is nothing here that it could show on.")
             return false
         }
-    }
-
-    /// Makes backends, and the mistakes of those that could not be made.
-    private func make(
-        _ backends: [IndicatorConfiguration.Backend]
-    ) -> (made: [any IndicatorBackend], refusals: [ConfigurationMistake]) {
-        var made: [any IndicatorBackend] = []
-        var refusals: [ConfigurationMistake] = []
-        for backend in backends {
-            do {
-                made.append(try backend.kind.make(context(of: backend), backend.settings))
-            } catch {
-                refusals.append(ConfigurationMistake(backend.location, "'\(backend.name)': \(error)"))
-            }
-        }
-        return (made, refusals)
     }
 
     private func updateObservations(to names: [String]) {

@@ -72,16 +72,22 @@ struct FileValues {
     }
 
     private mutating func report(_ position: TextPosition, _ message: String, of key: SettingKey? = nil) {
-        mistakes.append(ConfigurationMistake(location(position), message))
+        mistakes.append(source.mistake(location(position), message))
         if let key { wrong.insert(key) }
     }
 
     private mutating func readRoot() {
-        wrong = Set(document.unreadableKeys.map { SettingKey(name: $0) })
-        isComplete = document.root != nil || document.problems.isEmpty
-        for problem in document.problems { report(problem.position, problem.message) }
+        let section = source.sectionNames
+        if let name = section.first {
+            isComplete = !document.unreadableKeys.contains(name)
+        } else {
+            wrong = Set(document.unreadableKeys.map { SettingKey(name: $0) })
+        }
+        isComplete = isComplete && (document.root != nil || document.problems.isEmpty)
+        // Of the file, not of the section.
+        mistakes = document.problems.map { ConfigurationMistake(location($0.position), $0.message) }
         warnings = document.warnings.map { ConfigurationMistake(location($0.position), $0.message) }
-        guard let root = document.root, !root.isNothing else { return }
+        guard let root = document.root.flatMap({ find(section[...], in: $0) }), !root.isNothing else { return }
         guard case .mapping(let mapping) = root else {
             isComplete = false
             let lacksSpace = root.scalar?.string.contains(/^\w+:\S/) == true
@@ -92,6 +98,26 @@ struct FileValues {
             guard mistakes.count < Self.largestNumberOfMistakes else { return isComplete = false }
             read(entry)
         }
+    }
+
+    /// What a section of an app's own file holds; `nil` when there is none, and the defaults hold. Nothing is asked about
+    /// what is beside it.
+    private mutating func find(_ section: ArraySlice<String>, in node: Node) -> Node? {
+        guard let name = section.first, !node.isNothing else { return node }
+        guard case .mapping(let mapping) = node else { return node }
+        let (entries, problems) = document.entries(of: mapping)
+        for problem in problems where problem.key == name { report(problem.position, problem.message) }
+        guard let entry = entries.first(where: { $0.name == name }) else {
+            let names = entries.map(\.name)
+            if let nearest = NearestName.find(for: name, among: names),
+                let entry = entries.first(where: { $0.name == nearest })
+            {
+                let found = "there is no section '\(name)', but one named '\(QuotedText.shortened(nearest))'"
+                warnings.append(ConfigurationMistake(location(entry.position), "\(found); the defaults hold"))
+            }
+            return nil
+        }
+        return find(section.dropFirst(), in: entry.value)
     }
 
     private mutating func entries(of mapping: Node.Mapping) -> [ConfigurationDocument.Entry] {

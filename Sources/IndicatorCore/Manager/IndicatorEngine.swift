@@ -316,7 +316,7 @@ package final class IndicatorEngine: Sendable {
     }
 
     /// Whether the engine is closed or shut down: it shows nothing any more.
-    var isClosed: Bool { storage.withLock { $0.isShutDown } }
+    package var isClosed: Bool { storage.withLock { $0.isShutDown } }
 
     package var isEnabled: Bool { counter.phase != .disabled }
 
