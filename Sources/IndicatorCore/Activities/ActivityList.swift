@@ -135,6 +135,7 @@ struct ActivityList: Sendable {
         let activities = labelled.first(Self.longestList).map { record in
             var details = record.details
             details.since = date(at: record.began)
+            details.number = record.order
             return details
         }
         cachedActivities = activities
@@ -151,13 +152,15 @@ struct ActivityList: Sendable {
             omittedFinishedCount = 0
         }
         if finished.isEmpty { return FinishedActivities() }
-        let latest = finished.map { record, end in
-            FinishedActivity(
+        let latest = finished.map { record, end -> FinishedActivity in
+            var activity = FinishedActivity(
                 label: record.details.label ?? "",
                 outcome: record.outcome,
                 duration: end - record.began,
                 date: date(at: end)
             )
+            activity.number = record.order
+            return activity
         }
         return FinishedActivities(latest: latest, omittedCount: omittedFinishedCount)
     }

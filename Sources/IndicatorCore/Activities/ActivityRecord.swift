@@ -58,6 +58,9 @@ public struct ActivityDetails: Sendable, Hashable {
     /// first says something.
     public var since: Date
 
+    /// Which activity of the indicator this is. 0 if it is none.
+    package var number: UInt64 = 0
+
     private var explicitProgress: Double?
 
     /// How much is done, 0…1: what was set, or else ``completed`` of ``total``; `nil` if neither is known.
@@ -139,6 +142,8 @@ public struct FinishedActivity: Sendable, Hashable {
     public var duration: Duration
     /// When it ended, by the wall clock.
     public var date: Date
+    /// Which activity of the indicator this was: ``ActivityDetails/number``.
+    package var number: UInt64 = 0
 
     /// Makes the record of an activity that has ended.
     public init(label: String, outcome: ActivityOutcome, duration: Duration, date: Date = Date()) {

@@ -74,6 +74,13 @@ public struct IndicatorSnapshot: Sendable, Hashable {
         finishedActivities = all
     }
 
+    /// The same without what has ended.
+    package var withoutFinished: Self {
+        var copy = self
+        copy.finishedActivities = FinishedActivities()
+        return copy
+    }
+
     /// Removes what has ended, and returns it.
     mutating func removeFinished() -> FinishedActivities {
         defer { finishedActivities = FinishedActivities() }
