@@ -54,7 +54,7 @@ final class ConfigurationReloader: ManagerResource {
         let configuration = state.withLock { $0.current }
         let wanted = applicable(configuration.backends)
         let (backends, refusals) = source.make(wanted, logger: logger)
-        for backend in backends { _ = engine.addBackend(backend) }
+        for backend in backends { _ = engine.addBackend(backend, logger: logger) }
         let names = Set(backends.map(\.name))
         let problems = ConfigurationError(mistakes + refusals)
         state.withLock { state in
@@ -168,7 +168,7 @@ final class ConfigurationReloader: ManagerResource {
             return state.isClosed
         }
         guard !isClosed else { return .success(nil) }
-        for backend in backends { _ = engine.addBackend(backend) }
+        for backend in backends { _ = engine.addBackend(backend, logger: logger) }
         // Only what the configuration changes: the app, or a panel on the bus, may have set something else meanwhile.
         if new.delays != old.delays { engine.delays = new.delays }
         if new.isEnabled != old.isEnabled { engine.setEnabled(new.isEnabled) }

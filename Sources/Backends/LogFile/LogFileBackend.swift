@@ -297,12 +297,12 @@ public final class LogFileBackend: IndicatorBackend {
     /// The beginnings of activities that have no line yet.
     private func beginnings(in snapshot: IndicatorSnapshot, _ begun: inout Set<UInt64>) -> [Occurrence] {
         var beginnings: [Occurrence] = []
-        for activity in snapshot.finished where begun.remove(activity.number) == nil {
+        for activity in snapshot.finished where begun.remove(activity.id) == nil {
             let began = activity.date.addingTimeInterval(-(activity.duration / .seconds(1)))
             beginnings.append((.begin, began, .begun(label: activity.label)))
         }
         for activity in snapshot.activities {
-            guard let label = activity.label, begun.insert(activity.number).inserted else { continue }
+            guard let label = activity.label, begun.insert(activity.id).inserted else { continue }
             beginnings.append((.begin, activity.since, .begun(label: label)))
         }
         // The ends of some were left out of the snapshots.

@@ -104,8 +104,10 @@ package final class IndicatorEngine: Sendable {
         let now = time.now
         let (runners, resources, observations) = storage.withLock { storage in
             if !storage.isShutDown {
-                append(storage.machine.setEnabled(false, at: now), to: &storage)
-                append(storage.machine.publishPending(at: now), to: &storage)
+                // Nobody has switched it off: the last snapshot must not report that.
+                let isEnabled = storage.machine.isEnabled
+                append(storage.machine.setEnabled(false, at: now), to: &storage, isEnabled: isEnabled)
+                append(storage.machine.publishPending(at: now), to: &storage, isEnabled: isEnabled)
                 storage.isShutDown = true
                 storage.outbox.append(.finish(storage.receivers + storage.runners, timeLimit: timeLimit))
                 if storage.isObserver { Self.observers.wrappingSubtract(1, ordering: .relaxed) }
@@ -135,6 +137,9 @@ package final class IndicatorEngine: Sendable {
         if isOver { close() }
     }
 
+    /// The public state now.
+    package var snapshot: IndicatorSnapshot { read { $0.snapshot { time.now } } }
+
     /// Reads what the lock protects.
     func read<Result: Sendable>(_ body: (inout IndicatorStateMachine) -> Result) -> Result {
         storage.withLock { body(&$0.machine) }
@@ -146,10 +151,16 @@ package final class IndicatorEngine: Sendable {
         change { machine, now in machine.countChanged(now) }
     }
 
-    private func append(_ actions: [IndicatorStateMachine.Action], to storage: inout Storage) {
+    /// - Parameter isEnabled: what snapshots report instead of what is the case.
+    private func append(
+        _ actions: [IndicatorStateMachine.Action],
+        to storage: inout Storage,
+        isEnabled: Bool? = nil
+    ) {
         for action in actions {
             switch action {
-            case .publish(let snapshot, _):
+            case .publish(var snapshot, _):
+                if let isEnabled { snapshot.isEnabled = isEnabled }
                 if !storage.receivers.isEmpty { storage.outbox.append(.deliver(snapshot, to: storage.receivers)) }
             case .wake(let deadline, let version):
                 storage.outbox.append(.wake(at: deadline, version: version))
@@ -213,7 +224,7 @@ package final class IndicatorEngine: Sendable {
             append(storage.machine.publishPending(at: now), to: &storage)
             storage.receivers.append(receiver)
             updateAudience(of: &storage)
-            storage.outbox.append(.deliver(storage.machine.snapshot(), to: [receiver]))
+            storage.outbox.append(.deliver(storage.machine.snapshot { now }, to: [receiver]))
             return true
         }
         perform()
@@ -233,7 +244,7 @@ package final class IndicatorEngine: Sendable {
     func subscribe() -> SnapshotSubscription {
         let subscription = SnapshotSubscription()
         if !add(subscription, if: { !$0.isShutDown }) {
-            subscription.receive(read { $0.snapshot() })
+            subscription.receive(snapshot)
             subscription.finish(timeLimit: .zero)
         }
         return subscription
@@ -246,7 +257,9 @@ package final class IndicatorEngine: Sendable {
 
     // MARK: - Backends
 
-    package func addBackend(_ backend: any IndicatorBackend) -> Bool {
+    /// - Parameter logger: where its diagnostics go; by default the engine's.
+    package func addBackend(_ backend: any IndicatorBackend, logger: Logger? = nil) -> Bool {
+        let logger = logger ?? self.logger
         let runner = BackendRunner(backend: backend, time: time, logger: logger)
         let refusal: String? = storage.withLock { storage in
             if storage.isShutDown { return "the indicator was shut down" }
@@ -281,7 +294,7 @@ package final class IndicatorEngine: Sendable {
             let runner = storage.runners.remove(at: index)
             append(storage.machine.publishPending(at: now), to: &storage)
             remove(runner, from: &storage)
-            var hidden = storage.machine.snapshot()
+            var hidden = storage.machine.snapshot { now }
             hidden.state = .inactive
             storage.outbox.append(.deliver(hidden, to: [runner]))
             storage.outbox.append(.finish([runner], timeLimit: timeLimit))
