@@ -77,8 +77,6 @@ public final class LogFileBackend: IndicatorBackend {
         var isLabelDue = false
     }
 
-    /// The least time between two lines of ``Event/label``, in nanoseconds.
-    private static let labelInterval: Int64 = 1_000_000_000
     /// How many activities are known to have a line of ``Event/begin`` at most.
     private static let largestNumberOfBegun = 1024
 
@@ -242,7 +240,7 @@ public final class LogFileBackend: IndicatorBackend {
     private func add(_ snapshot: IndicatorSnapshot, _ state: inout State) {
         let now = dependencies.now()
         let event = state.transitions.event(for: snapshot, mayReportLabel: now >= state.nextLabel)
-        if event == .label { state.nextLabel = now + Self.labelInterval }
+        if event == .label { state.nextLabel = now + dependencies.labelInterval }
         state.snapshot = snapshot.withoutFinished
         if isRecord, snapshot.omittedFinishedCount > 0, let first = snapshot.finished.first {
             let time = max(LogTimestamp(first.date), state.latest ?? LogTimestamp(first.date))
@@ -448,6 +446,8 @@ extension LogFileBackend {
         var lockLimitAtStop: Duration
         /// How long a file that was renamed away is written on while nothing is in its place.
         var replacementGrace: Duration
+        /// The least time between two lines of ``Event/label``, in nanoseconds.
+        var labelInterval: Int64 = 1_000_000_000
         /// The time, in nanoseconds.
         var now: @Sendable () -> Int64 = { ServiceThread.now }
         /// Has a thread call a function at a time.

@@ -1,6 +1,6 @@
 import Foundation
 import IndicatorThreads
-import Logging
+package import Logging
 import Synchronization
 
 /// What an ``IndicatorManager`` is the public face of: the lock, the state machine behind it, and the queue of its actions.
