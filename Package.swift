@@ -11,6 +11,7 @@ let package = Package(
         .library(name: "IndicatorTesting", targets: ["IndicatorTesting"]),
         .library(name: "NetworkKit", targets: ["NetworkKit"]),
         .library(name: "IndicatorOpenCombine", targets: ["IndicatorOpenCombine"]),
+        .library(name: "IndicatorServiceLifecycle", targets: ["IndicatorServiceLifecycle"]),
         .executable(name: "indicator", targets: ["indicator"]),
         .executable(name: "indicator-demo", targets: ["indicator-demo"]),
     ],
@@ -35,6 +36,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
         .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
         .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
         // Threads of the indicator's own, and what keeps order between threads. It knows nothing of indicators.
@@ -68,6 +70,13 @@ let package = Package(
                 "IndicatorThreads",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "OpenCombine", package: "OpenCombine"),
+            ]
+        ),
+        .target(
+            name: "IndicatorServiceLifecycle",
+            dependencies: [
+                "IndicatorCore",
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]
         ),
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
@@ -222,6 +231,23 @@ let package = Package(
                 "TestSupport",
                 .product(name: "OpenCombine", package: "OpenCombine"),
             ]
+        ),
+        // A daemon with a group of services, for the tests that send signals to it.
+        .executableTarget(
+            name: "service-helper",
+            dependencies: [
+                "IndicatorBackends",
+                "IndicatorCore",
+                "IndicatorServiceLifecycle",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ],
+            path: "Tests/Helpers/ServiceHelper"
+        ),
+        .testTarget(
+            name: "IndicatorServiceLifecycleTests",
+            dependencies: ["service-helper", "TestSupport"]
         ),
         .testTarget(
             name: "IndicatorCommandsTests",

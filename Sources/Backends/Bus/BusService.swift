@@ -146,7 +146,7 @@ final class BusService: Sendable {
     private func run() {
         let session = makeSession { [self] in
             state.withLock { state in
-                defer { state.snapshot.discardFinished() }
+                defer { state.snapshot = state.snapshot.withoutFinished }
                 return state.snapshot
             }
         }
@@ -265,7 +265,7 @@ final class BusSurface: Sendable {
     func update(_ snapshot: IndicatorSnapshot) throws {
         let service = state.withLock { state in
             state.snapshot = snapshot
-            state.snapshot.discardFinished()
+            state.snapshot = state.snapshot.withoutFinished
             return state.service
         }
         try service?.publish(snapshot)

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import Logging
 
 /// Where a configuration comes from: what it takes to read it, and to read it again.
 struct ConfigurationSource: Sendable {
@@ -9,6 +10,19 @@ struct ConfigurationSource: Sendable {
     var registry: BackendRegistry
     var overrides = ConfigurationValues()
     var defaults = ConfigurationValues()
+    /// The section of the file at ``path`` that holds the settings: of an app's own file. A dot leads into a section.
+    var section: String?
+
+    /// The names that lead to the section; none where the file is the indicator's own.
+    var sectionNames: [String] {
+        path == nil ? [] : section?.split(separator: ".").map(String.init) ?? []
+    }
+
+    /// A mistake, which names the section if it is in one.
+    func mistake(_ location: ConfigurationMistake.Location, _ message: String) -> ConfigurationMistake {
+        guard case .file = location, !sectionNames.isEmpty else { return ConfigurationMistake(location, message) }
+        return ConfigurationMistake(location, "in '\(sectionNames.joined(separator: "."))': \(message)")
+    }
 
     var locator: ConfigurationFileLocator {
         ConfigurationFileLocator(applicationName: applicationName, path: path, environment: environment)
@@ -19,6 +33,27 @@ struct ConfigurationSource: Sendable {
         var builder = ConfigurationBuilder(self, file: locator.locate().map { FileValues(path: $0, source: self) })
         let configuration = builder.build()
         return (configuration, builder.mistakes.inReadingOrder)
+    }
+
+    /// Makes backends, and the mistakes of those that could not be made.
+    func make(
+        _ backends: [IndicatorConfiguration.Backend],
+        logger: Logger
+    ) -> (made: [any IndicatorBackend], refusals: [ConfigurationMistake]) {
+        var made: [any IndicatorBackend] = []
+        var refusals: [ConfigurationMistake] = []
+        for backend in backends {
+            do {
+                made.append(try backend.kind.make(context(of: backend, logger: logger), backend.settings))
+            } catch {
+                refusals.append(mistake(backend.location, "'\(backend.name)': \(error)"))
+            }
+        }
+        return (made, refusals)
+    }
+
+    func context(of backend: IndicatorConfiguration.Backend, logger: Logger) -> BackendContext {
+        BackendContext(name: backend.name, applicationName: applicationName, logger: logger)
     }
 
     /// The text of a setting's environment variable. An empty one counts as not set.
@@ -83,7 +118,7 @@ struct ConfigurationBuilder {
     }
 
     private mutating func report(_ location: Location, _ message: String) {
-        mistakes.append(ConfigurationMistake(location, message))
+        mistakes.append(source.mistake(location, message))
     }
 
     private mutating func addEffective(_ key: SettingKey, _ value: String?, _ origin: Location?) {
@@ -272,7 +307,7 @@ struct ConfigurationBuilder {
         default: return
         }
         for (name, section) in file.sections where !names.contains(name) {
-            warnings.append(ConfigurationMistake(section.location, "the section '\(name)' is not used: \(reason)"))
+            warnings.append(source.mistake(section.location, "the section '\(name)' is not used: \(reason)"))
         }
     }
 

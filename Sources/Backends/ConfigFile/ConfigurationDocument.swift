@@ -16,6 +16,8 @@ struct ConfigurationDocument {
     struct Problem {
         var position: TextPosition
         var message: String
+        /// The name of a duplicate key.
+        var key: String?
     }
 
     /// One `key: value` of a map.
@@ -87,7 +89,7 @@ struct ConfigurationDocument {
                 let place = line == position.line ? "on the same line" : "on line \(line)"
                 let shown = QuotedText.shortened(name)
                 let message = "duplicate key '\(shown)', which is there already \(place)"
-                problems.append(Problem(position: position, message: message))
+                problems.append(Problem(position: position, message: message, key: name))
             } else if name == "<<", scalar.style == .plain {
                 let message = "merge keys ('<<') are not supported; write the settings out"
                 problems.append(Problem(position: position, message: message))

@@ -55,8 +55,8 @@ final class ConfigurationReloader: ManagerResource {
     func begin(_ mistakes: [ConfigurationMistake], printsMistakes: Bool) {
         let configuration = state.withLock { $0.current }
         let wanted = applicable(configuration.backends)
-        let (backends, refusals) = make(wanted)
-        for backend in backends { _ = engine.addBackend(backend) }
+        let (backends, refusals) = source.make(wanted, logger: logger)
+        for backend in backends { _ = engine.addBackend(backend, logger: logger) }
         let names = Set(backends.map(\.name))
         let problems = ConfigurationError(mistakes + refusals)
         state.withLock { state in
@@ -152,7 +152,7 @@ final class ConfigurationReloader: ManagerResource {
         let added = wanted.filter { backend in !oldBackends.contains { isSame($0, backend) } }
         let removed = oldBackends.filter { backend in !wanted.contains { isSame($0, backend) } }.map(\.name)
         // All are made before one is removed, so that a kind that refuses its settings changes nothing either.
-        let (backends, refusals) = mistakes.isEmpty ? make(added) : ([], [])
+        let (backends, refusals) = mistakes.isEmpty ? source.make(added, logger: logger) : ([], [])
         let problems = ConfigurationError(mistakes + refusals)
         state.withLock { state in
             state.lastRead = (new.file, new.fileText)
@@ -170,7 +170,7 @@ final class ConfigurationReloader: ManagerResource {
             return state.isClosed
         }
         guard !isClosed else { return .success(nil) }
-        for backend in backends { _ = engine.addBackend(backend) }
+        for backend in backends { _ = engine.addBackend(backend, logger: logger) }
         // Only what the configuration changes: the app, or a panel on the bus, may have set something else meanwhile.
         if new.delays != old.delays { engine.delays = new.delays }
         if new.isEnabled != old.isEnabled { engine.setEnabled(new.isEnabled) }
@@ -199,33 +199,13 @@ final class ConfigurationReloader: ManagerResource {
         return texts.isEmpty ? nil : texts.joined(separator: "; ")
     }
 
-    private func context(of backend: IndicatorConfiguration.Backend) -> BackendContext {
-        BackendContext(name: backend.name, applicationName: source.applicationName, logger: logger)
-    }
-
     /// The backends without those that nobody named and that have nothing to show on here.
     private func applicable(_ backends: [IndicatorConfiguration.Backend]) -> [IndicatorConfiguration.Backend] {
         backends.filter { backend in
-            if backend.isNamed || backend.kind.isApplicable(context(of: backend), backend.settings) { return true }
+            if backend.isNamed || backend.kind.isApplicable(source.context(of: backend, logger: logger), backend.settings) { return true }
             logger.debug("The backend '\(backend.name)' is left out: there is nothing here that it could show on.")
             return false
         }
-    }
-
-    /// Makes backends, and the mistakes of those that could not be made.
-    private func make(
-        _ backends: [IndicatorConfiguration.Backend]
-    ) -> (made: [any IndicatorBackend], refusals: [ConfigurationMistake]) {
-        var made: [any IndicatorBackend] = []
-        var refusals: [ConfigurationMistake] = []
-        for backend in backends {
-            do {
-                made.append(try backend.kind.make(context(of: backend), backend.settings))
-            } catch {
-                refusals.append(ConfigurationMistake(backend.location, "'\(backend.name)': \(error)"))
-            }
-        }
-        return (made, refusals)
     }
 
     private func updateObservations(to names: [String]) {

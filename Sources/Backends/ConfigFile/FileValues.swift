@@ -72,16 +72,22 @@ struct FileValues {
     }
 
     private mutating func report(_ position: TextPosition, _ message: String, of key: SettingKey? = nil) {
-        mistakes.append(ConfigurationMistake(location(position), message))
+        mistakes.append(source.mistake(location(position), message))
         if let key { wrong.insert(key) }
     }
 
     private mutating func readRoot() {
-        wrong = Set(document.unreadableKeys.map { SettingKey(name: $0) })
-        isComplete = document.root != nil || document.problems.isEmpty
-        for problem in document.problems { report(problem.position, problem.message) }
+        let section = source.sectionNames
+        if let name = section.first {
+            isComplete = !document.unreadableKeys.contains(name)
+        } else {
+            wrong = Set(document.unreadableKeys.map { SettingKey(name: $0) })
+        }
+        isComplete = isComplete && (document.root != nil || document.problems.isEmpty)
+        // Of the file, not of the section.
+        mistakes = document.problems.map { ConfigurationMistake(location($0.position), $0.message) }
         warnings = document.warnings.map { ConfigurationMistake(location($0.position), $0.message) }
-        guard let root = document.root, !root.isNothing else { return }
+        guard let root = document.root.flatMap({ find(section[...], in: $0) }), !root.isNothing else { return }
         guard case .mapping(let mapping) = root else {
             isComplete = false
             let lacksSpace = root.scalar?.string.contains(/^\w+:\S/) == true
@@ -92,6 +98,26 @@ struct FileValues {
             guard mistakes.count < Self.largestNumberOfMistakes else { return isComplete = false }
             read(entry)
         }
+    }
+
+    /// What a section of an app's own file holds; `nil` when there is none, and the defaults hold. Nothing is asked about
+    /// what is beside it.
+    private mutating func find(_ section: ArraySlice<String>, in node: Node) -> Node? {
+        guard let name = section.first, !node.isNothing else { return node }
+        guard case .mapping(let mapping) = node else { return node }
+        let (entries, problems) = document.entries(of: mapping)
+        for problem in problems where problem.key == name { report(problem.position, problem.message) }
+        guard let entry = entries.first(where: { $0.name == name }) else {
+            let names = entries.map(\.name)
+            if let nearest = NearestName.find(for: name, among: names),
+                let entry = entries.first(where: { $0.name == nearest })
+            {
+                let found = "there is no section '\(name)', but one named '\(QuotedText.shortened(nearest))'"
+                warnings.append(ConfigurationMistake(location(entry.position), "\(found); the defaults hold"))
+            }
+            return nil
+        }
+        return find(section.dropFirst(), in: entry.value)
     }
 
     private mutating func entries(of mapping: Node.Mapping) -> [ConfigurationDocument.Entry] {
@@ -121,6 +147,7 @@ struct FileValues {
         _ setting: BackendSetting,
         _ key: SettingKey
     ) {
+        if case .choices(let choices) = setting.type { return readWords(entry, among: choices, setting, key) }
         let position = entry.value.position
         let isText = setting.type == .string || setting.type == .path
         // An alias leads here again; what it stands for is wrong once.
@@ -166,19 +193,58 @@ struct FileValues {
         return nil
     }
 
+    /// The value of a setting that is a list of words.
+    private mutating func readWords(
+        _ entry: ConfigurationDocument.Entry,
+        among choices: [String],
+        _ setting: BackendSetting,
+        _ key: SettingKey
+    ) {
+        guard let names = names(of: entry, example: Array(choices.prefix(2)), key) else { return }
+        let word = BackendSetting(setting.name, .choice(choices), summary: setting.summary)
+        var words: [String] = []
+        for (name, position) in names {
+            let text = SettingText(text: name, origin: .file(isQuoted: true), environment: source.environment)
+            do {
+                _ = try text.value(for: word)
+                words.append(name)
+            } catch {
+                report(position, "'\(entry.name)': \(error.message)", of: key)
+            }
+        }
+        if let expected = setting.validate(.list(words)) {
+            report(entry.value.position, "'\(entry.name)': expected \(expected)", of: key)
+        }
+        if !wrong.contains(key) { values[key] = (.list(words), location(entry.value.position)) }
+    }
+
     private mutating func readList(
         _ entry: ConfigurationDocument.Entry,
         _ setting: TopLevelSetting.List,
         _ key: SettingKey
     ) {
+        guard let names = names(of: entry, example: setting.example, key) else { return }
+        lists[entry.name] = List(
+            names: names.map { ($0.name, location($0.position)) },
+            location: location(entry.position)
+        )
+    }
+
+    /// The names in a list, each once.
+    private mutating func names(
+        of entry: ConfigurationDocument.Entry,
+        example: [String],
+        _ key: SettingKey
+    ) -> [(name: String, position: TextPosition)]? {
         guard case .sequence(let sequence) = entry.value else {
             let isNothing = entry.value.isNothing
             let found = isNothing ? "nothing; write [] for none" : entry.value.kind
-            let expected = "a list such as [\(setting.example.joined(separator: ", "))]"
+            let expected = "a list such as [\(example.joined(separator: ", "))]"
             let position = isNothing ? entry.position : entry.value.position
-            return report(position, "'\(entry.name)': expected \(expected), found \(found)", of: key)
+            report(position, "'\(entry.name)': expected \(expected), found \(found)", of: key)
+            return nil
         }
-        var list = List(location: location(entry.position))
+        var names: [(name: String, position: TextPosition)] = []
         var seen: Set<String> = []
         for item in sequence {
             guard case .scalar(let scalar) = item, !item.isNothing, item.explicitTag == nil else {
@@ -187,13 +253,13 @@ struct FileValues {
                 continue
             }
             if seen.insert(scalar.string).inserted {
-                list.names.append((scalar.string, location(item.position)))
+                names.append((scalar.string, item.position))
             } else {
                 let name = QuotedText.shortened(scalar.string)
                 report(item.position, "'\(name)' is in '\(entry.name)' more than once")
             }
         }
-        lists[entry.name] = list
+        return names
     }
 
     // MARK: - Sections

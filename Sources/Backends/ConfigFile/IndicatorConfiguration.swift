@@ -1,5 +1,6 @@
 public import Foundation
 public import IndicatorCore
+import Logging
 
 /// The configuration of an app's indicator: what a config file, the environment and the app's code say together.
 ///
@@ -57,17 +58,24 @@ public struct IndicatorConfiguration: Sendable {
     /// `INDICATOR_START_DELAY`, the `path` of `logFile` is `INDICATOR_LOG_FILE_PATH`, `backends` is
     /// `INDICATOR_BACKENDS` with commas between the names); the file; `defaults`; the built-in default.
     ///
+    /// With a `section`, the file at `path` is the app's own, and only that section of it is looked at: what is beside it
+    /// is nobody's mistake here. Without such a section in the file, the defaults hold.
+    ///
     /// - Parameters:
     ///   - applicationName: the name of the app.
     ///   - path: the config file to read, wherever the usual ones are.
+    ///   - section: the section of the file at `path` that holds the settings; `ui.indicator` is one within another. By
+    ///     default the whole file does, as it does in any case in a file at one of the usual places.
     ///   - environment: the environment variables; by default the process's.
     ///   - registry: the kinds of backend that the file can select.
     ///   - overrides: what holds whatever the user says.
     ///   - defaults: what holds when the user says nothing.
-    /// - Throws: ``ConfigurationError`` with every mistake.
+    /// - Throws: ``ConfigurationError`` with every mistake, those included that a kind of backend finds when it makes one.
+    ///   Nothing is shown, opened or written.
     public static func load(
         applicationName: String,
         path: String? = nil,
+        section: String? = nil,
         environment: [String: String] = ProcessInfo.processInfo.environment,
         registry: BackendRegistry = .standard,
         overrides: ConfigurationValues = ConfigurationValues(),
@@ -79,9 +87,15 @@ public struct IndicatorConfiguration: Sendable {
             environment: environment,
             registry: registry,
             overrides: overrides,
-            defaults: defaults
+            defaults: defaults,
+            section: section
         )
-        let (configuration, mistakes) = source.read()
+        var (configuration, mistakes) = source.read()
+        if mistakes.isEmpty {
+            // What is wrong with settings only together, their kind knows.
+            let logger = Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
+            mistakes = source.make(configuration.backends, logger: logger).refusals
+        }
         guard mistakes.isEmpty else { throw ConfigurationError(mistakes) }
         return configuration
     }

@@ -1,6 +1,7 @@
 public import Foundation
 public import IndicatorCore
 public import Logging
+import Synchronization
 
 extension IndicatorManager {
     /// Makes an indicator as the app's config file says, and keeps it so.
@@ -9,7 +10,7 @@ extension IndicatorManager {
     /// let indicator = IndicatorManager.configured(for: "my-app")
     /// ```
     ///
-    /// ``IndicatorConfiguration/load(applicationName:path:environment:registry:overrides:defaults:)`` says where the
+    /// ``IndicatorConfiguration/load(applicationName:path:section:environment:registry:overrides:defaults:)`` says where the
     /// file is looked for and what is stronger than it.
     ///
     /// Never fails: a user's mistake in the configuration must not end the app. Where there is a mistake, the default
@@ -31,6 +32,11 @@ extension IndicatorManager {
     /// - Parameters:
     ///   - applicationName: the name of the app; also the name of its folder under `$XDG_CONFIG_HOME`.
     ///   - path: the config file to read, wherever the usual ones are.
+    ///   - section: the section of the file at `path` that holds the settings, in an app's own file; `ui.indicator` is one
+    ///     within another. By default the whole file does, as it does in any case in a file at one of the usual places.
+    ///   - asShared: whether ``IndicatorManager/shared`` is configured and returned, for code that reports to that one. Once
+    ///     in a process, as early as possible. A second time, or after its shutdown, is a mistake of the app's: it is logged
+    ///     and changes nothing.
     ///   - environment: the environment variables; by default the process's.
     ///   - registry: the kinds of backend that the file can select.
     ///   - overrides: what holds whatever the user says.
@@ -41,6 +47,8 @@ extension IndicatorManager {
     public static func configured(
         for applicationName: String,
         path: String? = nil,
+        section: String? = nil,
+        asShared: Bool = false,
         environment: [String: String] = ProcessInfo.processInfo.environment,
         registry: BackendRegistry = .standard,
         overrides: ConfigurationValues = ConfigurationValues(),
@@ -79,14 +87,25 @@ extension IndicatorManager {
             environment: environment,
             registry: registry,
             overrides: overrides,
-            defaults: defaults
+            defaults: defaults,
+            section: section
         )
+        if asShared, let reason = claimShared() {
+            logger.error("The shared indicator was not configured for '\(applicationName)': \(reason)")
+            return shared
+        }
         let (configuration, mistakes) = source.read()
-        let manager = IndicatorManager(
-            delays: configuration.delays,
-            isEnabled: configuration.isEnabled,
-            logger: logger
-        )
+        let manager: IndicatorManager
+        if asShared {
+            manager = shared
+            manager.delays = configuration.delays
+        } else {
+            manager = IndicatorManager(
+                delays: configuration.delays,
+                isEnabled: configuration.isEnabled,
+                logger: logger
+            )
+        }
         let reloader = ConfigurationReloader(
             configuration,
             source: source,
@@ -97,11 +116,20 @@ extension IndicatorManager {
         reloader.begin(mistakes, printsMistakes: printsMistakes)
         manager.engine.keep(reloader)
         ProcessSignals.shared.shutDownWithProcess(manager)
+        // With its backends: a start delay that begins now is not spent before they are there.
+        if asShared { manager.isEnabled = configuration.isEnabled }
         return manager
     }
 
+    /// Makes this the one call that configures the shared indicator. Returns why it cannot be.
+    private static func claimShared() -> String? {
+        if shared.engine.isClosed { return "it was shut down" }
+        let isFirst = !sharedIsConfigured.exchange(true, ordering: .relaxed)
+        return isFirst ? nil : "it is configured already; call this once in a process"
+    }
+
     /// The mistakes in the configuration when it was read last; empty when there were none, and for an indicator that
-    /// was not made by ``configured(for:path:environment:registry:overrides:defaults:reloadTriggers:logger:)``.
+    /// was not made by ``configured(for:path:section:asShared:environment:registry:overrides:defaults:reloadTriggers:logger:)``.
     public var configurationProblems: [ConfigurationMistake] {
         engine.keptResource(ConfigurationReloader.self)?.problems ?? []
     }
@@ -116,13 +144,16 @@ extension IndicatorManager {
     /// change in another way.
     ///
     /// Without effect on an indicator that was not made by
-    /// ``configured(for:path:environment:registry:overrides:defaults:reloadTriggers:logger:)``, and after its shutdown.
+    /// ``configured(for:path:section:asShared:environment:registry:overrides:defaults:reloadTriggers:logger:)``, and after its shutdown.
     ///
     /// - Throws: ``ConfigurationError`` with every mistake; then the configuration from before holds.
     public func reloadConfiguration() async throws(ConfigurationError) {
         try await engine.keptResource(ConfigurationReloader.self)?.reload()
     }
 }
+
+/// Whether ``IndicatorManager/shared`` was configured.
+private let sharedIsConfigured = Atomic(false)
 
 /// What makes a configured indicator read its configuration again by itself.
 public struct ConfigurationReloadTriggers: OptionSet, Sendable, Hashable {

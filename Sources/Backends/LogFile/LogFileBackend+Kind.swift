@@ -6,7 +6,7 @@ extension BackendKind {
     public static var logFile: BackendKind {
         BackendKind(
             name: "logFile",
-            summary: "a file with a line for every time that the indicator is shown or hidden",
+            summary: "a file with a line for every time that the indicator is shown or hidden, or for all activities",
             settings: [
                 BackendSetting(
                     "path",
@@ -37,6 +37,15 @@ extension BackendKind {
                     .integer(0...1000),
                     default: .integer(standard.keep),
                     summary: "how many rotated files are kept"
+                ),
+                BackendSetting(
+                    "events",
+                    .choices(LogFileBackend.Event.allCases.map(\.rawValue)),
+                    default: .list(
+                        LogFileBackend.Event.allCases.filter(standard.events.contains).map(\.rawValue)
+                    ),
+                    example: .list(["begin", "end"]),
+                    summary: "what there is a line of; begin and end: of every activity with a label"
                 ),
             ],
             make: { context, settings in
@@ -69,6 +78,7 @@ extension LogFileBackend.Settings {
         }
         if let maxSize = settings.integer("maxSize") { self.maxSize = maxSize }
         if let keep = settings.integer("keep") { self.keep = keep }
+        if let events = settings.list("events") { self.events = Set(events.compactMap(LogFileBackend.Event.init)) }
     }
 }
 

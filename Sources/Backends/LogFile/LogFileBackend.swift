@@ -1,8 +1,10 @@
 import Foundation
 public import IndicatorCore
+import IndicatorThreads
 public import Logging
 
-/// Writes a line to a file whenever the indicator is shown or hidden, or its label changes while it is visible.
+/// Writes a line to a file whenever the indicator is shown or hidden, or its label changes while it is visible; or, as a
+/// record of the work itself, whenever an activity with a label begins or ends.
 ///
 /// ### Lines
 ///
@@ -11,13 +13,18 @@ public import Logging
 ///     {"time":"2026-03-01T12:00:00.000000Z","event":"shown","state":"active","visible":true,"count":1,"label":"GET /",
 ///      "progress":0.4,"app":"my-app","pid":4242}
 ///
-/// (on one line). `event` is `shown`, `hidden`, `label`, or `finished` for an activity with a label that has ended. `label`
-/// and `progress` are left out when there is none; `progress` has at most 4 digits after the point. `time` is in UTC, and
+/// (on one line). `event` is one of those that the settings select, ``Settings/events``: by default `shown`, `hidden`,
+/// `label`, at most once a second, or `finished` for an activity with a label that has ended. `label` and `progress` are left out when there is none; `progress` has at most 4 digits after the point. `time` is in UTC, and
 /// when it happened, even if the line was written later. It never goes back from one line of a backend to the next. A
 /// line of `finished` has the outcome (`unspecified`, `succeeded`, `failed`, `cancelled`), how long it lasted, and the
 /// message of a failure instead of the indicator's state:
 ///
 ///     {"time":"…","event":"finished","label":"GET /","outcome":"failed","seconds":1.25,"message":"HTTP 503",…}
+///
+/// A line of `end` is the same, for every activity with a label, also if the indicator is not shown; one of `begin` has the
+/// label alone. These lines come within a tenth of a second. Of more than 16 activities in progress at once, those that
+/// began last may get their line of `begin` when they end; its time is then not before the line before. If more than 64 end
+/// within that tenth, a line of `lost` counts the rest.
 ///
 /// As text:
 ///
@@ -60,7 +67,18 @@ public final class LogFileBackend: IndicatorBackend {
         var rotationFailure: String?
         /// The time of the line before.
         var latest: LogTimestamp?
+        /// The activities in progress with a line of ``Event/begin``.
+        var begun: Set<UInt64> = []
+        /// The snapshot before, without what has ended, for a label that waits.
+        var snapshot: IndicatorSnapshot?
+        /// When there may be the next line of ``Event/label``.
+        var nextLabel = Int64.min
+        /// Whether a call is due then.
+        var isLabelDue = false
     }
+
+    /// How many activities are known to have a line of ``Event/begin`` at most.
+    private static let largestNumberOfBegun = 1024
 
     /// The name that the config file and the diagnostics use.
     public let name: String
@@ -72,6 +90,8 @@ public final class LogFileBackend: IndicatorBackend {
     private let dependencies: Dependencies
     private let formatter: LogLineFormatter
     private let state: Locked<State>
+    /// Writes labels that had to wait. Ends when none does.
+    private let labelThread = ServiceThread(name: "log-labels", isKept: false)
 
     /// Makes a backend. Nothing is opened before ``start()``.
     ///
@@ -117,8 +137,15 @@ public final class LogFileBackend: IndicatorBackend {
         if let message { logger.error("\(message)") }
     }
 
-    /// Every showing and hiding, in order.
-    public var delivery: BackendDelivery { .everyTransition }
+    /// Every showing and hiding, in order; with ``Event/begin`` or ``Event/end``, also what happens while it is hidden.
+    public var delivery: BackendDelivery {
+        var delivery = BackendDelivery.everyTransition
+        delivery.includesHidden = isRecord
+        return delivery
+    }
+
+    /// Whether the log is of all activities.
+    private var isRecord: Bool { !settings.events.isDisjoint(with: [.begin, .end]) }
 
     /// Opens the file, makes it when it is missing, and writes what still waits.
     ///
@@ -159,10 +186,9 @@ public final class LogFileBackend: IndicatorBackend {
     ///
     /// - Throws: ``LogFileError`` while lines wait, because there is no space or the path cannot be that of a log any more.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
+        defer { awaitLabel() }
         try change { state throws(LogFileError) in
-            for record in records(of: snapshot, &state) {
-                state.pending.append(PendingLines.Line(bytes: formatter.line(for: record), time: record.time))
-            }
+            add(snapshot, &state)
             try flush(&state, timeLimit: Self.lockLimit)
         }
     }
@@ -207,35 +233,101 @@ public final class LogFileBackend: IndicatorBackend {
         if let failure { throw failure }
     }
 
-    /// What has happened since the snapshot before, in order.
-    private func records(of snapshot: IndicatorSnapshot, _ state: inout State) -> [LogRecord] {
-        var records: [LogRecord] = []
-        func add(_ event: LogRecord.Event, at date: Date, _ finished: FinishedActivity? = nil) {
+    /// Something that has happened.
+    private typealias Occurrence = (event: Event, date: Date, activity: LogRecord.Activity?)
+
+    /// Has the lines of what has happened since the snapshot before wait to be written.
+    private func add(_ snapshot: IndicatorSnapshot, _ state: inout State) {
+        let now = dependencies.now()
+        let event = state.transitions.event(for: snapshot, mayReportLabel: now >= state.nextLabel)
+        if event == .label { state.nextLabel = now + dependencies.labelInterval }
+        state.snapshot = snapshot.withoutFinished
+        if isRecord, snapshot.omittedFinishedCount > 0, let first = snapshot.finished.first {
+            let time = max(LogTimestamp(first.date), state.latest ?? LogTimestamp(first.date))
+            let loss = LogLoss(count: snapshot.omittedFinishedCount, first: state.latest ?? time, last: time)
+            let line = formatter.line(for: loss, processID: dependencies.processID())
+            state.pending.append(PendingLines.Line(bytes: line, time: time))
+        }
+        var occurrences = occurrences(in: snapshot, event)
+        if isRecord {
+            occurrences = beginnings(in: snapshot, &state.begun) + occurrences
+            // One of two at the same time is as it was found.
+            occurrences = occurrences.enumerated()
+                .sorted { ($0.element.date, $0.offset) < ($1.element.date, $1.offset) }.map(\.element)
+        }
+        for (event, date, activity) in occurrences where settings.events.contains(event) {
             // Never before the line before: the wall clock may be set back.
             let time = max(LogTimestamp(date), state.latest ?? LogTimestamp(date))
             state.latest = time
-            records.append(
-                LogRecord(
-                    time: time,
-                    event: event,
-                    snapshot: snapshot,
-                    finished: finished,
-                    processID: dependencies.processID()
-                )
+            let record = LogRecord(
+                time: time,
+                event: event,
+                snapshot: snapshot,
+                activity: activity,
+                processID: dependencies.processID()
             )
+            state.pending.append(PendingLines.Line(bytes: formatter.line(for: record), time: time))
         }
-        let event = state.transitions.event(for: snapshot)
+    }
+
+    /// What has happened since the snapshot before, in order, but for beginnings.
+    private func occurrences(in snapshot: IndicatorSnapshot, _ event: Event?) -> [Occurrence] {
+        var occurrences: [Occurrence] = []
+        func add(_ activity: FinishedActivity) {
+            occurrences.append((.end, activity.date, .finished(activity)))
+            // A log of all activities gets the snapshots while the indicator is hidden, too.
+            guard !isRecord || snapshot.isVisible || event == .hidden else { return }
+            occurrences.append((.finished, activity.date, .finished(activity)))
+        }
         var finished = snapshot.finished[...]
         if let event, event != .label {
             for activity in finished.prefix(while: { event == .hidden || $0.date < snapshot.since }) {
-                add(.finished, at: activity.date, activity)
+                add(activity)
                 finished.removeFirst()
             }
-            add(event, at: snapshot.since)
+            occurrences.append((event, snapshot.since, nil))
         }
-        for activity in finished { add(.finished, at: activity.date, activity) }
-        if event == .label { add(.label, at: snapshot.labelSince) }
-        return records
+        for activity in finished { add(activity) }
+        if event == .label { occurrences.append((.label, snapshot.labelSince, nil)) }
+        return occurrences
+    }
+
+    /// The beginnings of activities that have no line yet.
+    private func beginnings(in snapshot: IndicatorSnapshot, _ begun: inout Set<UInt64>) -> [Occurrence] {
+        var beginnings: [Occurrence] = []
+        for activity in snapshot.finished where begun.remove(activity.id) == nil {
+            let began = activity.date.addingTimeInterval(-(activity.duration / .seconds(1)))
+            beginnings.append((.begin, began, .begun(label: activity.label)))
+        }
+        for activity in snapshot.activities {
+            guard let label = activity.label, begun.insert(activity.id).inserted else { continue }
+            beginnings.append((.begin, activity.since, .begun(label: label)))
+        }
+        // The ends of some were left out of the snapshots.
+        while begun.count > Self.largestNumberOfBegun, let oldest = begun.min() { begun.remove(oldest) }
+        return beginnings
+    }
+
+    /// Sees to it that a label that was held back is written, if it stays.
+    private func awaitLabel() {
+        let due: Int64? = state.withLock { state in
+            guard settings.events.contains(.label), !state.isLabelDue, let snapshot = state.snapshot,
+                state.transitions.lacksLabel(of: snapshot)
+            else { return nil }
+            state.isLabelDue = true
+            return state.nextLabel
+        }
+        if let due { dependencies.call(labelThread, due) { [weak self] in self?.writeLabel() } }
+    }
+
+    private func writeLabel() {
+        // Why it cannot be written, the next update reports.
+        try? change { state throws(LogFileError) in
+            state.isLabelDue = false
+            guard state.isStarted, let snapshot = state.snapshot else { return }
+            add(snapshot, &state)
+            try flush(&state, timeLimit: Self.lockLimit)
+        }
     }
 
     /// Writes all that waits; throws why something still does.
@@ -281,6 +373,22 @@ public final class LogFileBackend: IndicatorBackend {
 }
 
 extension LogFileBackend {
+    /// What there is a line of.
+    public enum Event: String, Sendable, Hashable, CaseIterable {
+        /// The indicator was shown.
+        case shown
+        /// The indicator was hidden.
+        case hidden
+        /// The label changed while the indicator was visible; at most one line a second.
+        case label
+        /// An activity with a label has ended; reported while the indicator is visible.
+        case finished
+        /// An activity with a label has begun, or an activity has got its first label.
+        case begin
+        /// An activity with a label has ended, whether or not the indicator is shown.
+        case end
+    }
+
     /// How the lines are written.
     public enum Format: String, Sendable, Hashable, CaseIterable {
         /// A JSON object a line (JSON Lines).
@@ -304,10 +412,20 @@ extension LogFileBackend {
         /// How many full files are kept, as `indicator.log.1` (the latest), `indicator.log.2` and so on. With 0, a full
         /// file is removed. Default 3.
         public var keep: Int
+        /// What there is a line of. Default: what the user has seen, which is ``Event/shown``, ``Event/hidden``,
+        /// ``Event/label`` and ``Event/finished``.
+        public var events: Set<Event>
 
         /// Makes settings. Negative numbers count as 0.
-        public init(path: String? = nil, format: Format = .json, maxSize: Int = 10 << 20, keep: Int = 3) {
+        public init(
+            path: String? = nil,
+            format: Format = .json,
+            maxSize: Int = 10 << 20,
+            keep: Int = 3,
+            events: Set<Event> = [.shown, .hidden, .label, .finished]
+        ) {
             self.path = path
+            self.events = events
             self.format = format
             self.maxSize = max(0, maxSize)
             self.keep = max(0, keep)
@@ -328,6 +446,12 @@ extension LogFileBackend {
         var lockLimitAtStop: Duration
         /// How long a file that was renamed away is written on while nothing is in its place.
         var replacementGrace: Duration
+        /// The least time between two lines of ``Event/label``, in nanoseconds.
+        var labelInterval: Int64 = 1_000_000_000
+        /// The time, in nanoseconds.
+        var now: @Sendable () -> Int64 = { ServiceThread.now }
+        /// Has a thread call a function at a time.
+        var call: @Sendable (ServiceThread, Int64, @escaping @Sendable () -> Void) -> Void = { _ = $0.call(at: $1, $2) }
 
         /// The real ones.
         init(

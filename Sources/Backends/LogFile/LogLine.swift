@@ -2,23 +2,19 @@ import IndicatorCore
 
 /// What a line of the log reports.
 struct LogRecord: Sendable, Hashable {
-    /// What happened.
-    enum Event: String, Sendable {
-        /// The indicator was shown.
-        case shown
-        /// The indicator was hidden.
-        case hidden
-        /// The label changed while the indicator was visible.
-        case label
-        /// An activity with a label has ended.
-        case finished
+    typealias Event = LogFileBackend.Event
+
+    /// An activity that a line is about.
+    enum Activity: Sendable, Hashable {
+        case begun(label: String)
+        case finished(FinishedActivity)
     }
 
     var time: LogTimestamp
     var event: Event
     var snapshot: IndicatorSnapshot
-    /// The activity that has ended, with ``Event/finished``.
-    var finished: FinishedActivity?
+    /// What ``Event/begin``, ``Event/end`` and ``Event/finished`` are about.
+    var activity: Activity?
     var processID: Int32
 }
 
@@ -79,7 +75,10 @@ struct LogLineFormatter: Sendable {
     /// The line of an event, newline included.
     func line(for record: LogRecord) -> [UInt8] {
         var fields: [(name: String, value: Value)] = []
-        if let finished = record.finished {
+        switch record.activity {
+        case .begun(let label):
+            fields = [("label", .text(label, limit: Self.maximumLabelLength))]
+        case .finished(let finished):
             fields = [
                 ("label", .text(finished.label, limit: Self.maximumLabelLength / 2)),
                 ("outcome", .word(finished.outcome.name)),
@@ -88,7 +87,7 @@ struct LogLineFormatter: Sendable {
             if let message = finished.outcome.message {
                 fields.append(("message", .text(message, limit: Self.maximumLabelLength / 2)))
             }
-        } else {
+        case nil:
             let snapshot = record.snapshot
             fields = [
                 ("state", .word(snapshot.state.rawValue)), ("visible", .number("\(snapshot.isVisible)")),

@@ -78,12 +78,22 @@ struct LogTransitions: Sendable {
     ///
     /// A snapshot that is as visible as the one before, but since another time, means that those between were dropped
     /// on the way. It is an event too: the log does not pretend that the indicator was up all the time.
-    mutating func event(for snapshot: IndicatorSnapshot) -> LogRecord.Event? {
+    ///
+    /// - Parameter mayReportLabel: whether a new label is an event now; if not, it is one of a later call.
+    mutating func event(for snapshot: IndicatorSnapshot, mayReportLabel: Bool = true) -> LogRecord.Event? {
         let before = reported
         reported = Reported(isVisible: snapshot.isVisible, since: snapshot.since, label: snapshot.label)
         guard let before, before.isVisible == snapshot.isVisible, before.since == nil || before.since == snapshot.since
         else { return snapshot.isVisible ? .shown : .hidden }
-        return snapshot.isVisible && before.label != snapshot.label ? .label : nil
+        guard snapshot.isVisible, before.label != snapshot.label else { return nil }
+        if mayReportLabel { return .label }
+        reported?.label = before.label
+        return nil
+    }
+
+    /// Whether the log does not have the label of the snapshot that was asked about last.
+    func lacksLabel(of snapshot: IndicatorSnapshot) -> Bool {
+        snapshot.isVisible && reported.map { $0.label != snapshot.label } ?? false
     }
 
     /// Lines were lost: the next snapshot is an event whatever it says, and the log ends at the truth again.

@@ -16,6 +16,8 @@ public struct BackendSetting: Sendable {
         case size
         /// One of a few words.
         case choice([String])
+        /// A list of some of a few words, each at most once.
+        case choices([String])
     }
 
     /// The name, in camel case.
@@ -65,4 +67,6 @@ public enum BackendSettingValue: Sendable, Hashable {
     case integer(Int)
     /// Of `seconds`.
     case duration(Duration)
+    /// Of `choices`.
+    case list([String])
 }

@@ -31,6 +31,11 @@ public struct BackendSettings: Sendable, Hashable {
         if case .integer(let value) = values[name] { value } else { nil }
     }
 
+    /// The words of `choices`.
+    public func list(_ name: String) -> [String]? {
+        if case .list(let value) = values[name] { value } else { nil }
+    }
+
     /// The value of `seconds`.
     public func duration(_ name: String) -> Duration? {
         if case .duration(let value) = values[name] { value } else { nil }

@@ -38,11 +38,9 @@ struct SettingText {
         case .path:
             return .string(try path())
         case .choice(let choices):
-            guard choices.contains(text) else {
-                let suggestion = NearestName.find(for: text, among: choices).map { ", did you mean '\($0)'?" } ?? ""
-                throw failure(expecting: Self.list(choices), suggestion: suggestion)
-            }
-            return .string(text)
+            return .string(try choice(among: choices))
+        case .choices(let choices):
+            return .list(try words(among: choices))
         case .boolean:
             return .boolean(try boolean())
         case .integer(let range):
@@ -52,6 +50,25 @@ struct SettingText {
         case .size:
             return .integer(try size())
         }
+    }
+
+    private func choice(among choices: [String]) throws(Failure) -> String {
+        if choices.contains(text) { return text }
+        let suggestion = NearestName.find(for: text, among: choices).map { ", did you mean '\($0)'?" } ?? ""
+        throw failure(expecting: Self.list(choices), suggestion: suggestion)
+    }
+
+    /// The words of a list with commas between them, as an environment variable has it.
+    private func words(among choices: [String]) throws(Failure) -> [String] {
+        var words: [String] = []
+        for part in text.split(separator: ",", omittingEmptySubsequences: text.isEmpty) {
+            var word = self
+            word.text = part.trimmingCharacters(in: .whitespaces)
+            let choice = try word.choice(among: choices)
+            if words.contains(choice) { throw Failure(message: "'\(choice)' is there more than once") }
+            words.append(choice)
+        }
+        return words
     }
 
     private func path() throws(Failure) -> String {
@@ -178,6 +195,7 @@ extension BackendSetting {
         case (.boolean, .boolean(let value)): text = String(value)
         case (.integer, .integer(let value)), (.size, .integer(let value)): text = String(value)
         case (.seconds, .duration(let value)) where value >= .zero: text = value.secondsText
+        case (.choices, .list(let words)): text = words.joined(separator: ",")
         default:
             throw SettingText.Failure(message: "expected \(type.expectation), found \(value.configurationText)")
         }
@@ -197,6 +215,7 @@ extension BackendSetting.ValueType {
         case .seconds: "a number of seconds"
         case .size: "a number of bytes such as 1 MiB"
         case .choice(let choices): choices.joined(separator: ", ")
+        case .choices(let choices): "a list of some of \(choices.joined(separator: ", "))"
         }
     }
 }
@@ -209,6 +228,7 @@ extension BackendSettingValue {
         case .boolean(let value): String(value)
         case .integer(let value): String(value)
         case .duration(let value): value.secondsText
+        case .list(let words): "[\(words.map(QuotedText.escaped).joined(separator: ", "))]"
         }
     }
 }

@@ -201,13 +201,15 @@ struct ActivityList: Sendable {
             omittedFinishedCount = 0
         }
         if finished.isEmpty { return FinishedActivities() }
-        let latest = finished.map { record, end in
-            FinishedActivity(
+        let latest = finished.map { record, end -> FinishedActivity in
+            var activity = FinishedActivity(
                 label: record.details.label ?? "",
                 outcome: record.outcome,
                 duration: end - record.began,
                 date: date(at: end)
             )
+            activity.id = record.order
+            return activity
         }
         return FinishedActivities(latest: latest, omittedCount: omittedFinishedCount)
     }

@@ -337,7 +337,7 @@ public enum ActivityOutcome: Sendable, Hashable {
 }
 
 /// A labelled activity that has ended.
-public struct FinishedActivity: Sendable, Hashable {
+public struct FinishedActivity: Sendable, Hashable, Identifiable {
     /// Its label at the end.
     public var label: String
     /// How it ended.
@@ -346,6 +346,8 @@ public struct FinishedActivity: Sendable, Hashable {
     public var duration: Duration
     /// When it ended, by the wall clock.
     public var date: Date
+    /// The ``ActivityDetails/id`` that it had.
+    public package(set) var id: UInt64 = 0
 
     /// Makes the record of an activity that has ended.
     public init(label: String, outcome: ActivityOutcome, duration: Duration, date: Date = Date()) {

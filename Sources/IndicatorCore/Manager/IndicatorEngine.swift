@@ -1,6 +1,6 @@
 import Foundation
 import IndicatorThreads
-import Logging
+package import Logging
 import Synchronization
 
 /// What an ``IndicatorManager`` is the public face of: the lock, the state machine behind it, and the queue of its actions.
@@ -104,8 +104,10 @@ package final class IndicatorEngine: Sendable {
         let now = time.now
         let (runners, resources, observations) = storage.withLock { storage in
             if !storage.isShutDown {
-                append(storage.machine.setEnabled(false, at: now), to: &storage)
-                append(storage.machine.publishPending(at: now), to: &storage)
+                // Nobody has switched it off: the last snapshot must not report that.
+                let isEnabled = storage.machine.isEnabled
+                append(storage.machine.setEnabled(false, at: now), to: &storage, isEnabled: isEnabled)
+                append(storage.machine.publishPending(at: now), to: &storage, isEnabled: isEnabled)
                 storage.isShutDown = true
                 storage.outbox.append(.finish(storage.receivers + storage.runners, timeLimit: timeLimit))
                 if storage.isObserver { Self.observers.wrappingSubtract(1, ordering: .relaxed) }
@@ -149,10 +151,16 @@ package final class IndicatorEngine: Sendable {
         change { machine, now in machine.countChanged(now) }
     }
 
-    private func append(_ actions: [IndicatorStateMachine.Action], to storage: inout Storage) {
+    /// - Parameter isEnabled: what snapshots report instead of what is the case.
+    private func append(
+        _ actions: [IndicatorStateMachine.Action],
+        to storage: inout Storage,
+        isEnabled: Bool? = nil
+    ) {
         for action in actions {
             switch action {
-            case .publish(let snapshot, _):
+            case .publish(var snapshot, _):
+                if let isEnabled { snapshot.isEnabled = isEnabled }
                 if !storage.receivers.isEmpty { storage.outbox.append(.deliver(snapshot, to: storage.receivers)) }
             case .wake(let deadline, let version):
                 storage.outbox.append(.wake(at: deadline, version: version))
@@ -249,7 +257,9 @@ package final class IndicatorEngine: Sendable {
 
     // MARK: - Backends
 
-    package func addBackend(_ backend: any IndicatorBackend) -> Bool {
+    /// - Parameter logger: where its diagnostics go; by default the engine's.
+    package func addBackend(_ backend: any IndicatorBackend, logger: Logger? = nil) -> Bool {
+        let logger = logger ?? self.logger
         let runner = BackendRunner(backend: backend, time: time, logger: logger)
         let refusal: String? = storage.withLock { storage in
             if storage.isShutDown { return "the indicator was shut down" }
@@ -319,7 +329,7 @@ package final class IndicatorEngine: Sendable {
     }
 
     /// Whether the engine is closed or shut down: it shows nothing any more.
-    var isClosed: Bool { storage.withLock { $0.isShutDown } }
+    package var isClosed: Bool { storage.withLock { $0.isShutDown } }
 
     package var isEnabled: Bool { counter.phase != .disabled }
 

@@ -77,8 +77,12 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// Puts what ended before in front: what a snapshot had that the receiver has not read.
     package mutating func takeOverFinished(of skipped: IndicatorSnapshot) { takeOver(skipped.finishedActivities) }
 
-    /// Removes what has ended: it was read.
-    package mutating func discardFinished() { finishedActivities = FinishedActivities() }
+    /// The same without what has ended.
+    package var withoutFinished: Self {
+        var copy = self
+        copy.finishedActivities = FinishedActivities()
+        return copy
+    }
 
     /// Removes what has ended, and returns it.
     mutating func removeFinished() -> FinishedActivities {

@@ -9,13 +9,14 @@ extension ActivityTracker {
     ///
     /// - Parameters:
     ///   - manager: the indicator.
-    ///   - label: the label of a value, or `nil` for none; by default the value's description. This and `progress` are
-    ///     called in the order of the statuses, one call at a time, without a lock.
+    ///   - label: the label of a value, or `nil` for none; by default the value's description if it has one for people: that
+    ///     of a `CustomStringConvertible` such as a text or a number, or the name of an enum's case without values. This and
+    ///     `progress` are called in the order of the statuses, one call at a time, without a lock.
     ///   - progress: how much is done, 0…1, or `nil` for unknown, which is the default.
     @discardableResult
     public func attach(
         to manager: IndicatorManager,
-        label: @escaping @Sendable (Value) -> String? = { String(describing: $0) },
+        label: @escaping @Sendable (Value) -> String? = { ActivityTracker<Value>.label(of: $0) },
         progress: @escaping @Sendable (Value) -> Double? = { _ in nil }
     ) -> ActivityTrackerAttachment {
         let attachment = ActivityTrackerAttachment(engine: manager.engine)
@@ -25,6 +26,16 @@ extension ActivityTracker {
         }
         subscribe(receiver)
         return attachment
+    }
+}
+
+extension ActivityTracker {
+    /// The label of a value for which nothing else was said; `nil` where its description would be that of its parts.
+    @usableFromInline
+    static func label(of value: Value) -> String? {
+        if let value = value as? any CustomStringConvertible { return value.description }
+        let mirror = Mirror(reflecting: value)
+        return mirror.displayStyle == .enum && mirror.children.isEmpty ? String(describing: value) : nil
     }
 }
 

@@ -1,5 +1,6 @@
 public import Foundation
 public import HTTPTypes
+public import IndicatorCore
 
 /// A response whose body arrives piece by piece.
 ///
@@ -29,7 +30,7 @@ public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
 
         deinit {
             transfer.cancel()
-            task.complete()
+            task.complete(.cancelled)
         }
     }
 
@@ -49,10 +50,10 @@ public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
         public mutating func next() async throws -> Data? {
             do {
                 let piece = try await source.transfer.next()
-                if piece == nil { source.task.complete() }
+                if piece == nil { source.task.complete(.succeeded) }
                 return piece
             } catch {
-                source.task.complete()
+                source.task.complete(ActivityOutcome(error))
                 throw error
             }
         }
@@ -66,13 +67,16 @@ extension NetworkClient {
     ///
     /// - Parameters:
     ///   - route: what to ask for.
+    ///   - container: the indicator or the group in which the request is an activity; by default it announces itself by
+    ///     notifications, to every indicator that observes them.
     ///   - onProgress: called with how far the request has come, on the network's thread.
     /// - Throws: ``NetworkError``, what an interceptor threw, or `CancellationError`.
     public func bytes(
         _ route: some RequestRoute,
+        in container: (any ActivityContainer)? = nil,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> ResponseStream {
-        let task = makeTask(route, onProgress)
+        let task = makeTask(route, in: container, onProgress)
         return try await task.run(isEnd: false) {
             try await perform(route, task) { request, body in
                 let (head, transfer) = try await openChecked(route, request, body, task)
@@ -95,15 +99,18 @@ extension NetworkClient {
     /// - Parameters:
     ///   - route: what to ask for.
     ///   - file: where to put it. Its folder must exist.
+    ///   - container: the indicator or the group in which the request is an activity; by default it announces itself by
+    ///     notifications, to every indicator that observes them.
     ///   - onProgress: called with how far the request has come, on the network's thread.
     /// - Returns: the response, without its body.
     /// - Throws: ``NetworkError``, what an interceptor threw, or `CancellationError`.
     public func download(
         _ route: some RequestRoute,
         to file: URL,
+        in container: (any ActivityContainer)? = nil,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> NetworkResponse {
-        let task = makeTask(route, onProgress)
+        let task = makeTask(route, in: container, onProgress)
         return try await task.run {
             let partial = try await blocking {
                 PartialFile.removeLeftovers(in: file.deletingLastPathComponent(), for: file)

@@ -1,5 +1,6 @@
 public import Foundation
 import HTTPTypes
+public import IndicatorCore
 
 /// Sends the requests of an app, with the indicator built in.
 ///
@@ -65,13 +66,16 @@ public final class NetworkClient: Sendable {
     ///
     /// - Parameters:
     ///   - route: what to ask for.
+    ///   - container: the indicator or the group in which the request is an activity; by default it announces itself by
+    ///     notifications, to every indicator that observes them.
     ///   - onProgress: called with how far the request has come, on the network's thread.
     /// - Throws: ``NetworkError``, what an interceptor threw, or `CancellationError`.
     public func send(
         _ route: some RequestRoute,
+        in container: (any ActivityContainer)? = nil,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> NetworkResponse {
-        let task = makeTask(route, onProgress)
+        let task = makeTask(route, in: container, onProgress)
         return try await task.run { try await whole(route, task) }
     }
 
@@ -91,12 +95,13 @@ public final class NetworkClient: Sendable {
 
     func makeTask(
         _ route: some RequestRoute,
+        in container: (any ActivityContainer)? = nil,
         _ onProgress: (@Sendable (TransferProgress) -> Void)?
     ) -> NetworkTask {
         let request = route.request
         let path = (try? request.url(relativeTo: route.baseURL).path(percentEncoded: false)) ?? request.path.encoded
-        let label = request.label ?? "\(request.method.rawValue) \(path.isEmpty ? "/" : path)"
-        return NetworkTask(label: label.withoutControls, center: center, onProgress: onProgress)
+        let label = (request.label ?? "\(request.method.rawValue) \(path.isEmpty ? "/" : path)").withoutControls
+        return NetworkTask(label: label, container: container, center: center, onProgress: onProgress)
     }
 
     /// The request as a command line of the `curl` program, to be tried by hand: with what interceptors add, and

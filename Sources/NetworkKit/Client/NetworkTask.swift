@@ -21,6 +21,8 @@ public final class NetworkTask: Sendable {
     private struct Event: Sendable {
         var name: Notification.Name
         var userInfo: [String: any Sendable] = [:]
+        /// How the request has ended.
+        var outcome = ActivityOutcome.unspecified
     }
 
     private struct State {
@@ -34,13 +36,23 @@ public final class NetworkTask: Sendable {
         var outbox = Outbox<Event>()
     }
 
+    /// Where the request is an activity; `nil`: where the notifications lead.
+    private let container: (any ActivityContainer)?
+    /// That activity. Changed by the thread that announces alone.
+    private let activity = Locked<ManagedActivity?>(nil)
     private let center: NotificationCenter
     private let onProgress: (@Sendable (TransferProgress) -> Void)?
     private let label: String
     private let state: Locked<State>
 
-    init(label: String, center: NotificationCenter, onProgress: (@Sendable (TransferProgress) -> Void)?) {
+    init(
+        label: String,
+        container: (any ActivityContainer)?,
+        center: NotificationCenter,
+        onProgress: (@Sendable (TransferProgress) -> Void)?
+    ) {
         self.label = label
+        self.container = container
         self.center = center
         self.onProgress = onProgress
         state = Locked(State(label: label))
@@ -87,7 +99,7 @@ public final class NetworkTask: Sendable {
         // Before anyone has the task, or a pause or an end could come before the beginning.
         begin()
         let work = Task {
-            defer { complete() }
+            defer { complete(.unspecified) }
             try Task.checkCancellation()
             return try await send()
         }
@@ -105,20 +117,20 @@ public final class NetworkTask: Sendable {
             try Task.checkCancellation()
             begin()
             let value = try await send()
-            if isEnd { complete() }
+            if isEnd { complete(.succeeded) }
             return value
         } catch {
-            complete()
+            complete(ActivityOutcome(error))
             throw error
         }
     }
 
-    func complete() {
+    func complete(_ outcome: ActivityOutcome) {
         announce { state in
             guard state.phase != .completed else { return nil }
             state.phase = .completed
             state.transfer = nil
-            return Event(name: .indicatorTaskDidComplete)
+            return Event(name: .indicatorTaskDidComplete, outcome: outcome)
         }
     }
 
@@ -204,8 +216,37 @@ public final class NetworkTask: Sendable {
         guard isPoster else { return }
         while let batch = state.withLock({ $0.outbox.nextBatch() }) {
             for event in batch {
-                center.post(name: event.name, object: self, userInfo: event.userInfo.isEmpty ? nil : event.userInfo)
+                if let container {
+                    show(event, in: container)
+                } else {
+                    center.post(name: event.name, object: self, userInfo: event.userInfo.isEmpty ? nil : event.userInfo)
+                }
             }
+        }
+    }
+
+    /// Does what an observer of the notifications would do.
+    private func show(_ event: Event, in container: any ActivityContainer) {
+        let label = event.userInfo[TaskNotifications.labelKey] as? String
+        switch event.name {
+        case .indicatorTaskDidResume:
+            let begun = ManagedActivity(label, unit: .bytes, in: container)
+            activity.withLock { $0 = begun }
+        case .indicatorTaskDidProgress:
+            guard let activity = activity.withLock({ $0 }) else { return }
+            let total = event.userInfo[TaskNotifications.totalBytesKey] as? Int
+            if label != nil || activity.total != total {
+                activity.update { details in
+                    details.label = label ?? details.label
+                    details.total = total
+                }
+            }
+            let step = (event.userInfo[TaskNotifications.completedBytesKey] as? Int ?? 0) - activity.completed
+            // By steps, of which the rate is made; a new attempt begins again.
+            if step < 0 { activity.completed += step } else { activity.advance(by: step) }
+        case .indicatorTaskDidComplete:
+            activity.withLock { $0.take() }?.end(event.outcome)
+        default: break
         }
     }
 }

@@ -33,9 +33,15 @@ public struct URLRoute: RequestRoute {
     public var request: RouteRequest
 
     /// Makes a route: by default a GET of the URL itself.
-    public init(_ baseURL: URL, _ request: RouteRequest = .get("")) {
+    ///
+    /// - Parameters:
+    ///   - baseURL: what the request's path is appended to.
+    ///   - request: the request.
+    ///   - label: a short text for the indicator; by default the request's.
+    public init(_ baseURL: URL, _ request: RouteRequest = .get(""), label: String? = nil) {
         self.baseURL = baseURL
         self.request = request
+        if let label { self.request.label = label }
     }
 }
 

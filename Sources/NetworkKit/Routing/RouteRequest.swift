@@ -37,31 +37,45 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         _ path: RoutePath,
         query: RouteParameters = .none,
         headers: [String: String] = [:],
-        body: RouteBody = .none
+        body: RouteBody = .none,
+        label: String? = nil
     ) {
         self.method = method
         self.path = path
         self.query = query
         self.headers = headers
         self.body = body
+        self.label = label
     }
 
     /// Reads something.
-    public static func get(_ path: RoutePath, query: RouteParameters = .none, headers: [String: String] = [:]) -> Self {
-        Self(.get, path, query: query, headers: headers)
+    public static func get(
+        _ path: RoutePath,
+        query: RouteParameters = .none,
+        headers: [String: String] = [:],
+        label: String? = nil
+    ) -> Self {
+        Self(.get, path, query: query, headers: headers, label: label)
     }
 
     /// Reads the header fields of something.
-    public static func head(_ path: RoutePath, query: RouteParameters = .none, headers: [String: String] = [:]) -> Self
-    {
-        Self(.head, path, query: query, headers: headers)
+    public static func head(
+        _ path: RoutePath,
+        query: RouteParameters = .none,
+        headers: [String: String] = [:],
+        label: String? = nil
+    ) -> Self {
+        Self(.head, path, query: query, headers: headers, label: label)
     }
 
     /// Deletes something.
-    public static func delete(_ path: RoutePath, query: RouteParameters = .none, headers: [String: String] = [:])
-        -> Self
-    {
-        Self(.delete, path, query: query, headers: headers)
+    public static func delete(
+        _ path: RoutePath,
+        query: RouteParameters = .none,
+        headers: [String: String] = [:],
+        label: String? = nil
+    ) -> Self {
+        Self(.delete, path, query: query, headers: headers, label: label)
     }
 
     /// Sends something to be processed.
@@ -69,9 +83,10 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         _ path: RoutePath,
         body: RouteBody = .none,
         query: RouteParameters = .none,
-        headers: [String: String] = [:]
+        headers: [String: String] = [:],
+        label: String? = nil
     ) -> Self {
-        Self(.post, path, query: query, headers: headers, body: body)
+        Self(.post, path, query: query, headers: headers, body: body, label: label)
     }
 
     /// Puts something in a place.
@@ -79,9 +94,10 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         _ path: RoutePath,
         body: RouteBody,
         query: RouteParameters = .none,
-        headers: [String: String] = [:]
+        headers: [String: String] = [:],
+        label: String? = nil
     ) -> Self {
-        Self(.put, path, query: query, headers: headers, body: body)
+        Self(.put, path, query: query, headers: headers, body: body, label: label)
     }
 
     /// Changes something.
@@ -89,9 +105,10 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         _ path: RoutePath,
         body: RouteBody,
         query: RouteParameters = .none,
-        headers: [String: String] = [:]
+        headers: [String: String] = [:],
+        label: String? = nil
     ) -> Self {
-        Self(.patch, path, query: query, headers: headers, body: body)
+        Self(.patch, path, query: query, headers: headers, body: body, label: label)
     }
 
     /// The same with another value of a property: `.get("feed").with(\.timeout, 5)`.

@@ -9,11 +9,13 @@ import Logging
 /// Usage: `configuration-helper FILE [MODE…]`; `-` for FILE is none, so that the usual places count. It prints `pid N`
 /// and `ready` when it listens, `delay S` whenever the start delay changes, `count N` beside it, with one activity in
 /// progress all the time, and its log. A line on standard input is a command: `shutdown`, `reload`, `disposition` (of
-/// SIGHUP: `default`, `ignore` or `handler`), `child` (the same in a child process), `backends` (their names), `quit`.
+/// SIGHUP: `default`, `ignore` or `handler`), `child` (the same in a child process), `backends` (their names), `shared`
+/// (configures the shared indicator again, and says what it is like), `quit`.
 ///
 /// Modes: `ignore` and `own` set SIGHUP to be ignored or handled before the indicator is made; `two` makes two
 /// indicators; `hangup` leaves changes of the file alone; `idle` does not look at the start delay; `terminal` leaves
-/// standard input alone and only waits; `standard` has the built-in kinds of backend and the process's environment.
+/// standard input alone and only waits; `standard` has the built-in kinds of backend and the process's environment;
+/// `shared` configures the shared indicator, with one more activity in progress since before.
 @main
 struct ConfigurationHelper {
     static func main() async throws {
@@ -28,18 +30,22 @@ struct ConfigurationHelper {
                 InMemoryBackend(name: context.name)
             }
         )
-        let make = {
+        let make = { name, isShared in
             IndicatorManager.configured(
-                for: "configuration-helper",
+                for: name,
                 path: path == "-" ? nil : path,
+                asShared: isShared,
                 environment: modes.contains("standard") ? ProcessInfo.processInfo.environment : [:],
                 registry: registry,
                 reloadTriggers: modes.contains("hangup") ? .hangup : .all,
                 logger: Logger(label: "helper") { StreamLogHandler.standardOutput(label: $0) }
             )
         }
-        let indicator = make()
-        let second = modes.contains("two") ? make() : nil
+        let isShared = modes.contains("shared")
+        let early = isShared ? ManagedActivity(in: IndicatorManager.shared) : nil
+        defer { withExtendedLifetime(early) {} }
+        let indicator = make("configuration-helper", isShared)
+        let second = modes.contains("two") ? make("configuration-helper", false) : nil
         let activity = ManagedActivity(in: indicator)
         say("pid \(getpid())")
         say("ready")
@@ -87,6 +93,10 @@ struct ConfigurationHelper {
                 child.arguments = ["-c", "grep SigIgn /proc/self/status"]
                 try child.run()
                 child.waitUntilExit()
+            case "shared":
+                let shared = make("again", true)
+                let enabled = shared.isEnabled ? "enabled" : "disabled"
+                say("shared: delay \(shared.startDelay), \(enabled), count \(shared.activityCount)")
             case "backends":
                 say("backends " + indicator.backendStatuses.map(\.name).joined(separator: ","))
             default:

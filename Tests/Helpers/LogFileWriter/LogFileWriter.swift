@@ -58,9 +58,17 @@ struct LogFileWriter {
         )
     }
 
+    /// A snapshot that is worth a line: the indicator was hidden and shown again meanwhile.
     func snapshot(_ label: String) -> IndicatorSnapshot {
-        IndicatorSnapshot(state: .active, activityCount: 1, label: label, since: Date(timeIntervalSince1970: 1))
+        let number = Self.snapshotCount.withLock { count in
+            count += 1
+            return count
+        }
+        let since = Date(timeIntervalSince1970: Double(number))
+        return IndicatorSnapshot(state: .active, activityCount: 1, label: label, since: since)
     }
+
+    private static let snapshotCount = Locked(0)
 
     /// Writes `lines` lines whose labels are `<prefix>-<number>`. With `user`, as that user; with `fileSizeLimit`, in
     /// files of so many bytes at most (`ulimit -f`). With one of the latter or `lenient`, an update that throws is no

@@ -63,17 +63,20 @@ extension LogFileBackend {
         pendingBytes: Int = 1 << 20,
         replacementGrace: Duration = .zero
     ) -> LogFileBackend {
-        LogFileBackend(
+        var dependencies = Dependencies(
+            environment: environment,
+            processID: { 4242 },
+            pendingBytes: pendingBytes,
+            lockLimitAtStop: .milliseconds(50),
+            replacementGrace: replacementGrace
+        )
+        // Many tests write a line by a new label.
+        dependencies.labelInterval = 0
+        return LogFileBackend(
             applicationName: "my-app",
             settings: Settings(path: path, format: format, maxSize: maxSize, keep: keep),
             logger: logger,
-            dependencies: Dependencies(
-                environment: environment,
-                processID: { 4242 },
-                pendingBytes: pendingBytes,
-                lockLimitAtStop: .milliseconds(50),
-                replacementGrace: replacementGrace
-            )
+            dependencies: dependencies
         )
     }
 }

@@ -51,7 +51,7 @@ import Testing
                 time: time,
                 event: .finished,
                 snapshot: .shown("x"),
-                finished: activity,
+                activity: .finished(activity),
                 processID: 4242
             )
             return text(LogLineFormatter(format: format, applicationName: "my-app").line(for: record))
@@ -115,7 +115,7 @@ import Testing
             time: LogTimestamp(IndicatorSnapshot.noon(1)),
             event: .finished,
             snapshot: .shown("x"),
-            finished: failed,
+            activity: .finished(failed),
             processID: 1
         )
         let lines = [

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import IndicatorCore
+import IndicatorTesting
 import NetworkKit
 import TestSupport
 import Testing
@@ -129,6 +130,33 @@ import Testing
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nETag: \(tag)\r\n\r\n")
             try connection.send(request.headers["range"] == nil ? body.prefix(60_000) : body)
         }
+    }
+
+    @Test func aDownloadCanBeAMemberOfAGroup() async throws {
+        let server = try breakingServer(tag: "\"x\"")
+        let backend = InMemoryBackend(delivery: BackendDelivery(mode: .everyTransition(capacity: 1024), includesHidden: true))
+        let indicator = IndicatorManager(backends: [backend])
+        let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
+        let seen = Locked<ActivityDetails?>(nil)
+        try await indicator.withGroup("Downloading", total: 2) { group in
+            _ = try await client(retry: retry).download(URLRoute(server.url, label: "a"), to: target, in: group) { progress in
+                guard progress.bytesReceived == 100_000 else { return }
+                seen.withLock { $0 = indicator.snapshot.activities.last }
+            }
+            await #expect(throws: NetworkError.self) {
+                try await client().download(URLRoute(server.url, label: "b"), to: target, in: group)
+            }
+        }
+        let member = try #require(seen.withLock { $0 })
+        #expect(member.label == "a, retry 1 of 2")
+        #expect((member.depth, member.total, member.unit) == (1, 100_000, .bytes))
+        await indicator.shutdown()
+        let finished = backend.snapshots.flatMap(\.finished)
+        #expect(finished.map(\.label) == ["a, retry 1 of 2", "b", "Downloading"])
+        #expect(finished.first?.outcome == .succeeded)
+        if case .failed? = finished.dropFirst().first?.outcome {} else { Issue.record("\(finished)") }
+        // It announces itself to nobody else.
+        #expect(recorder.names == [])
     }
 
     @Test(arguments: [false, true])

@@ -1,0 +1,43 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let indicator: [Target.Dependency] = [
+    .product(name: "IndicatorBackends", package: "swift-indicator"),
+    .product(name: "IndicatorCore", package: "swift-indicator"),
+]
+
+let package = Package(
+    name: "Apps",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "swift-indicator", path: "../.."),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        // Several files at once, with their progress.
+        .executableTarget(
+            name: "downloader",
+            dependencies: indicator + [
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "NetworkKit", package: "swift-indicator"),
+            ]
+        ),
+        // A service with a config file and a surface of its own.
+        .executableTarget(
+            name: "daemon",
+            dependencies: indicator + [
+                .product(name: "IndicatorServiceLifecycle", package: "swift-indicator"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                .product(name: "Yams", package: "Yams"),
+            ]
+        ),
+        // Stages, each a loop, of which steps fail and that can be interrupted.
+        .executableTarget(name: "pipeline", dependencies: indicator),
+    ]
+)

@@ -1,0 +1,98 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import IndicatorServiceLifecycle
+import Logging
+import ServiceLifecycle
+import UnixSignals
+import Yams
+
+/// Takes files out of an inbox, counts their words, and puts them into another folder.
+///
+///     daemon FILE           runs with this config file, until SIGTERM
+///     daemon --check FILE   reports every mistake in it
+///
+/// The indicator's settings are a section of the daemon's own file:
+///
+///     inbox: /var/spool/words/in
+///     done: /var/spool/words/done
+///     indicator:
+///       startDelay: 0.5
+///       backends: [statusFile, dbusProperty]
+///       statusFile: {path: /run/words/status}
+@main
+struct Daemon {
+    static func main() async throws {
+        let arguments = CommandLine.arguments.dropFirst()
+        guard let path = arguments.last, arguments.count <= 2 else { return exit(64) }
+        if arguments.first == "--check" { return check(path) }
+
+        let settings = try DaemonSettings(path: path)
+        let indicator = IndicatorManager.configured(
+            for: "daemon",
+            path: path,
+            section: "indicator",
+            registry: .daemon
+        )
+        let group = ServiceGroup(
+            services: [indicator, InboxService(settings: settings, indicator: indicator)],
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: Logger(label: "daemon")
+        )
+        try await group.run()
+    }
+
+    /// Reports the mistakes in a config file, those of the daemon's own kind of backend included.
+    private static func check(_ path: String) {
+        do throws(ConfigurationError) {
+            _ = try IndicatorConfiguration.load(
+                applicationName: "daemon",
+                path: path,
+                section: "indicator",
+                registry: .daemon
+            )
+        } catch {
+            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            exit(78)
+        }
+    }
+}
+
+/// What the file says beside the indicator's section.
+struct DaemonSettings: Decodable {
+    var inbox: String
+    var done: String
+
+    init(path: String) throws {
+        self = try YAMLDecoder().decode(Self.self, from: String(contentsOfFile: path, encoding: .utf8))
+    }
+}
+
+/// Does the work, until the group of services shuts down.
+struct InboxService: Service {
+    let settings: DaemonSettings
+    let indicator: IndicatorManager
+
+    func run() async throws {
+        // The sleep is cancelled at once, and a file that was begun is finished.
+        for await _ in ticks.cancelOnGracefulShutdown() {
+            for name in try FileManager.default.contentsOfDirectory(atPath: settings.inbox).sorted() {
+                try await indicator.withActivity("Counting \(name)") { try await take(name) }
+            }
+        }
+    }
+
+    private var ticks: AsyncStream<Void> {
+        AsyncStream(unfolding: { try? await Task.sleep(for: .milliseconds(50)) })
+    }
+
+    private func take(_ name: String) async throws {
+        let file = URL(filePath: settings.inbox).appending(path: name)
+        let count = try String(contentsOf: file, encoding: .utf8).split(whereSeparator: \.isWhitespace).count
+        // A word takes its time.
+        try await Task.sleep(for: .milliseconds(100 * count))
+        let result = URL(filePath: settings.done).appending(path: name)
+        try "\(count)\n".write(to: result, atomically: true, encoding: .utf8)
+        try FileManager.default.removeItem(at: file)
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+
+/// A surface of the daemon's own: a file that says what is going on, and does not exist while that is nothing.
+final class StatusFileBackend: IndicatorBackend {
+    let name: String
+    private let file: URL
+
+    init(name: String, path: String) {
+        self.name = name
+        file = URL(filePath: path)
+    }
+
+    func start() async throws {
+        try remove()
+    }
+
+    func update(_ snapshot: IndicatorSnapshot) async throws {
+        guard snapshot.isVisible else { return try remove() }
+        // While the indicator is about to be hidden, nothing is in progress, and the last label stays.
+        guard let label = snapshot.label else { return }
+        try "\(label)\n".write(to: file, atomically: true, encoding: .utf8)
+    }
+
+    func stop() async {
+        try? remove()
+    }
+
+    private func remove() throws {
+        do { try FileManager.default.removeItem(at: file) } catch CocoaError.fileNoSuchFile {}
+    }
+}
+
+extension BackendRegistry {
+    /// The built-in kinds, and the daemon's.
+    static var daemon: Self {
+        var registry = standard
+        registry.register(
+            BackendKind(
+                name: "statusFile",
+                summary: "a file that says what is going on",
+                settings: [
+                    BackendSetting("path", .path, summary: "the file", isRequired: true)
+                ]
+            ) { context, settings in
+                StatusFileBackend(name: context.name, path: settings.string("path") ?? "")
+            }
+        )
+        return registry
+    }
+}

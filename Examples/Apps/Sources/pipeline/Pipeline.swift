@@ -1,0 +1,57 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+
+/// Makes an index of the words in a folder's files, in three stages. Files that are no text are left out, and Ctrl-C ends it
+/// in order: the indicator reports what was cancelled.
+///
+///     pipeline FOLDER INDEX-FILE [SECONDS]     SECONDS: how long each file takes at least
+@main
+struct Pipeline {
+    static func main() async {
+        let arguments = CommandLine.arguments
+        guard arguments.count >= 3 else { return exit(64) }
+        let pause = Duration.seconds(Double(arguments.dropFirst(3).first ?? "") ?? 0)
+
+        let indicator = IndicatorManager.configured(for: "pipeline")
+        let work = Task { try await makeIndex(of: arguments[1], in: arguments[2], pause: pause, indicator) }
+        // The program's own handler: the indicator leaves the signal to it.
+        let interrupt = DispatchSource.makeSignalSource(signal: SIGINT)
+        interrupt.setEventHandler { work.cancel() }
+        interrupt.activate()
+
+        let result = await work.result
+        await indicator.shutdown()
+        switch result {
+        case .success: exit(0)
+        case .failure(let error):
+            FileHandle.standardError.write(Data("pipeline: \(error)\n".utf8))
+            exit(error is CancellationError ? 130 : 1)
+        }
+    }
+}
+
+func makeIndex(of folder: String, in index: String, pause: Duration, _ indicator: IndicatorManager) async throws {
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+    try await indicator.withGroup("Making an index", total: 3) { stages in
+        var texts: [(name: String, text: String)] = []
+        for name in names.tracked("Reading", in: stages) {
+            let file = URL(filePath: folder).appending(path: name)
+            // One that fails does not end the loop; its own activity has failed.
+            try? indicator.withActivity("Reading \(name)") {
+                texts.append((name, try String(contentsOf: file, encoding: .utf8)))
+            }
+        }
+
+        var lines: [String] = []
+        for (name, text) in texts.tracked("Counting", in: stages, unit: ActivityUnit("files")) {
+            // Throws when the task is cancelled, which cancels the loop's activity too.
+            try await Task.sleep(for: pause)
+            lines.append("\(name): \(text.split(whereSeparator: \.isWhitespace).count)")
+        }
+
+        try stages.withActivity("Writing") {
+            try (lines.joined(separator: "\n") + "\n").write(toFile: index, atomically: true, encoding: .utf8)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+// The indicator of programs that run for long, with a config file and kinds of backend of their own.
+
+// snippet.hide
+import Dispatch
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import IndicatorServiceLifecycle
+import Logging
+import ServiceLifecycle
+import UnixSignals
+
+struct Server: Service {
+    let indicator: IndicatorManager
+    func run() async throws { try await gracefulShutdown() }
+    func stop() async {}
+}
+
+let registry = BackendRegistry.standard
+
+func withServices() async throws {
+    // snippet.show
+    // snippet.group
+    let indicator = IndicatorManager.configured(for: "my-daemon", path: "/etc/my-daemon.yaml", section: "indicator")
+    let group = ServiceGroup(
+        services: [indicator, Server(indicator: indicator)],
+        gracefulShutdownSignals: [.sigterm, .sigint],
+        logger: Logger(label: "my-daemon")
+    )
+    try await group.run()
+    // snippet.end
+    // snippet.hide
+}
+
+func withoutServices(server: Server, indicator: IndicatorManager) {
+    // snippet.show
+    // snippet.signal
+    let termination = DispatchSource.makeSignalSource(signal: SIGTERM)
+    termination.setEventHandler {
+        Task {
+            await server.stop()
+            await indicator.shutdown()
+            exit(0)
+        }
+    }
+    termination.activate()
+    // snippet.end
+    // snippet.hide
+}
+
+func check() {
+    // snippet.show
+    // snippet.check
+    do throws(ConfigurationError) {
+        _ = try IndicatorConfiguration.load(
+            applicationName: "my-daemon",
+            path: "/etc/my-daemon.yaml",
+            section: "indicator",
+            registry: registry
+        )
+    } catch {
+        print(error)
+        exit(78)
+    }
+    // snippet.end
+    // snippet.hide
+}
+
+func share() async {
+    // snippet.show
+    // snippet.shared
+    let indicator = IndicatorManager.configured(for: "my-app", asShared: true)
+    // Everywhere else:
+    let activity = IndicatorManager.shared.begin("Fetching index")
+    // snippet.end
+    // snippet.hide
+    activity.end()
+    await indicator.shutdown()
+}

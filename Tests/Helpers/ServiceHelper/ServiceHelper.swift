@@ -1,0 +1,70 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import IndicatorServiceLifecycle
+import Logging
+import ServiceLifecycle
+import UnixSignals
+
+/// A daemon with the indicator among its services, for the tests of what ends it.
+///
+/// Usage: `service-helper FILE [MODE]`. It says `shown` once the indicator is shown, `finishing` when its worker is to end,
+/// and `ended` when the group has. The worker's activity ends with it, by success.
+///
+/// Mode: `failing` has one more service, which throws when a line comes on standard input.
+@main
+struct ServiceHelper {
+    static func main() async throws {
+        // It does not outlive a test that fails.
+        alarm(300)
+        let path = CommandLine.arguments[1]
+        let mode = CommandLine.arguments.dropFirst(2).first
+        let indicator = IndicatorManager.configured(for: "service-helper", path: path)
+        var services: [any Service] = [indicator, Worker(indicator: indicator)]
+        if mode == "failing" { services.append(Failing()) }
+        let group = ServiceGroup(
+            services: services,
+            gracefulShutdownSignals: [.sigterm],
+            logger: Logger(label: "helper") { StreamLogHandler.standardError(label: $0) }
+        )
+        do {
+            try await group.run()
+            say("ended")
+        } catch {
+            say("failed: \(error)")
+        }
+        say("backends \(indicator.backendStatuses.map { "\($0.state)" })")
+    }
+}
+
+private func say(_ text: String) {
+    FileHandle.standardOutput.write(Data("\(text)\n".utf8))
+}
+
+/// Works until the group shuts down, and a little longer.
+private struct Worker: Service {
+    let indicator: IndicatorManager
+
+    func run() async throws {
+        try await indicator.withActivity("Working") {
+            for await snapshot in indicator.snapshots where snapshot.isVisible { break }
+            say("shown")
+            try await gracefulShutdown()
+            say("finishing")
+        }
+    }
+}
+
+private struct Failing: Service {
+    struct Failure: Error {}
+
+    func run() async throws {
+        await withCheckedContinuation { continuation in
+            Thread {
+                _ = readLine()
+                continuation.resume()
+            }.start()
+        }
+        throw Failure()
+    }
+}

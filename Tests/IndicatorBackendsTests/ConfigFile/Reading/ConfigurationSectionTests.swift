@@ -1,0 +1,194 @@
+import Foundation
+import InMemoryLogging
+import IndicatorCore
+import IndicatorTesting
+import Logging
+import TestSupport
+import Testing
+
+@testable import IndicatorBackends
+
+@Suite("A section of an app's own file", .timeLimit(.minutes(2)))
+struct ConfigurationSectionTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func load(
+        _ text: String,
+        file: String = "my-app.yaml",
+        section: String? = "indicator",
+        registry: BackendRegistry = .forTests()
+    ) throws(ConfigurationError) -> IndicatorConfiguration {
+        guard let path = try? folder.write(text, to: file) else { preconditionFailure("no folder for the test") }
+        return try IndicatorConfiguration.load(
+            applicationName: "my-app",
+            path: path,
+            section: section,
+            environment: ["HOME": "/home/user"],
+            registry: registry
+        )
+    }
+
+    private func report(_ text: String, section: String = "indicator") throws -> [String] {
+        let error = try #require(throws: ConfigurationError.self) { try load(text, section: section) }
+        return error.description.replacing("\(folder.path)/", with: "").split(separator: "\n").map(String.init)
+    }
+
+    private let text = """
+        listen: "*:8080"
+        startDelay: not ours
+        plugins: [a, {b: !custom 7}]
+        listen2: &defaults {retries: 3, retries: 4}
+        indicator:
+          startDelay: 3
+          backends: [logFile]
+          logFile: {path: /var/log/x, keep: 7}
+        other: {<<: *defaults, backends: [what, is, this]}
+
+        """
+
+    @Test("holds the settings, and nothing is asked about what is beside it")
+    func settings() throws {
+        let configuration = try load(text)
+        #expect(configuration.delays.startDelay == .seconds(3))
+        #expect(configuration.backends.map(\.name) == ["logFile"])
+        #expect(configuration.warnings.isEmpty)
+        let setting = configuration.effectiveSettings.first { $0.key == "logFile.keep" }
+        #expect(setting?.source == .file(path: "\(folder.path)/my-app.yaml", line: 8))
+    }
+
+    @Test("may be one within another, and in JSON")
+    func nested() throws {
+        let json = #"{"port": 80, "ui": {"colour": "red", "indicator": {"startDelay": 3}}}"#
+        #expect(try load(json, file: "my-app.json", section: "ui.indicator").delays.startDelay == .seconds(3))
+    }
+
+    @Test(
+        "that is missing or empty means the defaults",
+        arguments: ["", "port: 80\n", "indicator:\n", "indicator: {}\n", "indicator: null\n"]
+    )
+    func missing(text: String) throws {
+        let configuration = try load(text)
+        #expect(configuration.delays == .standard)
+        #expect(configuration.warnings.isEmpty)
+    }
+
+    @Test("whose name is nearly there is a warning")
+    func nearlyThere() throws {
+        let configuration = try load("Indicator: {startDelay: 3}\n")
+        let warnings = configuration.warnings.map { $0.line(severity: "warning").replacing("\(folder.path)/", with: "") }
+        let text = "there is no section 'indicator', but one named 'Indicator'; the defaults hold"
+        #expect(warnings == ["my-app.yaml:1:1: warning: \(text)"])
+    }
+
+    @Test("has its mistakes reported with the file's lines and its own name, and those of others are not")
+    func mistakes() throws {
+        let text = """
+            startdelay: 1
+            indicator:
+              startdelay: 1
+              completionDelay: soon
+              backends: [logFile, what]
+              keep: 1
+
+            """
+        #expect(
+            try report(text) == [
+                "my-app.yaml:3:3: error: in 'indicator': unknown key 'startdelay', did you mean 'startDelay'?",
+                "my-app.yaml:4:20: error: in 'indicator': 'completionDelay': expected a number of seconds, zero or more, "
+                    + "found 'soon'",
+                "my-app.yaml:5:14: error: in 'indicator': 'logFile' needs 'path', the path of a file",
+                "my-app.yaml:5:23: error: in 'indicator': unknown backend 'what'; expected a section with a 'kind', or "
+                    + "one of: terminalTitle, dbusProperty, logFile, desktopNotification",
+                "my-app.yaml:6:3: error: in 'indicator': unknown key 'keep'; known keys: enabled, startDelay, "
+                    + "completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, "
+                    + "desktopNotification",
+            ]
+        )
+    }
+
+    @Test("that is no section, or there twice, is a mistake")
+    func noSection() throws {
+        #expect(
+            try report("ui: {indicator: 7}\n", section: "ui.indicator")
+                == ["my-app.yaml:1:17: error: in 'ui.indicator': expected 'key: value' lines, found '7'"]
+        )
+        #expect(
+            try report("indicator: {}\na: 1\na: 2\nindicator: {}\n")
+                == [
+                    "my-app.yaml:4:1: error: in 'indicator': duplicate key 'indicator', which is there already on line 1"
+                ]
+        )
+    }
+
+    @Test("with a mistake of syntax beside it is still read")
+    func syntax() throws {
+        let path = try folder.write("indicator:\n  startDelay: 3\nother: [1, 2\nlast: 1\n", to: "my-app.yaml")
+        let source = ConfigurationSource(
+            applicationName: "my-app",
+            path: path,
+            environment: [:],
+            registry: .forTests(),
+            section: "indicator"
+        )
+        let (configuration, mistakes) = source.read()
+        #expect(configuration.delays.startDelay == .seconds(3))
+        #expect(mistakes.count == 1)
+        #expect(mistakes.first?.message.hasPrefix("in ") == false)
+    }
+
+    @Test("is of the file that the app names, not of the user's")
+    func usualPlaces() throws {
+        try folder.write("startDelay: 3\n", to: "my-app/indicator.yaml")
+        let configuration = try IndicatorConfiguration.load(
+            applicationName: "my-app",
+            section: "indicator",
+            environment: ["XDG_CONFIG_HOME": folder.path],
+            registry: .forTests()
+        )
+        #expect(configuration.delays.startDelay == .seconds(3))
+    }
+
+    @Test("is read again when the file changes")
+    func reload() async throws {
+        let path = try folder.write("indicator: {startDelay: 3}\n", to: "my-app.yaml")
+        let log = InMemoryLogHandler()
+        let indicator = IndicatorManager.configured(
+            for: "my-app",
+            path: path,
+            section: "indicator",
+            environment: [:],
+            registry: .forTests(),
+            defaults: ConfigurationValues(observe: [], backends: []),
+            reloadTriggers: .change,
+            logger: Logger(label: "test") { _ in log }
+        )
+        #expect(indicator.startDelay == .seconds(3))
+        try folder.write("port: 80\nindicator: {startDelay: 4}\n", to: "my-app.yaml")
+        #expect(await eventually { indicator.startDelay == .seconds(4) })
+        try folder.write("port: 81\nindicator: {startDelay: x}\n", to: "my-app.yaml")
+        #expect(await eventually { !indicator.configurationProblems.isEmpty })
+        #expect(indicator.startDelay == .seconds(4))
+        #expect(indicator.configurationProblems.first?.location == .file(path: path, line: 2, column: 25))
+        await indicator.shutdown()
+    }
+
+    @Test("is checked with the app's own kinds, and with what they say when a backend is made")
+    func ownKinds() throws {
+        struct Refusal: Error, CustomStringConvertible { let description = "'from' is after 'to'" }
+        var registry = BackendRegistry()
+        registry.register(
+            BackendKind(name: "ledStrip", summary: "the strip on the shelf") { _, _ in throw Refusal() }
+        )
+        let error = try #require(throws: ConfigurationError.self) {
+            try load("indicator:\n  backends: [ledStrip]\n", registry: registry)
+        }
+        #expect(
+            error.description.replacing("\(folder.path)/", with: "")
+                == "my-app.yaml:2:14: error: in 'indicator': 'ledStrip': 'from' is after 'to'"
+        )
+    }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A real group of services in a process of its own. What happened to its indicator is read from its log.
+@Suite("The indicator as a service", .timeLimit(.minutes(2)))
+struct IndicatorServiceTests {
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory()
+    }
+
+    private func start(_ mode: String...) async throws -> Daemon {
+        let configuration = """
+            startDelay: 0
+            backends: [logFile]
+            logFile: {path: \(folder.appending("log")), format: text}
+
+            """
+        let path = try folder.write(configuration, to: "config.yaml")
+        let daemon = try Daemon(try Command.built("service-helper"), [path] + mode)
+        try #require(await eventually { daemon.output.contains("shown\n") && log.contains(" shown ") })
+        return daemon
+    }
+
+    private var log: String { (try? folder.read("log")) ?? "" }
+
+    @Test("is shut down by SIGTERM, after the service whose work it shows, and the process goes on to its end")
+    func termination() async throws {
+        let daemon = try await start()
+        daemon.send(SIGTERM)
+        #expect(await eventually { daemon.status == 0 })
+        #expect(daemon.output == "shown\nfinishing\nended\nbackends [\"stopped\"]\n")
+        let events = log.split(separator: "\n").map { $0.split(separator: " ")[2] }
+        #expect(events == ["shown", "finished", "hidden"])
+        #expect(log.contains("outcome=succeeded"))
+    }
+
+    @Test("is shut down when another service fails, which cancels it")
+    func failure() async throws {
+        let daemon = try await start("failing")
+        daemon.write("fail")
+        #expect(await eventually { daemon.status == 0 })
+        #expect(daemon.output.hasPrefix("shown\nfailed: Failure()\n"))
+        #expect(daemon.output.hasSuffix("backends [\"stopped\"]\n"))
+        #expect(log.contains("outcome=cancelled"))
+        #expect(log.split(separator: "\n").last?.contains(" hidden ") == true)
+    }
+}
