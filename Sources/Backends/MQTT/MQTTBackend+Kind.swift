@@ -12,9 +12,9 @@ extension BackendKind {
                 BackendSetting(
                     "url",
                     .string,
-                    example: .string("mqtt://broker.example:1883"),
+                    default: .string("mqtt://localhost:1883"),
+                    example: .string("mqtts://broker.example:8883"),
                     summary: "the broker, as mqtt:// or with TLS as mqtts://; without a user name",
-                    isRequired: true,
                     validate: { value in
                         guard case .string(let text) = value else { return nil }
                         do throws(MQTTError) {

@@ -270,6 +270,13 @@ package final class MQTTWakeUp: Sendable {
         wake()
     }
 
+    /// Waits for ``wake()``.
+    func wait(until deadline: ContinuousClock.Instant) {
+        var descriptor = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        let left = ContinuousClock.now.duration(to: deadline) + .nanoseconds(999_999)
+        if poll(&descriptor, 1, Int32(clamping: max(left, .zero).wholeMilliseconds)) > 0 { clear() }
+    }
+
     fileprivate func clear() {
         var count: UInt64 = 0
         _ = read(descriptor, &count, MemoryLayout<UInt64>.size)
