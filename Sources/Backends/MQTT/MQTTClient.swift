@@ -18,6 +18,13 @@ package final class MQTTClient {
         package var isRetained: Bool
         /// In how many seconds the broker would forget it; `nil` for never.
         package var expiry: UInt32?
+
+        package init(topic: String, payload: UnsafeRawBufferPointer, isRetained: Bool, expiry: UInt32?) {
+            self.topic = topic
+            self.payload = payload
+            self.isRetained = isRetained
+            self.expiry = expiry
+        }
     }
 
     /// The time without a message after which the peer must show that it is there, in seconds.

@@ -67,8 +67,8 @@ final class MQTTConnection: Sendable {
                 let client = try self.connect()
                 connectedAt = .now
                 if !self.finishStart(.success(())) { onConnected() }
-                try self.serve(client)
-                self.end(client)
+                let hasPublished = try self.serve(client)
+                self.end(client, clears: hasPublished)
             } catch {
                 fault = error
             }
@@ -135,10 +135,11 @@ final class MQTTConnection: Sendable {
         return client
     }
 
-    private func serve(_ client: MQTTClient) throws(MQTTError) {
+    /// Publishes until the backend is stopped. Returns whether a state was published.
+    private func serve(_ client: MQTTClient) throws(MQTTError) -> Bool {
         let unusedEnd = ContinuousClock.now + Self.unusedLimit
         while !state.withLock({ $0.isUsed }) {
-            guard !wakeUp.isStopped, .now < unusedEnd else { return }
+            guard !wakeUp.isStopped, .now < unusedEnd else { return false }
             try client.turn(wakeUp, until: unusedEnd)
         }
         var seq = 0
@@ -166,6 +167,7 @@ final class MQTTConnection: Sendable {
                 try client.turn(wakeUp, until: client.unacknowledged < Self.outgoingLimit ? deadline : nil)
             }
         }
+        return seq > 0
     }
 
     private func publish(_ report: MQTTReport, by client: MQTTClient) throws(MQTTError) {
@@ -175,13 +177,13 @@ final class MQTTConnection: Sendable {
 
     /// Has the broker forget the state, and takes leave. What the broker does not acknowledge in time gets no farewell, so
     /// that the broker publishes the will.
-    private func end(_ client: MQTTClient) {
+    private func end(_ client: MQTTClient, clears: Bool) {
         let deadline = ContinuousClock.now + Self.farewellLimit
         try? {
             if let events = outbox.takeEvents(epoch: epoch) {
                 try client.publish(topic: topic.events, payload: events.payload, retain: false)
             }
-            try client.publish(topic: topic.state, payload: [], retain: true)
+            if clears { try client.publish(topic: topic.state, payload: [], retain: true) }
             while client.unacknowledged > 0 {
                 guard .now < deadline else { return }
                 try client.turn(wakeUp, until: deadline)

@@ -1,5 +1,5 @@
 #if MQTT
-public import Foundation
+import Foundation
 
 /// Where an ``MQTTBackend`` publishes, and as whom.
 public struct MQTTSettings: Sendable, Hashable {
