@@ -208,6 +208,22 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "IndicatorMetricsTests",
+            dependencies: [
+                "IndicatorCore",
+                "IndicatorMetrics",
+                "TestSupport",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+            ]
+        ),
+        // Thousands of indicators on one MQTT broker, measured; and what one costs its app.
+        .executableTarget(
+            name: "mqtt-scale",
+            dependencies: ["IndicatorBackends", "IndicatorCore"],
+            path: "Tests/Helpers/MQTTScale"
+        ),
+        .testTarget(
             name: "IndicatorDemoTests",
             dependencies: [
                 "IndicatorBackends",

@@ -83,12 +83,12 @@ package final class MosquittoBroker: Sendable {
     /// payload. Returns when it has subscribed.
     package func reader(of filter: String = "#", _ options: String...) async throws -> Daemon {
         let reader = try Daemon(
-            "mosquitto_sub",
-            ["-h", address, "-p", "\(port)", "-t", filter, "-q", "1", "-F", "%r %t %p", "-d"] + options,
-            package: "mosquitto-clients"
+            "stdbuf",
+            ["-oL", try Command.find("mosquitto_sub", package: "mosquitto-clients"), "-h", address, "-p", "\(port)"]
+                + ["-t", filter, "-q", "1", "-F", "%r %t %p", "-d"] + options
         )
-        guard await eventually({ reader.output.contains("Subscribed") || !reader.isRunning }) else {
-            throw NotStarted(error: reader.errors)
+        guard await eventually({ reader.output.contains("Subscribed") || !reader.isRunning }), reader.isRunning else {
+            throw NotStarted(error: reader.errors + reader.output)
         }
         return reader
     }

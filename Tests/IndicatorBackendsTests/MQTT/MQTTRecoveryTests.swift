@@ -153,7 +153,7 @@ import Testing
         let reader = try Daemon(
             machines.first[0],
             Array(machines.first.dropFirst())
-                + ["mosquitto_sub", "-h", broker.address, "-p", "\(broker.port)", "-t", "#", "-F", "%r %t %p"]
+                + ["stdbuf", "-oL", "mosquitto_sub", "-h", broker.address, "-p", "\(broker.port)", "-t", "#", "-F", "%r %t %p"]
         )
         let app = try await app(broker, in: try TemporaryDirectory(), wrapper: machines.second)
         app.write("begin\tWorking")
@@ -190,6 +190,7 @@ private struct TwoMachines {
         )
         for number in 0..<2 {
             let machine = number == 0 ? first : second
+            try await run(machine + ["ip", "link", "set", "lo", "up"])
             try await run(machine + ["ip", "addr", "add", "10.99.0.\(number + 1)/24", "dev", "veth0"])
             try await run(machine + ["ip", "link", "set", "veth0", "up"])
         }
