@@ -95,7 +95,8 @@ public final class MetricsBackend: IndicatorBackend {
             // Made without the lock: factories are foreign.
             let known = state.withLock { $0.counters[status.name] != nil }
             let dimensions = [("backend", status.name)]
-            let drops = known ? nil : Counter(label: "indicator_backend_drops", dimensions: dimensions, factory: factory)
+            let drops =
+                known ? nil : Counter(label: "indicator_backend_drops", dimensions: dimensions, factory: factory)
             let outages =
                 known ? nil : Counter(label: "indicator_backend_outages", dimensions: dimensions, factory: factory)
             let increments = state.withLock { state -> (Counter, Int, Counter, Int)? in

@@ -51,7 +51,10 @@ import Testing
         let metrics = TestMetrics()
         let backend = MetricsBackend(factory: metrics)
         try await backend.start()
-        let indicator = IndicatorManager(delays: try .init(startDelay: .zero, completionDelay: .zero), backends: [backend])
+        let indicator = IndicatorManager(
+            delays: try .init(startDelay: .zero, completionDelay: .zero),
+            backends: [backend]
+        )
         for number in 0..<500 { indicator.begin("\(number)").end(.cancelled) }
         let timer = try metrics.expectTimer("indicator_activity_duration", [("outcome", "cancelled")])
         #expect(

@@ -66,7 +66,8 @@ package final class MosquittoBroker: Sendable {
         let command = wrapper + [program, "-c", folder.appending("mosquitto.conf")]
         let started = try Daemon(command[0], Array(command.dropFirst()))
         daemon.withLock { $0 = started }
-        guard await eventually({ started.errors.contains(" running\n") || !started.isRunning }), started.isRunning else {
+        guard await eventually({ started.errors.contains(" running\n") || !started.isRunning }), started.isRunning
+        else {
             throw NotStarted(error: started.errors)
         }
     }

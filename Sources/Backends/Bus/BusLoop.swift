@@ -157,7 +157,10 @@ package final class BusWakeUp: Sendable {
     package init() throws(BusError) {
         let errorName = "org.freedesktop.DBus.Error.LimitsExceeded"
         guard SpareDescriptors.exist else {
-            throw BusError(name: errorName, text: "the process has fewer than \(SpareDescriptors.reserve) descriptors left")
+            throw BusError(
+                name: errorName,
+                text: "the process has fewer than \(SpareDescriptors.reserve) descriptors left"
+            )
         }
         descriptor = makeEventDescriptor()
         guard descriptor >= 0 else {

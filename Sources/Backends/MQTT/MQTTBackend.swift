@@ -82,8 +82,9 @@ public final class MQTTBackend: IndicatorBackend {
         if let problem = MQTTTopic.problem(withPrefix: settings.topic) {
             throw MQTTError.invalidTopic("\(settings.topic) (\(problem))")
         }
-        try await connection().waitUntilConnected(within: Self.patience)
+        // The latest is delivered anew.
         outbox.state.withLock { $0.snapshot = nil }
+        try await connection().waitUntilConnected(within: Self.patience)
     }
 
     /// Has the snapshot published, soon.

@@ -76,8 +76,9 @@ package final class MQTTClient {
         }
         let systemFolder = settings.caFile == nil ? "/etc/ssl/certs" : nil
         // Without this function, OpenSSL asks for the passphrase of a key on the terminal.
-        let noPassphrase: @convention(c) (UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?) -> Int32 =
-            { _, _, _, _ in 0 }
+        let noPassphrase:
+            @convention(c) (UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?) -> Int32 =
+                { _, _, _, _ in 0 }
         let status = mosquitto_tls_set(
             handle,
             settings.caFile,
@@ -104,7 +105,13 @@ package final class MQTTClient {
     ///   refused at once.
     package func connect(usesIPv4Only: Bool) throws(MQTTError) {
         let port = Int32(url.port)
-        let status = mosquitto_connect_bind_async(handle, url.host, port, Self.keepAlive, usesIPv4Only ? "0.0.0.0" : nil)
+        let status = mosquitto_connect_bind_async(
+            handle,
+            url.host,
+            port,
+            Self.keepAlive,
+            usesIPv4Only ? "0.0.0.0" : nil
+        )
         let reason = reason(status)
         guard status == 0 else { throw status == MOSQ_ERR_TLS.code ? tlsError : .unreachable(url, reason: reason) }
     }

@@ -56,10 +56,12 @@ final class MQTTConnection: Sendable {
         onConnected: @escaping @Sendable () -> Void,
         onEnd: @escaping @Sendable (MQTTError?, Duration?) -> Void
     ) {
-        guard !hasThread.withLock({ hasThread in
-            defer { hasThread = true }
-            return hasThread
-        }) else { return }
+        guard
+            !hasThread.withLock({ hasThread in
+                defer { hasThread = true }
+                return hasThread
+            })
+        else { return }
         let isStarted = ThreadStarter.start(named: "ind-mqtt") {
             var connectedAt: ContinuousClock.Instant?
             var fault: MQTTError?

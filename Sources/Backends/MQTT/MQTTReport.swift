@@ -26,7 +26,9 @@ package struct MQTTTopic: Sendable, Hashable {
     package static func parse(_ text: String, prefix: String) -> (topic: Self, isEvents: Bool)? {
         guard text.hasPrefix(prefix + "/") else { return nil }
         let levels = text.dropFirst(prefix.count + 1).split(separator: "/", omittingEmptySubsequences: false)
-        guard levels.count == 3 || (levels.count == 4 && levels[3] == "events"), !levels.contains("") else { return nil }
+        guard levels.count == 3 || (levels.count == 4 && levels[3] == "events"), !levels.contains("") else {
+            return nil
+        }
         // What is not escaped as this package escapes it is not of this package.
         let names = levels.prefix(3).compactMap { $0.removingPercentEncoding }
         guard names.count == 3 else { return nil }
@@ -49,8 +51,10 @@ package struct MQTTTopic: Sendable, Hashable {
             if "/+#$%".unicodeScalars.contains(scalar) || scalar.properties.generalCategory == .control
                 || scalar.properties.isNoncharacterCodePoint
             {
-                result += String(scalar).utf8.map { "%" + ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }
-                    .joined()
+                result += String(scalar).utf8.map {
+                    "%" + ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true)
+                }
+                .joined()
             } else {
                 result.unicodeScalars.append(scalar)
             }
@@ -60,9 +64,11 @@ package struct MQTTTopic: Sendable, Hashable {
 
     /// What is wrong with the beginning of topics; `nil` if nothing is.
     static func problem(withPrefix prefix: String) -> String? {
-        let isValid = prefix.utf8.count <= 256 && !prefix.hasPrefix("$")
+        let isValid =
+            prefix.utf8.count <= 256 && !prefix.hasPrefix("$")
             && prefix.split(separator: "/", omittingEmptySubsequences: false).allSatisfy { level in
-                !level.isEmpty && level.unicodeScalars.allSatisfy { $0 == "$" || $0 == "%" || escaped("\($0)") == "\($0)" }
+                !level.isEmpty
+                    && level.unicodeScalars.allSatisfy { $0 == "$" || $0 == "%" || escaped("\($0)") == "\($0)" }
             }
         return isValid ? nil : "the beginning of topics, such as indicator/1, without '+' and '#'"
     }
@@ -118,7 +124,11 @@ package struct MQTTReport: Codable, Sendable, Hashable {
         attention = snapshot.attention.map(Self.text)
         activities = snapshot.activities.compactMap { details in
             details.label.map {
-                Activity(label: Self.text($0), progress: details.progress.map(Self.rounded), since: Self.time(details.since))
+                Activity(
+                    label: Self.text($0),
+                    progress: details.progress.map(Self.rounded),
+                    since: Self.time(details.since)
+                )
             }
         }
         since = Self.time(snapshot.since)

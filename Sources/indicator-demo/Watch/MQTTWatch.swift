@@ -192,7 +192,9 @@ struct MQTTWatchFormat {
     /// What is wrong with it.
     var problem: String? {
         let unknown = text.matches(of: /\{([^{}]*)\}/).map { String($0.1) }.first { !Self.names.contains($0) }
-        return unknown.map { "--format: there is no '{\($0)}', but \(Self.names.map { "{\($0)}" }.joined(separator: " "))" }
+        return unknown.map {
+            "--format: there is no '{\($0)}', but \(Self.names.map { "{\($0)}" }.joined(separator: " "))"
+        }
     }
 
     func text(for line: MQTTWatchLine) -> String {

@@ -16,7 +16,8 @@ struct MQTTScale {
         let connections = numbers.count > 1 ? numbers[1] : 20
         let seconds = numbers.count > 2 ? numbers[2] : 20
         for (title, limits) in [
-            ("Debian's limits", ""), ("max_queued_messages 0, max_inflight_messages 0", "max_queued_messages 0\nmax_inflight_messages 0\n"),
+            ("Debian's limits", ""),
+            ("max_queued_messages 0, max_inflight_messages 0", "max_queued_messages 0\nmax_inflight_messages 0\n"),
         ] {
             print("## \(title)")
             let broker = try Broker(port: 18831, limits: limits)
@@ -42,7 +43,9 @@ struct MQTTScale {
         let start = ContinuousClock.now
         for step in 1...steps {
             try fleet.publish(count / 100)
-            while ContinuousClock.now < start + .milliseconds(100 * step) { try fleet.turn(until: start + .milliseconds(100 * step)) }
+            while ContinuousClock.now < start + .milliseconds(100 * step) {
+                try fleet.turn(until: start + .milliseconds(100 * step))
+            }
         }
         let elapsed = ContinuousClock.now - start
         let broker1 = (broker.cpu - before.0) / (elapsed / .seconds(1))
@@ -55,7 +58,9 @@ struct MQTTScale {
             try fleet.publishAll()
             watcher.waitUntil { $0 >= count }
         }
-        print("storm: all connections lost and all births again, seen by the watcher: \(text(storm)), broker \(broker.cost)")
+        print(
+            "storm: all connections lost and all births again, seen by the watcher: \(text(storm)), broker \(broker.cost)"
+        )
         watcher.stop()
         let clients = try timed { try Fleet.connectAndClose(broker: broker, count: 2000) }
         print("2000 connections one by one, with wills: \(text(clients))")
@@ -69,9 +74,13 @@ struct MQTTScale {
         let start = ContinuousClock.now
         let client = try connect(settings, id: "newcomer", wakeUp)
         let seen = Seen()
-        client.onMessage = { message in _ = seen.roster.receive(message, at: .now); seen.last = .now }
+        client.onMessage = { message in
+            _ = seen.roster.receive(message, at: .now); seen.last = .now
+        }
         try client.subscribe(to: "\(Fleet.prefix)/+/+/+")
-        while seen.roster.count < count, seen.last + .seconds(2) > .now { try client.turn(wakeUp, until: .now + .milliseconds(100)) }
+        while seen.roster.count < count, seen.last + .seconds(2) > .now {
+            try client.turn(wakeUp, until: .now + .milliseconds(100))
+        }
         print(
             "newcomer: \(seen.roster.count) of \(count) in \(text(seen.last - start)), its CPU \(text(.seconds(processCPU() - cpu))), "
                 + "broker \(broker.cost)"
@@ -109,7 +118,9 @@ struct MQTTScale {
         return (processCPU() - before) / Double(seconds)
     }
 
-    static func connect(_ settings: MQTTSettings, id: String, _ wakeUp: MQTTWakeUp, willTopic: String? = nil) throws -> MQTTClient {
+    static func connect(_ settings: MQTTSettings, id: String, _ wakeUp: MQTTWakeUp, willTopic: String? = nil) throws
+        -> MQTTClient
+    {
         let client = try MQTTClient(id: id, settings: settings)
         if let willTopic { client.setWill(topic: willTopic, payload: MQTTReport.lost(epoch: 1).payload, expiry: 60) }
         try client.connect(usesIPv4Only: false)
@@ -131,7 +142,8 @@ private struct Fleet {
     init(broker: Broker, count: Int, connections: Int, epoch: Int = 1) throws {
         self.epoch = epoch
         topics = (0..<count).map {
-            MQTTTopic(prefix: Self.prefix, host: "host-\($0 / 4)", app: "app-\($0 % 4)", instance: "\($0)-simulated").state
+            MQTTTopic(prefix: Self.prefix, host: "host-\($0 / 4)", app: "app-\($0 % 4)", instance: "\($0)-simulated")
+                .state
         }
         sequence = Array(repeating: 0, count: count)
         for number in 0..<connections {
@@ -157,7 +169,12 @@ private struct Fleet {
                 progress: Double(sequence[next] % 100) / 100
             )
             let report = MQTTReport(snapshot, epoch: epoch, seq: sequence[next])
-            try client.publish(topic: topics[next], payload: report.payload, retain: true, expiry: MQTTReport.stateExpiry)
+            try client.publish(
+                topic: topics[next],
+                payload: report.payload,
+                retain: true,
+                expiry: MQTTReport.stateExpiry
+            )
             next = (next + 1) % topics.count
         }
     }
@@ -236,7 +253,11 @@ private final class Broker {
         settings.host = "measured"
         self.settings = settings
         file = NSTemporaryDirectory() + "mqtt-scale-\(getpid()).conf"
-        try "listener \(port) 127.0.0.1\nallow_anonymous true\n\(limits)".write(toFile: file, atomically: true, encoding: .utf8)
+        try "listener \(port) 127.0.0.1\nallow_anonymous true\n\(limits)".write(
+            toFile: file,
+            atomically: true,
+            encoding: .utf8
+        )
         process.executableURL = URL(filePath: "/usr/sbin/mosquitto")
         process.arguments = ["-c", file]
         process.standardError = FileHandle.nullDevice
@@ -252,12 +273,15 @@ private final class Broker {
 
     /// In seconds.
     var cpu: Double {
-        let fields = (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8))?
+        let fields =
+            (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8))?
             .split(separator: ")").last?.split(separator: " ") ?? []
         return fields.count > 12 ? ((Double(fields[11]) ?? 0) + (Double(fields[12]) ?? 0)) / 100 : 0
     }
 
-    var cost: String { "\(text(.seconds(cpu))) of CPU and \(residentKilobytes(process.processIdentifier) / 1024) MiB so far" }
+    var cost: String {
+        "\(text(.seconds(cpu))) of CPU and \(residentKilobytes(process.processIdentifier) / 1024) MiB so far"
+    }
 }
 
 private func timed(_ body: () throws -> Void) rethrows -> Duration { try ContinuousClock().measure(body) }
@@ -265,7 +289,8 @@ private func text(_ duration: Duration) -> String { String(format: "%.2f s", dur
 private func percent(_ value: Double) -> String { String(format: "%.2f %%", value * 100) }
 
 private func seconds(_ usage: rusage) -> Double {
-    Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
+    Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
+        / 1e6
 }
 
 private func processCPU() -> Double {

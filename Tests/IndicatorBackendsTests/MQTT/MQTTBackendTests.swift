@@ -79,7 +79,9 @@ import Testing
         let (right, topic) = try manager(settings)
         let login = ["-u", "me", "-P", "hush"]
         #expect(await eventually { right.backendStatuses[0].state == .running })
-        #expect(try await eventually { try await broker.retained(login[0], login[1], login[2], login[3])[topic] != nil })
+        #expect(
+            try await eventually { try await broker.retained(login[0], login[1], login[2], login[3])[topic] != nil }
+        )
         await right.shutdown()
 
         try passwords.write("hush-hush\n", to: "secret")
@@ -92,7 +94,9 @@ import Testing
         settings.password = .text("hush")
         settings.host = "elsewhere"
         let (elsewhere, _) = try manager(settings)
-        #expect(await eventually { elsewhere.backendStatuses[0].lastError?.contains("publishing: Not authorized") == true })
+        #expect(
+            await eventually { elsewhere.backendStatuses[0].lastError?.contains("publishing: Not authorized") == true }
+        )
         await elsewhere.shutdown()
     }
 
@@ -143,7 +147,9 @@ import Testing
 
         settings.caFile = certificates.folder.appending("nowhere.pem")
         let (missing, _) = try self.manager(settings)
-        #expect(await eventually { missing.backendStatuses[0].state.description.contains("nowhere.pem' cannot be used") })
+        #expect(
+            await eventually { missing.backendStatuses[0].state.description.contains("nowhere.pem' cannot be used") }
+        )
         await missing.shutdown()
     }
 
@@ -170,8 +176,19 @@ private struct Certificates {
         folder = try TemporaryDirectory()
         for name in ["ca", "other"] {
             try await openssl(
-                "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=\(name)",
-                "-keyout", folder.appending("\(name).key"), "-out", folder.appending("\(name).pem")
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=\(name)",
+                "-keyout",
+                folder.appending("\(name).key"),
+                "-out",
+                folder.appending("\(name).pem")
             )
         }
         try await sign("client", for: "127.0.0.1")
@@ -182,13 +199,33 @@ private struct Certificates {
         let extensions = try folder.write("subjectAltName=IP:\(address)\n", to: "extensions")
         let request = folder.appending("\(name).csr")
         try await openssl(
-            "req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=\(name)",
-            "-keyout", folder.appending("\(name).key"), "-out", request
+            "req",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-subj",
+            "/CN=\(name)",
+            "-keyout",
+            folder.appending("\(name).key"),
+            "-out",
+            request
         )
         try await openssl(
-            "x509", "-req", "-in", request, "-days", "2", "-CA", folder.appending("ca.pem"),
-            "-CAkey", folder.appending("ca.key"), "-CAcreateserial", "-extfile", extensions,
-            "-out", folder.appending("\(name).pem")
+            "x509",
+            "-req",
+            "-in",
+            request,
+            "-days",
+            "2",
+            "-CA",
+            folder.appending("ca.pem"),
+            "-CAkey",
+            folder.appending("ca.key"),
+            "-CAcreateserial",
+            "-extfile",
+            extensions,
+            "-out",
+            folder.appending("\(name).pem")
         )
     }
 

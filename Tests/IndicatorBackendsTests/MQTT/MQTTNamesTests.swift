@@ -24,7 +24,9 @@ import Testing
         #expect(error?.description.contains("hush") == false)
     }
 
-    @Test(arguments: ["a/b+c#d$e%f", "", "\u{1}\n\u{7F}\u{85}", "Büro 7 🦊", "\u{FFFF}", String(repeating: "/", count: 500)])
+    @Test(arguments: [
+        "a/b+c#d$e%f", "", "\u{1}\n\u{7F}\u{85}", "Büro 7 🦊", "\u{FFFF}", String(repeating: "/", count: 500),
+    ])
     func namesAreEscapedAndReadAgain(name: String) throws {
         let topic = MQTTTopic(prefix: "indicator/1", host: name, app: name, instance: "1-2")
         #expect(topic.state.split(separator: "/", omittingEmptySubsequences: false).count == 5)

@@ -15,9 +15,13 @@ import Testing
         return (IndicatorManager(delays: delays, backends: [backend]), backend.stateTopic)
     }
 
-    private func app(_ broker: MosquittoBroker, in folder: TemporaryDirectory, wrapper: [String] = []) async throws -> Daemon
+    private func app(_ broker: MosquittoBroker, in folder: TemporaryDirectory, wrapper: [String] = []) async throws
+        -> Daemon
     {
-        let config = try folder.write("backends: [mqtt]\nstartDelay: 0\nmqtt: {url: '\(broker.url)', host: h}\n", to: "c.yaml")
+        let config = try folder.write(
+            "backends: [mqtt]\nstartDelay: 0\nmqtt: {url: '\(broker.url)', host: h}\n",
+            to: "c.yaml"
+        )
         let command = wrapper + [try Command.built("desktop-probe"), "config=\(config)"]
         let app = try Daemon(command[0], Array(command.dropFirst()))
         #expect(await eventually { app.output.hasPrefix("ready\n") })
@@ -41,7 +45,10 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test("A broker that is killed loses what it retains, or keeps it; on its return the truth is there", arguments: [false, true])
+    @Test(
+        "A broker that is killed loses what it retains, or keeps it; on its return the truth is there",
+        arguments: [false, true]
+    )
     func brokerIsKilled(isPersistent: Bool) async throws {
         let broker = try await MosquittoBroker(isPersistent: isPersistent)
         let (manager, topic) = try manager(broker)
@@ -63,7 +70,9 @@ import Testing
         #expect(try await broker.retained().isEmpty)
     }
 
-    @Test("A broker that hangs holds nobody up: shutdown returns, memory is bounded, and when it goes on the death is told")
+    @Test(
+        "A broker that hangs holds nobody up: shutdown returns, memory is bounded, and when it goes on the death is told"
+    )
     func brokerHangs() async throws {
         let broker = try await MosquittoBroker()
         let (manager, topic) = try manager(broker)
@@ -96,7 +105,9 @@ import Testing
         let next = try await self.app(broker, in: folder)
         #expect(try await eventually { try await broker.retained().count == 2 })
         next.write("quit")
-        #expect(try await eventually { try await broker.retained().values.sorted() == [#"{"epoch":1,"state":"lost"}"#] })
+        #expect(
+            try await eventually { try await broker.retained().values.sorted() == [#"{"epoch":1,"state":"lost"}"#] }
+        )
     }
 
     @Test("An app that a signal ends takes its leave")
@@ -104,15 +115,19 @@ import Testing
         let broker = try await MosquittoBroker()
         let app = try await app(broker, in: try TemporaryDirectory())
         #expect(try await eventually { try await broker.retained().count == 1 })
-        app.write("quit")
+        app.send(SIGTERM)
         #expect(await eventually { !app.isRunning })
+        #expect(app.status == 128 + Int(SIGTERM))
         #expect(try await broker.retained().isEmpty)
     }
 
     @Test("A broker that closes at once, or says nonsense, is a reason and not the end")
     func nonsense() async throws {
         let folder = try TemporaryDirectory()
-        for answer in ["true", "head -c 100 /dev/urandom", "printf '\\040\\003\\000\\000'; sleep 0.1; printf '\\377\\377\\377\\377\\377'"] {
+        for answer in [
+            "true", "head -c 100 /dev/urandom",
+            "printf '\\040\\003\\000\\000'; sleep 0.1; printf '\\377\\377\\377\\377\\377'",
+        ] {
             let port = Int.random(in: 20000..<30000)
             let server = try Daemon(
                 "python3",
@@ -153,7 +168,10 @@ import Testing
         let reader = try Daemon(
             machines.first[0],
             Array(machines.first.dropFirst())
-                + ["stdbuf", "-oL", "mosquitto_sub", "-h", broker.address, "-p", "\(broker.port)", "-t", "#", "-F", "%r %t %p"]
+                + [
+                    "stdbuf", "-oL", "mosquitto_sub", "-h", broker.address, "-p", "\(broker.port)", "-t", "#", "-F",
+                    "%r %t %p",
+                ]
         )
         let app = try await app(broker, in: try TemporaryDirectory(), wrapper: machines.second)
         app.write("begin\tWorking")

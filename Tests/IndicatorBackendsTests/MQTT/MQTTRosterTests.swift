@@ -85,7 +85,9 @@ import Testing
         #expect(roster.advance(to: start + .seconds(101)).map(name) == ["lost"])
         let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j").state
         let older = MQTTReport.stateExpiry - 901
-        #expect(name(receive(&roster, state(epoch: 1, seq: 9), topic: other, isRetained: true, expiry: older)) == "lost")
+        #expect(
+            name(receive(&roster, state(epoch: 1, seq: 9), topic: other, isRetained: true, expiry: older)) == "lost"
+        )
     }
 
     @Test func whatTheBrokerHasNotSentIsNoticed() {
@@ -125,7 +127,9 @@ import Testing
     @Test func randomMessagesDoNoHarm() {
         var generator = SystemRandomNumberGenerator()
         var roster = MQTTRoster(prefix: "p")
-        let pieces = ["{", "}", "\"state\"", ":", "\"active\"", "\"lost\"", ",", "\"epoch\"", "\"seq\"", "1", "-9", "\u{0}", "é"]
+        let pieces = [
+            "{", "}", "\"state\"", ":", "\"active\"", "\"lost\"", ",", "\"epoch\"", "\"seq\"", "1", "-9", "\u{0}", "é",
+        ]
         for _ in 0..<5000 {
             let payload = (0..<Int.random(in: 0...12)).map { _ in pieces.randomElement(using: &generator)! }.joined()
             _ = receive(&roster, payload, isRetained: .random(), expiry: .random() ? .max : nil)

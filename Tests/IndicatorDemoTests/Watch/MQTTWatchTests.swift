@@ -9,7 +9,9 @@ import Testing
         try Daemon(try Command.built("indicator-demo"), ["watch", "--mqtt", broker.url] + options)
     }
 
-    private func app(_ broker: MosquittoBroker, host: String = "h", in folder: TemporaryDirectory) async throws -> Daemon {
+    private func app(_ broker: MosquittoBroker, host: String = "h", in folder: TemporaryDirectory) async throws
+        -> Daemon
+    {
         let config = "backends: [mqtt]\nstartDelay: 0\nmqtt: {url: '\(broker.url)', host: '\(host)', interval: 0}\n"
         let path = try folder.write(config, to: "\(host).yaml")
         let app = try Daemon(try Command.built("desktop-probe"), ["config=\(path)"])
@@ -17,13 +19,19 @@ import Testing
         return app
     }
 
-    @Test("Who is there, appears, changes, dies and takes leave is printed; who comes late sees all; the dead can be forgotten")
+    @Test(
+        "Who is there, appears, changes, dies and takes leave is printed; who comes late sees all; the dead can be forgotten"
+    )
     func life() async throws {
         let broker = try await MosquittoBroker()
         let folder = try TemporaryDirectory()
         let watch = try watch(broker)
         let first = try await app(broker, in: folder)
-        #expect(await eventually { watch.output.contains("h/probe/") && watch.output.contains(" appeared: hidden, inactive") })
+        #expect(
+            await eventually {
+                watch.output.contains("h/probe/") && watch.output.contains(" appeared: hidden, inactive")
+            }
+        )
         first.write("begin\tCopying")
         #expect(await eventually { watch.output.contains(" changed: shown, active, 1 activity, 'Copying'\n") })
         let second = try await app(broker, host: "other", in: folder)
@@ -31,7 +39,11 @@ import Testing
 
         let late = try self.watch(broker, "--json")
         let filtered = try self.watch(broker, "--host", "other", "--format", "{event} {host} {state} {label}")
-        #expect(await eventually { late.output.count(where: \.isNewline) == 2 && late.output.contains(#""label":"Copying""#) })
+        #expect(
+            await eventually {
+                late.output.count(where: \.isNewline) == 2 && late.output.contains(#""label":"Copying""#)
+            }
+        )
         #expect(await eventually { filtered.output == "appeared other inactive \n" })
 
         await first.end()
@@ -63,14 +75,20 @@ import Testing
         let app = try await app(broker, in: folder)
         #expect(await eventually { watch.output.contains(" appeared: ") })
         // 10 MB of zeros, bytes that are not UTF-8, and a state that is a terminal's control sequence.
-        try (String(repeating: "\u{0}", count: 10_000_000)).write(toFile: folder.appending("zeros"), atomically: false, encoding: .utf8)
+        try (String(repeating: "\u{0}", count: 10_000_000)).write(
+            toFile: folder.appending("zeros"),
+            atomically: false,
+            encoding: .utf8
+        )
         try Data([0xFF, 0xFE, 0x22]).write(to: URL(filePath: folder.appending("bytes")))
         for (topic, file) in [("h/probe/x", "zeros"), ("h/probe/x", "bytes"), ("h", "bytes"), ("a/b/c/d/e", "zeros")] {
             try await broker.publish("indicator/1/\(topic)", "-r", "-f", folder.appending(file))
         }
         let hostile = #"{"state":"active","epoch":1,"seq":1,"label":"\u001b]0;x\u0007y","count":-5,"progress":7}"#
         try await broker.publish("indicator/1/%1B[2J/a\u{202E}b/c", "-m", hostile)
-        #expect(await eventually { watch.output.contains("[2J/ab/c appeared: hidden, active, -5 activities, ']0;xy'\n") })
+        #expect(
+            await eventually { watch.output.contains("[2J/ab/c appeared: hidden, active, -5 activities, ']0;xy'\n") }
+        )
         #expect(!watch.output.contains("\u{1B}"))
         await broker.end()
         #expect(await eventually { watch.errors.contains("was lost") || watch.errors.contains("cannot be reached") })
