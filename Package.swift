@@ -13,6 +13,7 @@ let package = Package(
         .library(name: "IndicatorOpenCombine", targets: ["IndicatorOpenCombine"]),
         .library(name: "IndicatorServiceLifecycle", targets: ["IndicatorServiceLifecycle"]),
         .executable(name: "indicator", targets: ["indicator"]),
+        .library(name: "IndicatorMetrics", targets: ["IndicatorMetrics"]),
         .executable(name: "indicator-demo", targets: ["indicator-demo"]),
     ],
     traits: [
@@ -23,11 +24,13 @@ let package = Package(
         ),
         .trait(name: "DBus", description: "The D-Bus property backend; needs libdbus."),
         .trait(name: "Images", description: "Decoding of images in NetworkKit; needs gdk-pixbuf."),
+        .trait(name: "MQTT", description: "The MQTT backend; needs libmosquitto."),
         .default(enabledTraits: ["DesktopNotification", "DBus", "Images"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -55,6 +58,7 @@ let package = Package(
                 "IndicatorCore",
                 "IndicatorThreads",
                 .target(name: "CDBus", condition: .when(traits: ["DBus"])),
+                .target(name: "CMosquitto", condition: .when(traits: ["MQTT"])),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Yams", package: "Yams"),
@@ -79,7 +83,12 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]
         ),
+        .target(
+            name: "IndicatorMetrics",
+            dependencies: ["IndicatorCore", .product(name: "CoreMetrics", package: "swift-metrics")]
+        ),
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
+        .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CGdkPixbuf"),
         .target(
@@ -259,6 +268,22 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ]
+        ),
+        .testTarget(
+            name: "IndicatorMetricsTests",
+            dependencies: [
+                "IndicatorCore",
+                "IndicatorMetrics",
+                "TestSupport",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+            ]
+        ),
+        // Thousands of indicators on one MQTT broker, measured; and what one costs its app.
+        .executableTarget(
+            name: "mqtt-scale",
+            dependencies: ["IndicatorBackends", "IndicatorCore"],
+            path: "Tests/Helpers/MQTTScale"
         ),
         .testTarget(
             name: "IndicatorDemoTests",

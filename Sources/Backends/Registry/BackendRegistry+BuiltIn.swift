@@ -1,6 +1,6 @@
 extension BackendRegistry {
-    /// The built-in kinds: `terminalTitle`, `terminalNotification` and `logFile`, and, in builds with the traits `DesktopNotification` and
-    /// `DBus`, `desktopNotification` and `dbusProperty`.
+    /// The built-in kinds: `terminalTitle`, `terminalNotification` and `logFile`, and, in builds with the traits
+    /// `DesktopNotification`, `DBus` and `MQTT`, `desktopNotification`, `dbusProperty` and `mqtt`.
     public static let standard: Self = {
         var registry = Self(kinds: builtInKinds)
         #if !DesktopNotification
@@ -15,6 +15,9 @@ extension BackendRegistry {
             reason: "this build has no D-Bus support; build with the trait DBus"
         )
         #endif
+        #if !MQTT
+        registry.registerMissing("mqtt", reason: "this build has no MQTT; build with the trait MQTT")
+        #endif
         return registry
     }()
 
@@ -25,6 +28,9 @@ extension BackendRegistry {
         #endif
         #if DBus
         kinds.append(.dbusProperty)
+        #endif
+        #if MQTT
+        kinds.append(.mqtt)
         #endif
         kinds.append(.logFile)
         return kinds

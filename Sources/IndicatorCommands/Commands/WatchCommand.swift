@@ -14,8 +14,13 @@ package struct WatchCommand: AsyncParsableCommand {
             With --json, a line is an object: {"event": "appeared"|"changed"|"vanished", "name": ...}, with all properties \
             unless it has vanished, and with the names of those that have changed. "progress" is null when it is not known.
 
+            With --mqtt, it follows every indicator of every machine on an MQTT broker, and prints who has died, what has \
+            finished, and who has said goodbye. {"event": "appeared"|"changed"|"finished"|"lost"|"vanished", "host": ..., \
+            "app": ..., "instance": ..., "state": {...}} is a line with --json.
+
             EXAMPLES
               \(Program.name) watch
+              \(Program.name) watch --mqtt mqtt://broker.example --app backup
               \(Program.name) watch --json | jq 'select(.visible)'
             """
     )
@@ -25,6 +30,9 @@ package struct WatchCommand: AsyncParsableCommand {
 
     @Flag(help: "Print JSON Lines.")
     var json = false
+
+    @OptionGroup(title: "MQTT")
+    var mqtt: MQTTWatchOptions
 
     package init() {}
 
@@ -38,6 +46,9 @@ package struct WatchCommand: AsyncParsableCommand {
     }
 
     package func run() async throws {
+        #if MQTT
+        if mqtt.mqtt != nil { return try await MQTTWatch(options: mqtt, printsJSON: json).run() }
+        #endif
         let address = try DBusAddress(bus)
         try await Output.guarding {
             do {
@@ -53,6 +64,9 @@ package struct WatchCommand: AsyncParsableCommand {
     }
     #else
     package func run() async throws {
+        #if MQTT
+        if mqtt.mqtt != nil { return try await MQTTWatch(options: mqtt, printsJSON: json).run() }
+        #endif
         try? Output.error.write("\(Program.name): error: this build has no D-Bus support; build with the trait DBus\n")
         throw ExitCode.failure
     }
