@@ -1,5 +1,5 @@
 extension BackendRegistry {
-    /// The built-in kinds: `terminalTitle` and `logFile`, and, in builds with the traits `DesktopNotification` and
+    /// The built-in kinds: `terminalTitle`, `terminalProgress` and `logFile`, and, in builds with the traits `DesktopNotification` and
     /// `DBus`, `desktopNotification` and `dbusProperty`.
     public static let standard: Self = {
         var registry = Self(kinds: builtInKinds)
@@ -19,7 +19,7 @@ extension BackendRegistry {
     }()
 
     private static var builtInKinds: [BackendKind] {
-        var kinds: [BackendKind] = [.terminalTitle]
+        var kinds: [BackendKind] = [.terminalTitle, .terminalProgress]
         #if DesktopNotification
         kinds.append(.desktopNotification)
         #endif
