@@ -8,15 +8,29 @@ struct Client: Sendable {
     func upload(_ file: String) async throws {}
 }
 
-func showTheIndicator(_ indicator: IndicatorManager, client: Client, file: String, operation: Operation) async throws {
+func compress(_ file: String) throws {}
+
+func showTheIndicator(_ indicator: IndicatorManager, client: Client, files: [String], operation: Operation) async throws {
+    let file = files[0]
     // snippet.show
     // Work that the compiler ends for you: `Activity` is noncopyable and ends when it goes out of scope.
-    let activity = indicator.begin("Fetching index")
-    activity.update(label: "Fetching page 2", progress: 0.4)
+    let activity = indicator.begin("Fetching index", total: 40_000_000, unit: .bytes)
+    activity.advance(by: 16_384)  // rate and time left follow
+    activity.label = "Fetching page 2"  // nil clears
     activity.end()  // optional
 
     // As long as a function runs, however it ends.
     try await indicator.withActivity("Uploading") { try await client.upload(file) }
+
+    // A loop, which gets on with each element.
+    for file in files.tracked("Compressing", in: indicator) { try compress(file) }
+
+    // One activity made of several, with their progress.
+    try await indicator.withGroup("Uploading", total: files.count) { group in
+        for file in files {
+            try await group.withActivity(file) { try await client.upload(file) }
+        }
+    }
 
     // An identity of your own: starting it twice counts once.
     indicator.start("request-7", label: "GET /")
@@ -46,4 +60,4 @@ func showTheIndicator(_ indicator: IndicatorManager, client: Client, file: Strin
     await observer.value
 }
 
-try await showTheIndicator(IndicatorManager(), client: Client(), file: "holiday.jpg", operation: Operation())
+try await showTheIndicator(IndicatorManager(), client: Client(), files: ["holiday.jpg"], operation: Operation())

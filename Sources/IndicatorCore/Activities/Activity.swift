@@ -34,14 +34,17 @@ public struct Activity: ~Copyable, Sendable {
         nonmutating set { handle.update { $0[keyPath: member] = newValue } }
     }
 
-    /// Adds to ``ActivityDetails/completed``.
-    public func advance(by amount: Int) {
-        handle.update { $0.advance(by: amount) }
+    /// Adds to ``ActivityDetails/completed``. One atomic addition while nobody waits to hear of it; the rate and the time
+    /// left follow from it.
+    public func advance(by amount: Int = 1) {
+        handle.advance(by: amount)
     }
 
-    /// Changes the label, the progress, or both at once. What is `nil` stays as it is; to clear one, set the property.
-    public func update(label: String? = nil, progress: Double? = nil) {
-        handle.update(label: label, progress: progress)
+    /// Changes several properties at once.
+    ///
+    /// - Parameter change: called with the indicator's lock held: it must not use the indicator.
+    public func update(_ change: (inout ActivityDetails) -> Void) {
+        handle.update(change)
     }
 
     /// Ends the activity before it goes out of scope.
@@ -61,19 +64,33 @@ public struct Activity: ~Copyable, Sendable {
 
 /// One piece of work in progress, reference-counted. It ends at ``end(_:)``, or when the last reference is released.
 ///
-/// The same as ``Activity``, for the places where a noncopyable value cannot go. Any thread may use it. Changes after the
-/// end have no effect.
+/// The same as ``Activity``, for the places where a noncopyable value cannot go, such as an escaping closure. Any thread
+/// may use it. Changes after the end have no effect.
+///
+/// Others can begin in it; it is a group then: see ``ActivityContainer``.
 @dynamicMemberLookup
-public final class ManagedActivity: Sendable {
-    private let handle: ActivityHandle
+public final class ManagedActivity: ActivityContainer {
+    let handle: ActivityHandle
     /// Other threads may use the activity while one ends it.
-    private let engine: IndicatorEngine
+    let engine: IndicatorEngine
 
-    /// Begins an activity, as ``IndicatorManager/begin(_:progress:)`` does.
-    public init(_ label: String? = nil, progress: Double? = nil, in indicator: IndicatorManager = .shared) {
-        engine = indicator.engine
-        handle = indicator.beginHandle(label: label, progress: progress)
+    /// Begins an activity. See ``ActivityContainer/begin(_:progress:total:unit:)``.
+    ///
+    /// - Parameter container: the indicator, or the group that it is a member of.
+    public init(
+        _ label: String? = nil,
+        progress: Double? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        in container: some ActivityContainer
+    ) {
+        let context = container.activityContext
+        engine = context.engine
+        handle = context.begin(label, progress: progress, total: total, unit: unit)
     }
+
+    /// What begins in this activity is one of its members.
+    public var activityContext: ActivityContext { ActivityContext(engine: engine, group: self) }
 
     /// Whether the activity has ended.
     public var hasEnded: Bool { handle.hasEnded }
@@ -84,14 +101,14 @@ public final class ManagedActivity: Sendable {
         set { handle.update { $0[keyPath: member] = newValue } }
     }
 
-    /// Adds to ``ActivityDetails/completed``.
-    public func advance(by amount: Int) {
-        handle.update { $0.advance(by: amount) }
+    /// Adds to ``ActivityDetails/completed``. See ``Activity/advance(by:)``.
+    public func advance(by amount: Int = 1) {
+        handle.advance(by: amount)
     }
 
-    /// Changes the label, the progress, or both at once. What is `nil` stays as it is; to clear one, set the property.
-    public func update(label: String? = nil, progress: Double? = nil) {
-        handle.update(label: label, progress: progress)
+    /// Changes several properties at once. See ``Activity/update(_:)``.
+    public func update(_ change: (inout ActivityDetails) -> Void) {
+        handle.update(change)
     }
 
     /// Ends the activity; without effect when it has ended.
@@ -103,6 +120,7 @@ public final class ManagedActivity: Sendable {
 
     deinit {
         handle.end(.unspecified)
+        handle.releaseRecord()
     }
 }
 
@@ -114,11 +132,12 @@ public final class ManagedActivity: Sendable {
 @usableFromInline
 struct ActivityHandle: ~Copyable, Sendable {
     @inlinable static var noRecord: UInt { 0 }
+    /// The bit that says that the activity has ended.
     private static var ended: UInt { 1 }
 
     @usableFromInline let engine: Unmanaged<IndicatorEngine>
-    /// The address of the record, of which the handle holds a reference; or one of the two values above. Stored with the
-    /// manager's lock held, except for `ended`.
+    /// The address of the record, of which the handle holds a reference, and the bit `ended`. The address is stored with
+    /// the manager's lock held.
     @usableFromInline let recordBits: Atomic<UInt>
 
     /// Makes the handle of an activity that has begun.
@@ -135,25 +154,34 @@ struct ActivityHandle: ~Copyable, Sendable {
     }
 
     private static func record(_ bits: UInt) -> Unmanaged<ActivityRecord>? {
-        guard bits > ended, let pointer = UnsafeRawPointer(bitPattern: bits) else { return nil }
-        return .fromOpaque(pointer)
+        UnsafeRawPointer(bitPattern: bits & ~ended).map { .fromOpaque($0) }
     }
 
     /// Whether the activity has ended.
-    var hasEnded: Bool { recordBits.load(ordering: .acquiring) == Self.ended }
+    var hasEnded: Bool { recordBits.load(ordering: .acquiring) & Self.ended != 0 }
 
     /// What the activity says of itself now; after its end, nothing.
     var details: ActivityDetails {
-        engine.takeUnretainedValue().read { _ in
-            Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue().details ?? ActivityDetails()
+        if hasEnded { return ActivityDetails() }
+        return engine.takeUnretainedValue().read { _ in
+            Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue().currentDetails
+                ?? ActivityDetails()
         }
     }
 
-    func update(label: String?, progress: Double?) {
-        guard label != nil || progress != nil else { return }
-        update { details in
-            if let label { details.label = label }
-            if let progress { details.progress = progress }
+    func advance(by amount: Int) {
+        let bits = recordBits.load(ordering: .acquiring)
+        guard bits & Self.ended == 0 else { return }
+        guard let reference = Self.record(bits) else { return update { $0.completed += amount } }
+        reference._withUnsafeGuaranteedRef { record in
+            record.advance(by: amount)
+            engine._withUnsafeGuaranteedRef { engine in
+                // After the addition: see ``ActivityCounter/isWatched``.
+                guard engine.counter.isWatched else { return }
+                engine.change { machine, now in
+                    machine.change(now) { .init(changesDetails: $0.hasAdvanced(record)) }
+                }
+            }
         }
     }
 
@@ -163,34 +191,38 @@ struct ActivityHandle: ~Copyable, Sendable {
     func update(_ change: (inout ActivityDetails) -> Void) {
         guard !hasEnded else { return }
         engine.takeUnretainedValue().change { machine, now in
-            let bits = recordBits.load(ordering: .acquiring)
-            if let record = Self.record(bits)?.takeUnretainedValue() {
-                return machine.change(now) { list in .init(changesDetails: list.update(record, change)) }
-            }
-            guard bits == Self.noRecord else { return [] }
-            var details = ActivityDetails(since: .distantPast)
-            change(&details)
-            return machine.change(now) { list in
-                let record = list.makeRecord(details, at: now)
-                let stored = recordBits.compareExchange(
-                    expected: Self.noRecord,
-                    desired: UInt(bitPattern: Unmanaged.passRetained(record).toOpaque()),
-                    ordering: .acquiringAndReleasing
-                )
-                if stored.exchanged { return .init(changesDetails: details.label != nil) }
-                // It has ended meanwhile, without a record.
-                Unmanaged.passUnretained(record).release()
-                return .init(changesDetails: list.remove(record))
+            machine.change(now) { list in
+                guard let record = record(in: &list, at: now) else { return .init() }
+                return .init(changesDetails: list.update(record, at: now, change))
             }
         }
+    }
+
+    /// The record of the activity, made if it has none yet; `nil` if the activity has ended. With the lock held.
+    func record(in list: inout ActivityList, at now: () -> Duration) -> ActivityRecord? {
+        let bits = recordBits.load(ordering: .acquiring)
+        if bits & Self.ended != 0 { return nil }
+        if let record = Self.record(bits) { return record.takeUnretainedValue() }
+        let record = list.makeRecord(ActivityDetails(since: .distantPast), in: nil, at: now)
+        let address = UInt(bitPattern: Unmanaged.passRetained(record).toOpaque())
+        let stored = recordBits.compareExchange(
+            expected: Self.noRecord,
+            desired: address,
+            ordering: .acquiringAndReleasing
+        )
+        if stored.exchanged { return record }
+        // It has ended meanwhile, without a record.
+        Unmanaged.passUnretained(record).release()
+        return nil
     }
 
     /// Stores how the activity is about to end. The outcome of one without a record interests nobody.
     @usableFromInline
     func setOutcome(_ outcome: ActivityOutcome) {
-        guard outcome != .unspecified, recordBits.load(ordering: .relaxed) != Self.noRecord else { return }
+        guard outcome != .unspecified, !hasEnded, recordBits.load(ordering: .relaxed) != Self.noRecord else { return }
         engine.takeUnretainedValue().read { _ in
-            Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue().outcome = outcome
+            guard let record = Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue() else { return }
+            if !record.hasEnded { record.outcome = outcome }
         }
     }
 
@@ -203,18 +235,26 @@ struct ActivityHandle: ~Copyable, Sendable {
         endWithLock(bits)
     }
 
-    /// Ends the activity; without effect when it has ended.
+    /// Ends the activity; without effect when it has ended. The record is kept: other threads may use it.
     func end(_ outcome: ActivityOutcome) {
         setOutcome(outcome)
-        let bits = recordBits.exchange(Self.ended, ordering: .acquiringAndReleasing)
-        guard bits != Self.ended else { return }
+        let bits = recordBits.bitwiseOr(Self.ended, ordering: .acquiringAndReleasing).oldValue
+        guard bits & Self.ended == 0 else { return }
         if bits == Self.noRecord, engine._withUnsafeGuaranteedRef({ $0.counter.end() }) { return }
-        endWithLock(bits)
+        endWithLock(Self.record(bits)?.takeUnretainedValue())
+    }
+
+    /// Releases the record. To be called once, by the last owner.
+    func releaseRecord() {
+        Self.record(recordBits.load(ordering: .acquiring))?.release()
     }
 
     @usableFromInline
     func endWithLock(_ bits: UInt) {
-        let record = Self.record(bits)?.takeRetainedValue()
+        endWithLock(Self.record(bits)?.takeRetainedValue())
+    }
+
+    private func endWithLock(_ record: ActivityRecord?) {
         engine.takeUnretainedValue().change { machine, now in
             machine.change(now) { list in
                 let isListed = record.map { list.end($0, $0.outcome, at: now) } ?? false

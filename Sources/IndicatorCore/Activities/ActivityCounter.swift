@@ -142,6 +142,12 @@ package final class ActivityCounter: Sendable {
     /// Whether any activity is in progress.
     package var isBusy: Bool { word.load(ordering: .acquiring) >= Self.unit }
 
+    /// Whether somebody wants to hear of every change.
+    ///
+    /// For who has changed something else and asks afterwards: both operations and ``setWatched(_:)`` are sequentially
+    /// consistent. So either the change is in what is read after the watch was set, or the answer is `true`.
+    var isWatched: Bool { word.load(ordering: .sequentiallyConsistent) & Self.watchedBit != 0 }
+
     /// What the state machine decided last.
     package var phase: Phase { Self.phase(of: word.load(ordering: .acquiring)) }
 
@@ -191,7 +197,7 @@ package final class ActivityCounter: Sendable {
     package func setWatched(_ isWatched: Bool) {
         guard isWatched != (word.load(ordering: .relaxed) & Self.watchedBit != 0) else { return }
         if isWatched {
-            word.bitwiseOr(Self.watchedBit, ordering: .acquiringAndReleasing)
+            word.bitwiseOr(Self.watchedBit, ordering: .sequentiallyConsistent)
         } else {
             word.bitwiseAnd(~Self.watchedBit, ordering: .acquiringAndReleasing)
         }

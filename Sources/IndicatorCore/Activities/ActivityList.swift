@@ -9,6 +9,9 @@ struct ActivityList: Sendable {
     /// How many activities a snapshot lists at most.
     static var longestList: Int { 16 }
 
+    /// The time, read from a clock only if it is needed.
+    typealias Now = () -> Duration
+
     /// What is kept for an activity with an identity.
     private struct Entry: Sendable {
         let order: UInt64
@@ -86,13 +89,17 @@ struct ActivityList: Sendable {
     private var numbers = Identities<Int>()
     private var values = Identities<ActivityKey.Value>()
     private var objects = ObservedObjects()
-    /// The records of the activities that have a label.
-    private var labelled = OrderedList<ActivityRecord>()
+    /// The records of the activities that a snapshot lists, but for members of groups, which their groups know.
+    private var listed = OrderedList<ActivityRecord>()
+    /// How many members of groups are in progress. They are in the count of activities, and a group is one to the user.
+    private(set) var memberCount = 0
     private var earlyObjectStops = EarlyStops<ObservedObjects.Key>()
     private var anonymousCount = 0
     private var nextOrder: UInt64 = 0
     /// The list for snapshots, while nothing in it has changed.
     private var cachedActivities: [ActivityDetails]?
+    /// When the first of the estimates in the last published list means nothing any more.
+    private(set) var estimateEnd: Duration?
 
     /// The labelled activities that have ended and are not in any published snapshot yet, and how many more there were.
     private var finished: Deque<(record: ActivityRecord, end: Duration)> = []
@@ -129,16 +136,59 @@ struct ActivityList: Sendable {
         texts.count + numbers.count + values.count + objects.count + anonymousCount
     }
 
-    /// The activities in progress with a label in the order of their beginning, at most ``longestList``.
-    mutating func activities() -> [ActivityDetails] {
+    /// The activities in progress with a label in the order of their beginning, at most ``longestList``; the members of a
+    /// group follow it.
+    ///
+    /// - Parameters:
+    ///   - now: the time.
+    ///   - isMeasured: whether the estimates take a measurement.
+    mutating func activities(at now: Now, isMeasured: Bool = false) -> [ActivityDetails] {
         if let cachedActivities { return cachedActivities }
-        let activities = labelled.first(Self.longestList).map { record in
-            var details = record.details
-            details.since = date(at: record.began)
-            return details
+        var activities: [ActivityDetails] = []
+        var time: Duration?
+        if isMeasured { estimateEnd = nil }
+        for record in listed.first(Self.longestList) {
+            if !record.isConstant, time == nil { time = now() }
+            append(record, to: &activities, depth: 0, at: time ?? .zero, isMeasured: isMeasured)
         }
-        cachedActivities = activities
+        // What advances does so without the lock.
+        if time == nil { cachedActivities = activities }
         return activities
+    }
+
+    /// Lists an activity and its members. Returns what it says now.
+    @discardableResult
+    private mutating func append(
+        _ record: ActivityRecord,
+        to activities: inout [ActivityDetails],
+        depth: Int,
+        at now: Duration,
+        isMeasured: Bool
+    ) -> ActivityDetails {
+        var details = record.currentDetails
+        details.id = record.order
+        details.depth = depth
+        details.since = date(at: record.began)
+        let index = activities.count
+        let isShown = details.label != nil && index < Self.longestList
+        if isShown { activities.append(details) }
+        if record.isConstant { return details }
+        if record.group != nil {
+            var members: [ActivityDetails] = []
+            for member in record.group?.members.first(.max) ?? [] {
+                let depth = depth + (details.label == nil ? 0 : 1)
+                members.append(
+                    append(member, to: &activities, depth: depth, at: now, isMeasured: isMeasured)
+                )
+            }
+            record.group?.summarize(members, in: &details)
+        }
+        details.estimate(&record.rate, isMeasured: isMeasured, at: now)
+        if isShown {
+            activities[index] = details
+            if isMeasured, let end = record.rate.end, end > now { estimateEnd = min(estimateEnd ?? end, end) }
+        }
+        return details
     }
 
     /// Whether something has finished since ``takeFinished()``.
@@ -170,44 +220,77 @@ struct ActivityList: Sendable {
     }
 
     /// An activity that somebody holds begins and says something of itself, or does so later for the first time.
-    mutating func makeRecord(_ details: ActivityDetails, at now: () -> Duration) -> ActivityRecord {
+    ///
+    /// - Parameter parent: the group that it is a member of.
+    mutating func makeRecord(_ details: ActivityDetails, in parent: ActivityRecord?, at now: Now) -> ActivityRecord {
         let record = ActivityRecord(order: order(), began: now(), details: details)
-        insert(record)
+        if let parent, !parent.hasEnded {
+            record.parent = parent
+            parent.group = parent.group ?? ActivityGroup()
+            parent.group?.members.set(record.order, to: record)
+            memberCount += 1
+            cachedActivities = nil
+            if parent.parent == nil { listed.set(parent.order, to: parent) }
+        } else {
+            insert(record)
+        }
         return record
     }
 
-    /// Lists a new record if it has a label.
+    /// Lists a record that is no member of a group.
     private mutating func insert(_ record: ActivityRecord) {
-        guard record.details.label != nil else { return }
-        labelled.set(record.order, to: record)
+        guard record.isListed else { return }
+        listed.set(record.order, to: record)
         cachedActivities = nil
     }
 
-    /// Removes a record. Returns whether a snapshot showed it.
-    mutating func remove(_ record: ActivityRecord) -> Bool {
+    /// Changes what an activity says of itself. Returns whether a snapshot shows the change. Without effect after its end.
+    mutating func update(
+        _ record: ActivityRecord,
+        at now: Now,
+        _ change: (inout ActivityDetails) -> Void
+    ) -> Bool {
         guard !record.hasEnded else { return false }
-        record.hasEnded = true
-        guard record.details.label != nil else { return false }
-        labelled.set(record.order, to: nil)
+        let wasListed = record.isListed
+        record.update(change, at: now)
+        let isListed = record.isListed
+        if wasListed != isListed, record.parent == nil { listed.set(record.order, to: isListed ? record : nil) }
+        return hasChanged(record, wasListed || isListed)
+    }
+
+    /// An activity got on. Returns whether a snapshot shows that.
+    mutating func hasAdvanced(_ record: ActivityRecord) -> Bool {
+        hasChanged(record, !record.hasEnded && record.isListed)
+    }
+
+    private mutating func hasChanged(_ record: ActivityRecord, _ isListed: Bool) -> Bool {
+        guard isListed || record.parent != nil else { return false }
         cachedActivities = nil
         return true
     }
 
-    /// Changes what an activity says of itself. Returns whether a snapshot shows the change. Without effect after its end.
-    mutating func update(_ record: ActivityRecord, _ change: (inout ActivityDetails) -> Void) -> Bool {
-        guard !record.hasEnded else { return false }
-        let wasListed = record.details.label != nil
-        change(&record.details)
-        let isListed = record.details.label != nil
-        if wasListed != isListed { labelled.set(record.order, to: isListed ? record : nil) }
-        if wasListed || isListed { cachedActivities = nil }
-        return wasListed || isListed
-    }
-
     /// Removes the record of an activity that ends. Returns whether a snapshot showed it.
-    mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome, at now: () -> Duration) -> Bool {
-        guard remove(record) else { return false }
-        record.outcome = outcome
+    mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome, at now: Now) -> Bool {
+        guard !record.hasEnded else { return false }
+        record.hasEnded = true
+        record.outcome = record.group?.outcome(outcome, record.details) ?? outcome
+        if let parent = record.parent {
+            record.parent = nil
+            parent.group?.finish(record)
+            memberCount -= 1
+        } else {
+            guard record.isListed else { return false }
+            listed.set(record.order, to: nil)
+        }
+        cachedActivities = nil
+        // Members that go on are activities like others.
+        for member in record.group?.members.first(.max) ?? [] {
+            member.parent = nil
+            memberCount -= 1
+            insert(member)
+        }
+        record.group = nil
+        guard record.details.label != nil else { return true }
         finished.append((record, now()))
         if finished.count > FinishedActivities.capacity {
             finished.removeFirst()
@@ -251,7 +334,7 @@ struct ActivityList: Sendable {
             case .number(let key): numbers.record(of: key, at: now)
             case .value(let key): values.record(of: key, at: now)
             }
-        return found.map { Change(changesDetails: update($0, change)) } ?? Change()
+        return found.map { Change(changesDetails: update($0, at: now, change)) } ?? Change()
     }
 
     /// Stops an activity; a stop of one that is not in progress is remembered.
@@ -326,7 +409,7 @@ struct ActivityList: Sendable {
         guard let entry = objects[key] else { return Change() }
         let record = entry.record ?? ActivityRecord(entry.order, at: now())
         if entry.record == nil { objects[key]?.record = record }
-        return Change(changesDetails: update(record, change))
+        return Change(changesDetails: update(record, at: now, change))
     }
 
     /// Stops the activity of an object. A stop of a task that is not in progress is remembered; a tracked object's is not.

@@ -135,6 +135,9 @@ package final class IndicatorEngine: Sendable {
         if isOver { close() }
     }
 
+    /// The public state now.
+    package var snapshot: IndicatorSnapshot { read { $0.snapshot { time.now } } }
+
     /// Reads what the lock protects.
     func read<Result: Sendable>(_ body: (inout IndicatorStateMachine) -> Result) -> Result {
         storage.withLock { body(&$0.machine) }
@@ -213,7 +216,7 @@ package final class IndicatorEngine: Sendable {
             append(storage.machine.publishPending(at: now), to: &storage)
             storage.receivers.append(receiver)
             updateAudience(of: &storage)
-            storage.outbox.append(.deliver(storage.machine.snapshot(), to: [receiver]))
+            storage.outbox.append(.deliver(storage.machine.snapshot { now }, to: [receiver]))
             return true
         }
         perform()
@@ -233,7 +236,7 @@ package final class IndicatorEngine: Sendable {
     func subscribe() -> SnapshotSubscription {
         let subscription = SnapshotSubscription()
         if !add(subscription, if: { !$0.isShutDown }) {
-            subscription.receive(read { $0.snapshot() })
+            subscription.receive(snapshot)
             subscription.finish(timeLimit: .zero)
         }
         return subscription
@@ -281,7 +284,7 @@ package final class IndicatorEngine: Sendable {
             let runner = storage.runners.remove(at: index)
             append(storage.machine.publishPending(at: now), to: &storage)
             remove(runner, from: &storage)
-            var hidden = storage.machine.snapshot()
+            var hidden = storage.machine.snapshot { now }
             hidden.state = .inactive
             storage.outbox.append(.deliver(hidden, to: [runner]))
             storage.outbox.append(.finish([runner], timeLimit: timeLimit))

@@ -12,15 +12,6 @@ extension IndicatorManager {
         Activity(beginHandle())
     }
 
-    /// Begins an activity, which ends when the returned value goes out of scope.
-    ///
-    /// - Parameters:
-    ///   - label: a short text of what is in progress. Without one an activity costs nanoseconds.
-    ///   - progress: how much is done, 0…1.
-    public func begin(_ label: String? = nil, progress: Double? = nil) -> Activity {
-        Activity(beginHandle(label: label, progress: progress))
-    }
-
     @inlinable
     func beginHandle() -> ActivityHandle {
         // The manager keeps the engine until the activity is counted, which keeps it from then on.
@@ -29,73 +20,8 @@ extension IndicatorManager {
         return ActivityHandle(engine)
     }
 
-    func beginHandle(label: String?, progress: Double?) -> ActivityHandle {
-        guard label != nil || progress != nil else { return beginHandle() }
-        defer { withExtendedLifetime(self) {} }
-        return ActivityHandle(
-            engine,
-            record: engine.begin(ActivityDetails(label: label, progress: progress, since: .distantPast))
-        )
-    }
-
-    /// Counts an activity while a function runs. Its outcome is ``ActivityOutcome/succeeded`` when the function
-    /// returns; an error is its outcome too, and a `CancellationError` is ``ActivityOutcome/cancelled``.
-    ///
-    /// - Parameters:
-    ///   - label: a short text of what is in progress.
-    ///   - progress: how much is done, 0…1.
-    ///   - body: the work.
-    public func withActivity<Result: ~Copyable, Failure: Error>(
-        _ label: String? = nil,
-        progress: Double? = nil,
-        _ body: () throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        let activity = begin(label, progress: progress)
-        do throws(Failure) {
-            let result = try body()
-            activity.end(.succeeded)
-            return result
-        } catch {
-            activity.end(ActivityOutcome(error))
-            throw error
-        }
-    }
-
-    /// The same for an asynchronous function, on the actor of its caller.
-    public func withActivity<Result: ~Copyable, Failure: Error>(
-        _ label: String? = nil,
-        progress: Double? = nil,
-        isolation: isolated (any Actor)? = #isolation,
-        _ body: () async throws(Failure) -> sending Result
-    ) async throws(Failure) -> sending Result {
-        let activity = begin(label, progress: progress)
-        do throws(Failure) {
-            let result = try await body()
-            activity.end(.succeeded)
-            return result
-        } catch {
-            activity.end(ActivityOutcome(error))
-            throw error
-        }
-    }
-
-    /// The same for an asynchronous function that gets the activity, to change its label and progress.
-    public func withActivity<Result: ~Copyable, Failure: Error>(
-        _ label: String? = nil,
-        progress: Double? = nil,
-        isolation: isolated (any Actor)? = #isolation,
-        _ body: (borrowing Activity) async throws(Failure) -> sending Result
-    ) async throws(Failure) -> sending Result {
-        let activity = begin(label, progress: progress)
-        do throws(Failure) {
-            let result = try await body(activity)
-            activity.end(.succeeded)
-            return result
-        } catch {
-            activity.end(ActivityOutcome(error))
-            throw error
-        }
-    }
+    /// What begins in the indicator itself is a member of no group.
+    public var activityContext: ActivityContext { ActivityContext(engine: engine, group: nil) }
 
     /// Counts one more activity, as in AFNetworking's manager.
     public func incrementActivityCount() {
@@ -134,14 +60,17 @@ extension IndicatorManager {
         engine.start(.number(id), label: label, progress: progress)
     }
 
-    /// Changes the label, the progress, or both of an activity with an identity. What is `nil` stays as it is; without
-    /// effect when the activity is not in progress.
-    public func update(_ id: some Hashable & Sendable, label: String? = nil, progress: Double? = nil) {
-        guard label != nil || progress != nil else { return }
-        engine.update(ActivityKey(id)) { details in
-            if let label { details.label = label }
-            if let progress { details.progress = progress }
-        }
+    /// Changes what an activity with an identity says of itself; without effect when it is not in progress.
+    ///
+    /// ```swift
+    /// indicator.update("request-7") { $0.label = "GET /page/2" }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - id: what identifies it.
+    ///   - change: called with the indicator's lock held: it must not use the indicator.
+    public func update(_ id: some Hashable & Sendable, _ change: (inout ActivityDetails) -> Void) {
+        engine.update(ActivityKey(id), change)
     }
 
     /// Stops an activity with an identity of the caller's own. Stopping one that is not in progress changes nothing.
@@ -162,19 +91,6 @@ extension IndicatorManager {
 }
 
 extension IndicatorEngine {
-    /// Begins an activity that says something of itself.
-    func begin(_ details: ActivityDetails) -> ActivityRecord {
-        var begun: ActivityRecord?
-        change { machine, now in
-            machine.change(now) { list in
-                begun = list.makeRecord(details, at: now)
-                return .init(countChange: 1, changesDetails: details.label != nil)
-            }
-        }
-        guard let begun else { preconditionFailure("the input was not called") }
-        return begun
-    }
-
     func start(_ key: ActivityKey, label: String?, progress: Double?) {
         change { machine, now in
             machine.change(now) { $0.start(key, label: label, progress: progress, at: now) }

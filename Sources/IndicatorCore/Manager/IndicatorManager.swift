@@ -15,7 +15,7 @@ public import Logging
 ///
 /// Everything may be called from any thread, and no call blocks on a backend. The manager needs no run loop and no main
 /// queue: its delays run on a thread of its own, and so does each backend.
-public final class IndicatorManager: Sendable {
+public final class IndicatorManager: ActivityContainer {
     /// The indicator for a whole process. It is disabled until ``isEnabled`` is set to `true`.
     public static let shared = IndicatorManager(isEnabled: false)
 
@@ -97,11 +97,11 @@ public final class IndicatorManager: Sendable {
     /// Whether the indicator is shown. Takes no lock.
     public var isVisible: Bool { engine.counter.phase.isVisible }
 
-    /// How many activities are in progress. Takes no lock.
-    public var activityCount: Int { engine.counter.count }
+    /// How many activities are in progress; a group and its members are one.
+    public var activityCount: Int { engine.read { $0.activityCount } }
 
     /// The whole public state now.
-    public var snapshot: IndicatorSnapshot { engine.read { $0.snapshot() } }
+    public var snapshot: IndicatorSnapshot { engine.snapshot }
 
     // MARK: - Backends
 

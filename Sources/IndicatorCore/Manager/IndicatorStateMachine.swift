@@ -36,8 +36,8 @@ struct IndicatorStateMachine: Sendable {
         static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// A point in time: read from a clock only if it is needed.
-    typealias Now = () -> Duration
+    /// The time, read from a clock only if it is needed.
+    typealias Now = ActivityList.Now
 
     /// The least time between two snapshots that do not change the visibility: a tenth of a second.
     static var refreshInterval: Duration { .milliseconds(100) }
@@ -92,18 +92,25 @@ struct IndicatorStateMachine: Sendable {
     /// When a delay runs out, if one runs.
     var deadline: Duration? { visibility.deadline }
 
+    /// How many activities are in progress; a group is one.
+    var activityCount: Int { counter.count - list.memberCount }
+
     /// How many activities are in progress that somebody holds, as opposed to those that are stopped by their identity.
     var heldActivityCount: Int { counter.count - list.count }
 
     /// The public state now.
+    ///
+    /// - Parameters:
+    ///   - now: the time.
+    ///   - isMeasured: whether the estimates of the time left take a measurement.
     @inline(__always)
-    mutating func snapshot() -> IndicatorSnapshot {
+    mutating func snapshot(_ now: Now, isMeasured: Bool = false) -> IndicatorSnapshot {
         let (state, count) = counter.stateAndCount
         var snapshot = IndicatorSnapshot(
             state: state,
             isEnabled: visibility.isEnabled,
-            activityCount: count,
-            activities: list.activities(),
+            activityCount: count - list.memberCount,
+            activities: list.activities(at: now, isMeasured: isMeasured),
             since: since
         )
         snapshot.labelSince = labelSince
@@ -210,7 +217,8 @@ struct IndicatorStateMachine: Sendable {
         apply(visibility.advance(to: now), at: now)
         settle { now }
         if let due = refreshDue, due <= now { publish(at: now) }
-        return finish(hasChanged: visibility.state != stateBefore) { now }
+        let hasEstimateEnded = isHeard && list.estimateEnd.map { $0 <= now } ?? false
+        return finish(hasChanged: visibility.state != stateBefore || hasEstimateEnded) { now }
     }
 
     // MARK: - Visibility
@@ -289,7 +297,7 @@ struct IndicatorStateMachine: Sendable {
         // First: a change that the snapshot does not contain is reported.
         setWatched(isHeard)
         counter.setPhase(phase)
-        var snapshot = snapshot()
+        var snapshot = snapshot({ now }, isMeasured: true)
         if let state { snapshot.state = state }
         snapshot.finishedActivities = list.takeFinished()
         if snapshot.label != label {
@@ -330,7 +338,8 @@ struct IndicatorStateMachine: Sendable {
 
     /// Asks to be woken when the next thing is due.
     private mutating func setTimer() {
-        if let next = earliest(earliest(visibility.deadline, refreshDue), lifetimeCheckDue),
+        let estimateEnd = isHeard ? list.estimateEnd : nil
+        if let next = earliest(earliest(visibility.deadline, refreshDue), earliest(lifetimeCheckDue, estimateEnd)),
             wakesAt.map({ next < $0 }) ?? true
         {
             wakesAt = next

@@ -82,13 +82,13 @@ struct Probe {
         case "begin":
             manager.start("work", label: words[1])
         case "label":
-            manager.update("work", label: words[1])
+            manager.update("work") { $0.label = words[1] }
         case "long":
-            manager.update("work", label: String(repeating: words[1], count: 100_000 / words[1].utf8.count))
+            manager.update("work") { $0.label = String(repeating: words[1], count: 100_000 / words[1].utf8.count) }
         case "end":
             manager.stop("work")
         case "progress":
-            manager.update("work", progress: Double(words[1]))
+            manager.update("work") { $0.progress = Double(words[1]) }
         case "status":
             return manager.backendStatuses.map { "\($0.name)=\($0.state)" }.joined(separator: "\t")
         case "delivered":

@@ -57,7 +57,7 @@ import Testing
             // No update is needed to notice.
             #expect(await eventually { manager.backendStatuses[0].state.name == "unavailable" })
             #expect(manager.backendStatuses[0].lastError?.contains("the bus at '\(bus.address)'") == true)
-            activity.update(label: "Round \(round)", progress: nil)
+            activity.update { $0.label = "Round \(round)" }
             #expect(await eventually { other.snapshots.last?.label == "Round \(round)" })
             try await bus.start()
             #expect(await eventually { manager.backendStatuses[0].state == .running })

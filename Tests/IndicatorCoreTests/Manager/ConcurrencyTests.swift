@@ -77,10 +77,10 @@ import Testing
         case 0: manager.begin().end()
         case 1:
             let activity = manager.begin(name, progress: 0.5)
-            activity.update(progress: 0.75)
+            activity.update { $0.progress = 0.75 }
         case 2:
             manager.start(name, label: name)
-            manager.update(name, progress: 0.1)
+            manager.update(name) { $0.progress = 0.1 }
             manager.stop(name)
         case 3:
             manager.incrementActivityCount()
@@ -93,7 +93,7 @@ import Testing
             manager.track(Object(), label: name)
         case 6:
             let activity = ManagedActivity(in: manager)
-            activity.update(label: name)
+            activity.update { $0.label = name }
             activity.end()
         default:
             _ = (manager.state, manager.isVisible, manager.activityCount, manager.snapshot, manager.backendStatuses)

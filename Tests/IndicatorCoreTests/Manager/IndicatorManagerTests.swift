@@ -90,7 +90,7 @@ import Testing
         let manager = TestIndicator().manager
         do {
             let activity = manager.begin()
-            activity.update(label: "work")
+            activity.update { $0.label = "work" }
             #expect(manager.activityCount == 1)
         }
         #expect(manager.activityCount == 0)
@@ -109,7 +109,7 @@ import Testing
         #expect(asynchronous == "async")
         let label = await manager.withActivity { activity in
             await Task.yield()
-            activity.update(label: "later", progress: 0.5)
+            activity.update { $0.label = "later"; $0.progress = 0.5 }
             return manager.snapshot.label
         }
         #expect(label == "later")
@@ -130,13 +130,13 @@ import Testing
         #expect(manager.activityCount == 2)
         activity?.end()
         activity?.end()
-        activity?.update(label: "too late")
+        activity?.update { $0.label = "too late" }
         #expect(activity?.hasEnded == true)
         activity = nil
         #expect(manager.activityCount == 1)
         #expect(manager.snapshot.label == nil)
         activity = ManagedActivity(in: manager)
-        activity?.update(label: "forgotten")
+        activity?.update { $0.label = "forgotten" }
         activity = nil
         #expect(manager.activityCount == 1)
         #expect(manager.snapshot.label == nil)
@@ -194,7 +194,7 @@ import Testing
         let third = manager.begin("third", progress: 0.5)
         #expect(manager.snapshot.label == "second")
         // It began first, and has an identity, so its place is known.
-        manager.update("first", label: "first", progress: 1)
+        manager.update("first") { $0.label = "first"; $0.progress = 1 }
         #expect(manager.snapshot.label == "first")
         // Without a label or an identity, the place is that of the first label.
         silent.label = "silent"

@@ -45,7 +45,7 @@ import Testing
         indicator.manager.start("first", label: "0")
         #expect(await eventually { surface.snapshots.map(\.activityCount) == [1] })
         let activities = (0..<50).map { _ in ManagedActivity(in: indicator.manager) }
-        for label in 1...50 { indicator.manager.update("first", label: "\(label)") }
+        for label in 1...50 { indicator.manager.update("first") { $0.label = "\(label)" } }
         #expect(surface.snapshots.count == 1)
         indicator.clock.advance(by: .milliseconds(100))
         #expect(await eventually { surface.snapshots.count == 2 })
@@ -94,13 +94,13 @@ import Testing
         let manager = indicator.manager
         manager.start("a", label: "before")
         #expect(await eventually { indicator.surface.snapshots.last?.label == "before" })
-        manager.update("a", label: "between")
+        manager.update("a") { $0.label = "between" }
         let newcomer = InMemoryBackend(name: "newcomer", delivery: .latestWins)
         manager.addBackend(newcomer)
         var iterator = manager.snapshots.makeAsyncIterator()
         #expect(await iterator.next()?.label == "between")
         #expect(await eventually { newcomer.snapshots.last?.label == "between" })
-        manager.update("a", label: "before")
+        manager.update("a") { $0.label = "before" }
         indicator.clock.advance(by: .milliseconds(100))
         #expect(await eventually { newcomer.snapshots.last?.label == "before" })
         #expect(await iterator.next()?.label == "before")
@@ -203,7 +203,10 @@ import Testing
             await Task.yield()
             throw CancellationError()
         }
-        await manager.withActivity("async") { activity in activity.label = "renamed" }
+        await manager.withActivity("async") { activity in
+            await Task.yield()
+            activity.label = "renamed"
+        }
         do { _ = manager.begin("dropped") }
         manager.begin("ended").end(.cancelled)
         await manager.shutdown()

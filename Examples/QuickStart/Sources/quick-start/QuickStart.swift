@@ -7,11 +7,8 @@ struct QuickStart {
     static func main() async throws {
         let indicator = IndicatorManager.configured(for: "quick-start")
 
-        await indicator.withActivity("Counting to three") { activity in
-            for number in 1...3 {
-                activity.update(progress: Double(number) / 3)
-                try? await Task.sleep(for: .seconds(1))
-            }
+        for _ in (1...3).tracked("Counting to three", in: indicator) {
+            try await Task.sleep(for: .seconds(1))
         }
 
         await indicator.shutdown()

@@ -1,0 +1,169 @@
+import Foundation
+
+/// What activities begin in: an ``IndicatorManager``, or a ``ManagedActivity``, which is a group then.
+///
+/// A group is one activity to the count, and its label stands for it. Its progress is that of its members, weighted by
+/// their totals if all have one in the same unit, else each the same; members that have ended stay in it. It does not go back
+/// unless the total grows. Snapshots list the members after their group. Groups can be members of groups. Members may begin
+/// on any thread; those that are still in progress when the group ends go on as activities of their own.
+///
+/// ```swift
+/// try await indicator.withGroup("Downloading", total: urls.count) { group in
+///     for url in urls {
+///         try await group.withActivity(url.lastPathComponent, unit: .bytes) { activity in
+///             …
+///             activity.total = length
+///             activity.advance(by: chunk.count)
+///         }
+///     }
+/// }
+/// ```
+///
+/// A member that fails does not make its group fail, unless ``ActivityDetails/failsWithMembers`` of the group is `true`.
+///
+/// There are no other conforming types.
+public protocol ActivityContainer: Sendable {
+    /// Where activities begin. For this module.
+    var activityContext: ActivityContext { get }
+}
+
+/// Where activities begin.
+public struct ActivityContext: Sendable {
+    let engine: IndicatorEngine
+    let group: ManagedActivity?
+
+    func begin(_ label: String?, progress: Double?, total: Int?, unit: ActivityUnit) -> ActivityHandle {
+        var details = ActivityDetails(label: label, progress: progress, since: .distantPast)
+        details.total = total
+        details.unit = unit
+        var begun: ActivityRecord?
+        engine.change { machine, now in
+            machine.change(now) { list in
+                let parent = group?.handle.record(in: &list, at: now)
+                let record = list.makeRecord(details, in: parent, at: now)
+                begun = record
+                return .init(countChange: 1, changesDetails: label != nil || parent != nil)
+            }
+        }
+        guard let begun else { preconditionFailure("the input was not called") }
+        return ActivityHandle(engine, record: begun)
+    }
+}
+
+extension ActivityContainer {
+    /// Begins an activity, which ends when the returned value goes out of scope.
+    ///
+    /// Give the value a name: `_ = indicator.begin("Copying")` ends at once. One that is only to be kept until the end of its
+    /// scope is best written as ``withActivity(_:progress:total:unit:_:)-1l6ll``.
+    ///
+    /// - Parameters:
+    ///   - label: a short text of what is in progress.
+    ///   - progress: how much is done, 0…1. Not needed if `total` is known.
+    ///   - total: how much there is to do. See ``ActivityDetails/total``.
+    ///   - unit: what `total` counts.
+    public func begin(
+        _ label: String? = nil,
+        progress: Double? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count
+    ) -> Activity {
+        Activity(activityContext.begin(label, progress: progress, total: total, unit: unit))
+    }
+
+    /// Counts an activity while a function runs. Its outcome is ``ActivityOutcome/succeeded`` when the function returns; an
+    /// error is its outcome too, and a `CancellationError` is ``ActivityOutcome/cancelled``.
+    ///
+    /// - Parameters:
+    ///   - label: a short text of what is in progress.
+    ///   - progress: how much is done, 0…1.
+    ///   - total: how much there is to do.
+    ///   - unit: what `total` counts.
+    ///   - body: the work. It gets the activity, which closures of its own may capture. After the end nothing happens to it.
+    public func withActivity<Result: ~Copyable, Failure: Error>(
+        _ label: String? = nil,
+        progress: Double? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        _ body: (ManagedActivity) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let activity = ManagedActivity(label, progress: progress, total: total, unit: unit, in: self)
+        do throws(Failure) {
+            let result = try body(activity)
+            activity.end(.succeeded)
+            return result
+        } catch {
+            activity.end(ActivityOutcome(error))
+            throw error
+        }
+    }
+
+    /// The same for a function that does not use the activity.
+    public func withActivity<Result: ~Copyable, Failure: Error>(
+        _ label: String? = nil,
+        progress: Double? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withActivity(label, progress: progress, total: total, unit: unit) { _ throws(Failure) in try body() }
+    }
+
+    /// The same for an asynchronous function, on the actor of its caller.
+    public func withActivity<Result: ~Copyable, Failure: Error>(
+        _ label: String? = nil,
+        progress: Double? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: (ManagedActivity) async throws(Failure) -> sending Result
+    ) async throws(Failure) -> sending Result {
+        let activity = ManagedActivity(label, progress: progress, total: total, unit: unit, in: self)
+        do throws(Failure) {
+            let result = try await body(activity)
+            activity.end(.succeeded)
+            return result
+        } catch {
+            activity.end(ActivityOutcome(error))
+            throw error
+        }
+    }
+
+    /// The same for an asynchronous function that does not use the activity.
+    public func withActivity<Result: ~Copyable, Failure: Error>(
+        _ label: String? = nil,
+        progress: Double? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: () async throws(Failure) -> sending Result
+    ) async throws(Failure) -> sending Result {
+        try await withActivity(label, progress: progress, total: total, unit: unit) { _ async throws(Failure) in
+            try await body()
+        }
+    }
+
+    /// An activity that is made of others, while a function runs: ``withActivity(_:progress:total:unit:_:)-1l6ll`` by the name that
+    /// says so.
+    ///
+    /// - Parameters:
+    ///   - label: what the group does.
+    ///   - total: how many members it will have, if that is known.
+    ///   - body: the work. What begins in the activity that it gets is a member.
+    public func withGroup<Result: ~Copyable, Failure: Error>(
+        _ label: String? = nil,
+        total: Int? = nil,
+        _ body: (ManagedActivity) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withActivity(label, total: total, body)
+    }
+
+    /// The same for an asynchronous function, on the actor of its caller.
+    public func withGroup<Result: ~Copyable, Failure: Error>(
+        _ label: String? = nil,
+        total: Int? = nil,
+        isolation: isolated (any Actor)? = #isolation,
+        _ body: (ManagedActivity) async throws(Failure) -> sending Result
+    ) async throws(Failure) -> sending Result {
+        try await withActivity(label, total: total, body)
+    }
+}
