@@ -158,6 +158,15 @@ let package = Package(
             ],
             path: "Tests/Helpers/TerminalTitleHelper"
         ),
+        .executableTarget(
+            name: "terminal-progress-helper",
+            dependencies: [
+                "IndicatorBackends",
+                "IndicatorCore",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/Helpers/TerminalProgressHelper"
+        ),
         .testTarget(
             name: "IndicatorCoreTests",
             dependencies: [
@@ -211,6 +220,7 @@ let package = Package(
                 "desktop-probe",
                 "log-file-writer",
                 .product(name: "InMemoryLogging", package: "swift-log"),
+                "terminal-progress-helper",
                 "terminal-title-helper",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Subprocess", package: "swift-subprocess"),

@@ -1,6 +1,6 @@
 extension BackendRegistry {
-    /// The built-in kinds: `terminalTitle`, `terminalNotification` and `logFile`, and, in builds with the traits
-    /// `DesktopNotification`, `DBus` and `MQTT`, `desktopNotification`, `dbusProperty` and `mqtt`.
+    /// The built-in kinds: `terminalTitle`, `terminalProgress`, `terminalNotification` and `logFile`, and, in builds with the
+    /// traits `DesktopNotification`, `DBus` and `MQTT`, `desktopNotification`, `dbusProperty` and `mqtt`.
     public static let standard: Self = {
         var registry = Self(kinds: builtInKinds)
         #if !DesktopNotification
@@ -22,7 +22,7 @@ extension BackendRegistry {
     }()
 
     private static var builtInKinds: [BackendKind] {
-        var kinds: [BackendKind] = [.terminalTitle, .terminalNotification]
+        var kinds: [BackendKind] = [.terminalTitle, .terminalProgress, .terminalNotification]
         #if DesktopNotification
         kinds.append(.desktopNotification)
         #endif

@@ -9,7 +9,7 @@ import Synchronization
 /// |---|---|
 /// | `SIGINT`, `SIGTERM` | the indicators are shut down, in a second at most; the process then dies by the same signal |
 /// | `SIGHUP` | the configurations are reloaded; once the terminal is closed, as for `SIGTERM` |
-/// | `SIGTSTP` (Ctrl-Z) | the titles are restored, the process stops, and `fg` shows them again |
+/// | `SIGTSTP` (Ctrl-Z) | titles are restored and lines removed, the process stops, and `fg` shows them again |
 /// | `exit` | as for `SIGTERM`, and the process goes on to exit |
 ///
 /// A handler is installed only where the signal has its default action, and overwritten by one that the app installs
@@ -155,6 +155,7 @@ package final class ProcessSignals: Sendable {
                 for reload in reloads { reload() }
                 return
             }
+            TerminalRegistry.willEnd()
             shutDown()
             TerminalRegistry.restoreAll()
             Self.raiseByDefault(SIGHUP)
@@ -167,6 +168,7 @@ package final class ProcessSignals: Sendable {
             }
             TerminalRegistry.resumeAll()
         default:
+            TerminalRegistry.willEnd()
             shutDown()
             TerminalRegistry.restoreAll()
             Self.raiseByDefault(signal)

@@ -220,7 +220,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
     }
 
     /// The text in ASCII: letters without their marks, plain dashes and quotes, and `?` for what has no such form.
-    private static func ascii(_ text: String) -> String {
+    static func ascii(_ text: String) -> String {
         text.decomposedStringWithCompatibilityMapping.unicodeScalars.map { scalar in
             if scalar.isASCII { return String(scalar) }
             switch scalar.properties.generalCategory {

@@ -138,7 +138,7 @@ extension SnapshotFormat {
     }
 
     /// Whole seconds as `m:ss` or `h:mm:ss`, at most 99 hours.
-    private static func time(_ seconds: TimeInterval) -> String {
+    static func time(_ seconds: TimeInterval) -> String {
         let seconds = Int(min(max(seconds, 0), 359_999))
         func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
         let minutes = seconds / 60 % 60

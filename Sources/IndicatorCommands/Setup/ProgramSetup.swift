@@ -65,7 +65,8 @@ package struct ProgramSetup: Sendable {
         }
         usesEverySurface = loaded.file == nil && !isChosen
         if usesEverySurface {
-            defaults.backends = kinds
+            // It would draw over what the demo prints of a run.
+            defaults.backends = kinds.filter { $0 != BackendKind.terminalProgress.name }
             loaded = try load()
         }
         var backends = await ProgramBackend.all(of: loaded)

@@ -1,8 +1,10 @@
+import IndicatorBackends
+
 /// How many columns texts take in a terminal.
 package enum TextWidth {
     /// The columns of a text.
     package static func columns(of text: String) -> Int {
-        text.reduce(0) { $0 + columns(of: $1) }
+        DisplayText.columns(of: text)
     }
 
     /// A text in exactly or at most so many columns: without control characters, and cut where it is too long.
@@ -15,7 +17,7 @@ package enum TextWidth {
         let total = columns(of: clean)
         let room = total <= width ? width : width - 1
         for character in clean {
-            let columns = columns(of: character)
+            let columns = DisplayText.columns(of: character)
             guard used + columns <= room else { break }
             result.append(character)
             used += columns
@@ -48,7 +50,7 @@ package enum TextWidth {
             }
             while splitsWords, columns(of: line) > width {
                 var head = ""
-                while let character = line.first, columns(of: head) + columns(of: character) <= width {
+                while let character = line.first, columns(of: head) + DisplayText.columns(of: character) <= width {
                     head.append(line.removeFirst())
                 }
                 lines.append(head)
@@ -63,20 +65,6 @@ package enum TextWidth {
             case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned: false
             default: usesUnicode || scalar.isASCII
             }
-        }
-    }
-
-    /// The wide characters of Unicode Standard Annex 11, as ranges that are coarse on the safe side.
-    private static func columns(of character: Character) -> Int {
-        guard let scalar = character.unicodeScalars.first else { return 0 }
-        let emojiSelector: Unicode.Scalar = "\u{FE0F}"
-        if character.unicodeScalars.contains(emojiSelector) { return 2 }
-        switch scalar.value {
-        case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60,
-            0xFFE0...0xFFE6, 0x1F300...0x1FAFF, 0x20000...0x3FFFD:
-            return 2
-        default:
-            return scalar.properties.isEmojiPresentation ? 2 : 1
         }
     }
 }
