@@ -151,14 +151,16 @@ struct RealTerminalTests {
     private func endProcesses() async {
         #expect(
             await eventually {
-                let present = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap(pid_t.init)
-                    .filter { process in
-                        process != getpid()
-                            && ["cmdline", "environ"].contains { file in
-                                FileManager.default.contents(atPath: "/proc/\(process)/\(file)")?
-                                    .firstRange(of: Data(folder.path.utf8)) != nil
-                            }
-                    }
+                let present = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap(
+                    pid_t.init
+                )
+                .filter { process in
+                    process != getpid()
+                        && ["cmdline", "environ"].contains { file in
+                            FileManager.default.contents(atPath: "/proc/\(process)/\(file)")?
+                                .firstRange(of: Data(folder.path.utf8)) != nil
+                        }
+                }
                 for process in present { kill(process, SIGKILL) }
                 return present.isEmpty
             }

@@ -109,7 +109,9 @@ import Testing
         #expect(asynchronous == "async")
         let label = await manager.withActivity { activity in
             await Task.yield()
-            activity.update { $0.label = "later"; $0.progress = 0.5 }
+            activity.update {
+                $0.label = "later"; $0.progress = 0.5
+            }
             return manager.snapshot.label
         }
         #expect(label == "later")
@@ -194,7 +196,9 @@ import Testing
         let third = manager.begin("third", progress: 0.5)
         #expect(manager.snapshot.label == "second")
         // It began first, and has an identity, so its place is known.
-        manager.update("first") { $0.label = "first"; $0.progress = 1 }
+        manager.update("first") {
+            $0.label = "first"; $0.progress = 1
+        }
         #expect(manager.snapshot.label == "first")
         // Without a label or an identity, the place is that of the first label.
         silent.label = "silent"

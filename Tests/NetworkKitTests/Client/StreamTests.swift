@@ -134,7 +134,9 @@ import Testing
 
     @Test func aDownloadCanBeAMemberOfAGroup() async throws {
         let server = try breakingServer(tag: "\"x\"")
-        let backend = InMemoryBackend(delivery: BackendDelivery(mode: .everyTransition(capacity: 1024), includesHidden: true))
+        var delivery = BackendDelivery.everyTransition
+        delivery.includesHidden = true
+        let backend = InMemoryBackend(delivery: delivery)
         let indicator = IndicatorManager(backends: [backend])
         let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
         let seen = Locked<ActivityDetails?>(nil)
