@@ -12,6 +12,8 @@ let package = Package(
         .library(name: "NetworkKit", targets: ["NetworkKit"]),
         .library(name: "IndicatorOpenCombine", targets: ["IndicatorOpenCombine"]),
         .library(name: "IndicatorServiceLifecycle", targets: ["IndicatorServiceLifecycle"]),
+        .executable(name: "indicator", targets: ["indicator"]),
+        .library(name: "IndicatorMetrics", targets: ["IndicatorMetrics"]),
         .executable(name: "indicator-demo", targets: ["indicator-demo"]),
     ],
     traits: [
@@ -22,11 +24,13 @@ let package = Package(
         ),
         .trait(name: "DBus", description: "The D-Bus property backend; needs libdbus."),
         .trait(name: "Images", description: "Decoding of images in NetworkKit; needs gdk-pixbuf."),
+        .trait(name: "MQTT", description: "The MQTT backend; needs libmosquitto."),
         .default(enabledTraits: ["DesktopNotification", "DBus", "Images"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -54,6 +58,7 @@ let package = Package(
                 "IndicatorCore",
                 "IndicatorThreads",
                 .target(name: "CDBus", condition: .when(traits: ["DBus"])),
+                .target(name: "CMosquitto", condition: .when(traits: ["MQTT"])),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Yams", package: "Yams"),
@@ -78,7 +83,12 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]
         ),
+        .target(
+            name: "IndicatorMetrics",
+            dependencies: ["IndicatorCore", .product(name: "CoreMetrics", package: "swift-metrics")]
+        ),
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
+        .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CGdkPixbuf"),
         .target(
@@ -91,10 +101,34 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
+        // The commands that both programs have.
+        .target(
+            name: "IndicatorCommands",
+            dependencies: [
+                "IndicatorBackends",
+                "IndicatorCore",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        // What the C library has and its Swift module lacks.
+        .systemLibrary(name: "CLinux"),
+        .executableTarget(
+            name: "indicator",
+            dependencies: [
+                "CLinux",
+                "IndicatorBackends",
+                "IndicatorCommands",
+                "IndicatorCore",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
         .executableTarget(
             name: "indicator-demo",
             dependencies: [
                 "IndicatorBackends",
+                "IndicatorCommands",
                 "IndicatorCore",
                 "IndicatorThreads",
                 "NetworkKit",
@@ -123,6 +157,15 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/Helpers/TerminalTitleHelper"
+        ),
+        .executableTarget(
+            name: "terminal-progress-helper",
+            dependencies: [
+                "IndicatorBackends",
+                "IndicatorCore",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/Helpers/TerminalProgressHelper"
         ),
         .testTarget(
             name: "IndicatorCoreTests",
@@ -177,6 +220,7 @@ let package = Package(
                 "desktop-probe",
                 "log-file-writer",
                 .product(name: "InMemoryLogging", package: "swift-log"),
+                "terminal-progress-helper",
                 "terminal-title-helper",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
@@ -225,9 +269,37 @@ let package = Package(
             dependencies: ["service-helper", "TestSupport"]
         ),
         .testTarget(
+            name: "IndicatorCommandsTests",
+            dependencies: [
+                "indicator",
+                "IndicatorBackends",
+                "IndicatorCore",
+                "TestSupport",
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ]
+        ),
+        .testTarget(
+            name: "IndicatorMetricsTests",
+            dependencies: [
+                "IndicatorCore",
+                "IndicatorMetrics",
+                "TestSupport",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+            ]
+        ),
+        // Thousands of indicators on one MQTT broker, measured; and what one costs its app.
+        .executableTarget(
+            name: "mqtt-scale",
+            dependencies: ["IndicatorBackends", "IndicatorCore"],
+            path: "Tests/Helpers/MQTTScale"
+        ),
+        .testTarget(
             name: "IndicatorDemoTests",
             dependencies: [
                 "IndicatorBackends",
+                "IndicatorCommands",
                 "IndicatorCore",
                 "IndicatorTesting",
                 "indicator-demo",
@@ -244,7 +316,9 @@ let package = Package(
 // The program that Scripts/fuzz builds, with the libraries alone: every module is compiled for libFuzzer.
 if Context.environment["INDICATOR_FUZZ"] != nil {
     package.products = []
-    package.targets.removeAll { $0.type == .test || $0.type == .executable || $0.name == "TestSupport" }
+    package.targets.removeAll {
+        $0.type == .test || $0.type == .executable || ["IndicatorCommands", "TestSupport"].contains($0.name)
+    }
     package.targets.append(
         .executableTarget(
             name: "fuzz",

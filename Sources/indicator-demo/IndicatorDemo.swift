@@ -1,11 +1,9 @@
 import ArgumentParser
+import IndicatorCommands
 
 /// The program: its name, its version, and the commands that it is made of.
 @main
 struct IndicatorDemo: AsyncParsableCommand {
-    /// What `--version` prints.
-    static let version = "0.1.0"
-
     static let configuration = CommandConfiguration(
         commandName: "indicator-demo",
         abstract: "Watch real requests drive an activity indicator.",
@@ -27,7 +25,7 @@ struct IndicatorDemo: AsyncParsableCommand {
               64  wrong usage, or a trace that is not understood
               78  wrong configuration
             """,
-        version: version,
+        version: Program.version,
         subcommands: [
             RunCommand.self, ReplayCommand.self, CheckConfigCommand.self, BackendsCommand.self, WatchCommand.self,
             ServeCommand.self,
@@ -36,6 +34,7 @@ struct IndicatorDemo: AsyncParsableCommand {
     )
 
     static func main() async {
+        Program.name = "indicator-demo"
         StandardStreams.openMissing()
         await main(nil)
     }

@@ -58,6 +58,19 @@ package final class PseudoTerminal: Sendable {
         return Foundation.read(master, &byte, 1) == 1 ? byte : nil
     }
 
+    /// Types a text on its keyboard. Control characters are keys: `\u{03}` is Ctrl-C.
+    package func type(_ text: String) {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { write(master, $0.baseAddress, $0.count) }
+            if count > 0 {
+                bytes = bytes.dropFirst(count)
+            } else if count < 0, errno != EAGAIN, errno != EINTR {
+                return
+            }
+        }
+    }
+
     /// Takes no bytes any more, as after Ctrl-S.
     package func stopOutput() {
         tcflow(slave, TCOOFF)
@@ -117,6 +130,15 @@ package final class PseudoTerminal: Sendable {
     package func run(
         _ program: String,
         _ arguments: String...,
+        terminalType: String? = "xterm-256color"
+    ) async throws -> Ending {
+        try await run(program, arguments: arguments, terminalType: terminalType)
+    }
+
+    /// The same, with the arguments in an array.
+    package func run(
+        _ program: String,
+        arguments: [String],
         terminalType: String? = "xterm-256color"
     ) async throws -> Ending {
         // `setsid --ctty` makes a terminal of standard input the controlling one; the program gets /dev/null there

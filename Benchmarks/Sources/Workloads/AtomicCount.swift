@@ -11,6 +11,11 @@ final class AtomicCount: Sendable {
             count.wrappingSubtract(1, ordering: .acquiringAndReleasing)
         }
     }
+
+    /// Adds one, so many times.
+    func add(_ times: Int) {
+        for _ in 0..<times { count.wrappingAdd(1, ordering: .acquiringAndReleasing) }
+    }
 }
 
 /// The limit of what is read under a lock: an uncontended lock and unlock, around one number.

@@ -40,6 +40,10 @@ public final class BusyIndicator: Sendable {
         }
     }
 
+    func advance(_ times: Int) {
+        for _ in 0..<times { other.advance(by: 1) }
+    }
+
     func readSnapshot(_ times: Int) {
         for _ in 0..<times { consume(manager.snapshot) }
     }

@@ -1,8 +1,8 @@
 extension Comparison {
     /// All that needs nothing but this process.
     public static let all: [Comparison] = [
-        .beginEnd, .beginEndOnTwoThreads, .idleEdge, .identified, .labelled, .notifications, .tracker10, .tracker10000,
-        .snapshot,
+        .beginEnd, .beginEndOnTwoThreads, .idleEdge, .identified, .labelled, .advance, .notifications, .tracker10,
+        .tracker10000, .snapshot,
     ]
 
     fileprivate static let atomicPair = "atomic add and subtract"
@@ -68,6 +68,18 @@ extension Comparison {
         Contestants(
             Workload(BusyIndicator(.shown).beginAndEndWithLabel),
             reference: Workload(BusySet().startAndStop)
+        )
+    }
+
+    private static let advance = Comparison(
+        "advance",
+        "advance by a step",
+        peer: "an atomic add",
+        goal: 5
+    ) {
+        Contestants(
+            Workload(BusyIndicator(.shown, label: "Downloading").advance),
+            reference: Workload(AtomicCount().add)
         )
     }
 

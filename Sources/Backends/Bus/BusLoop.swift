@@ -153,32 +153,19 @@ package final class BusWakeUp: Sendable {
 
     private let stopped = Locked(false)
 
-    /// Throws when the process has hardly any descriptor left. An indicator must not take the last ones: without them
-    /// libdispatch, and with it every Swift task, ends the process.
+    /// Throws when the process has hardly any descriptor left.
     package init() throws(BusError) {
         let errorName = "org.freedesktop.DBus.Error.LimitsExceeded"
-        guard Self.hasSpareDescriptors else {
-            throw BusError(name: errorName, text: "the process has fewer than \(Self.reserve) descriptors left")
+        guard SpareDescriptors.exist else {
+            throw BusError(
+                name: errorName,
+                text: "the process has fewer than \(SpareDescriptors.reserve) descriptors left"
+            )
         }
         descriptor = makeEventDescriptor()
         guard descriptor >= 0 else {
             throw BusError(name: errorName, text: "eventfd: \(String(cString: strerror(errno)))")
         }
-    }
-
-    /// A connection takes two. libdispatch takes up to four when it is first used.
-    private static let reserve = 8
-
-    /// Whether at least ``reserve`` descriptors are free. Takes none to find out.
-    private static var hasSpareDescriptors: Bool {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return true }
-        var free = 0
-        for descriptor in 0..<Int32(clamping: limit.rlim_cur) where fcntl(descriptor, F_GETFD) == -1 {
-            free += 1
-            if free == reserve { return true }
-        }
-        return false
     }
 
     deinit {

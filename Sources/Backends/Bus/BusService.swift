@@ -38,7 +38,8 @@ extension BusSession {
 /// Nothing here is shared with the rest of the process: the connection is private, `SIGPIPE` is blocked on the thread,
 /// and the only descriptors are the socket and the wake-up.
 final class BusService: Sendable {
-    /// Makes the session of a connection. It reads the latest snapshot with the function that it is given.
+    /// Makes the session of a connection. It reads the latest snapshot with the function that it is given; what has finished
+    /// is read once.
     typealias SessionMaker = @Sendable (_ latest: @escaping @Sendable () -> IndicatorSnapshot) -> any BusSession
 
     /// How long a bus or a peer may delay ``stop()``.
@@ -115,6 +116,8 @@ final class BusService: Sendable {
     /// Has the session show `snapshot`, soon. Throws why the service has ended, if it has.
     func publish(_ snapshot: IndicatorSnapshot) throws {
         let fault = state.withLock { state in
+            var snapshot = snapshot
+            snapshot.takeOverFinished(of: state.snapshot)
             state.snapshot = snapshot
             return state.fault
         }
@@ -141,7 +144,12 @@ final class BusService: Sendable {
     // MARK: - On the thread
 
     private func run() {
-        let session = makeSession { [self] in state.withLock { $0.snapshot } }
+        let session = makeSession { [self] in
+            state.withLock { state in
+                defer { state.snapshot = state.snapshot.withoutFinished }
+                return state.snapshot
+            }
+        }
         let loop: BusLoop
         do throws(BusError) {
             loop = try BusLoop(address: address, wakeUp: wakeUp) { session.receive($0) }
@@ -257,6 +265,7 @@ final class BusSurface: Sendable {
     func update(_ snapshot: IndicatorSnapshot) throws {
         let service = state.withLock { state in
             state.snapshot = snapshot
+            state.snapshot = state.snapshot.withoutFinished
             return state.service
         }
         try service?.publish(snapshot)

@@ -132,7 +132,7 @@ struct ConfigurationBuilder {
     /// The value of a setting; `nil` when there is none.
     private mutating func value(of setting: BackendSetting, _ key: SettingKey) -> BackendSettingValue? {
         let (value, origin) = strongestValue(of: setting, key)
-        addEffective(key, value?.configurationText, origin)
+        addEffective(key, setting.isSecret && value != nil ? "(hidden)" : value?.configurationText, origin)
         return value
     }
 

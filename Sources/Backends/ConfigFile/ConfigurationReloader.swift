@@ -47,10 +47,12 @@ final class ConfigurationReloader: ManagerResource {
         state = Locked(State(current: configuration, lastRead: (configuration.file, configuration.fileText)))
     }
 
+    var configuration: IndicatorConfiguration { state.withLock { $0.current } }
+
     var problems: [ConfigurationMistake] { state.withLock { $0.problems } }
 
     /// Makes what the configuration names, reports the mistakes in it, and begins to listen for changes.
-    func begin(_ mistakes: [ConfigurationMistake]) {
+    func begin(_ mistakes: [ConfigurationMistake], printsMistakes: Bool) {
         let configuration = state.withLock { $0.current }
         let wanted = applicable(configuration.backends)
         let (backends, refusals) = source.make(wanted, logger: logger)
@@ -64,7 +66,7 @@ final class ConfigurationReloader: ManagerResource {
         if !problems.mistakes.isEmpty {
             let message = "There are mistakes in the configuration; the default holds for what is wrong:\n\(problems)"
             logger.error("\(message)")
-            if isatty(STDERR_FILENO) == 1 {
+            if printsMistakes, isatty(STDERR_FILENO) == 1 {
                 try? FileHandle.standardError.write(contentsOf: Data("\(source.applicationName): \(message)\n".utf8))
             }
         }

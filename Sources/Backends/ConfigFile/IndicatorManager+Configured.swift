@@ -56,6 +56,31 @@ extension IndicatorManager {
         reloadTriggers: ConfigurationReloadTriggers = .all,
         logger: Logger = Logger(label: "indicator")
     ) -> IndicatorManager {
+        configured(
+            for: applicationName,
+            path: path,
+            environment: environment,
+            registry: registry,
+            overrides: overrides,
+            defaults: defaults,
+            reloadTriggers: reloadTriggers,
+            logger: logger,
+            printsMistakes: true
+        )
+    }
+
+    /// The same, without printing mistakes: for a program whose terminal belongs to another one.
+    package static func configured(
+        for applicationName: String,
+        path: String? = nil,
+        environment: [String: String] = ProcessInfo.processInfo.environment,
+        registry: BackendRegistry = .standard,
+        overrides: ConfigurationValues = ConfigurationValues(),
+        defaults: ConfigurationValues = ConfigurationValues(),
+        reloadTriggers: ConfigurationReloadTriggers = .all,
+        logger: Logger = Logger(label: "indicator"),
+        printsMistakes: Bool
+    ) -> IndicatorManager {
         let source = ConfigurationSource(
             applicationName: applicationName,
             path: path,
@@ -88,7 +113,7 @@ extension IndicatorManager {
             triggers: reloadTriggers,
             logger: logger
         )
-        reloader.begin(mistakes)
+        reloader.begin(mistakes, printsMistakes: printsMistakes)
         manager.engine.keep(reloader)
         ProcessSignals.shared.shutDownWithProcess(manager)
         // With its backends: a start delay that begins now is not spent before they are there.
@@ -107,6 +132,12 @@ extension IndicatorManager {
     /// was not made by ``configured(for:path:section:asShared:environment:registry:overrides:defaults:reloadTriggers:logger:)``.
     public var configurationProblems: [ConfigurationMistake] {
         engine.keptResource(ConfigurationReloader.self)?.problems ?? []
+    }
+
+    /// What was read last without a mistake, or with defaults in the place of mistakes; `nil` for an indicator that was not
+    /// configured.
+    package var configuration: IndicatorConfiguration? {
+        engine.keptResource(ConfigurationReloader.self)?.configuration
     }
 
     /// Reads the configuration again, now: what `SIGHUP` does, for apps that handle the signal themselves or learn of a

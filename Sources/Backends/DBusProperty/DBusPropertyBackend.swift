@@ -29,10 +29,14 @@ public struct DBusPropertySettings: Sendable, Hashable {
 /// | `State` | `s` | `inactive`, `delayingStart`, `active`, `delayingCompletion` |
 /// | `ActivityCount` | `u` | how many activities are in progress |
 /// | `Label` | `s` | empty when there is none; one line without control characters, at most 1 MiB of it |
+/// | `Attention` | `s` | what the user is asked for; empty when nothing |
 /// | `Progress` | `d` | 0…1, -1 when not known |
 /// | `Application` | `s` | the name of the app, constant |
 /// | `ProcessID` | `u` | constant |
 /// | `Enabled` | `b` | can be set: whether the indicator is switched on |
+///
+/// The signal `Finished` (`s` label, `s` outcome, `s` message, `d` seconds) follows each activity with a label that has ended.
+/// The outcome is `succeeded`, `failed`, `cancelled` or `unspecified`; the message is the reason of a failure.
 ///
 /// `PropertiesChanged` carries what changed, and only that. A panel lists the names on the bus, reads `GetAll` of each,
 /// and follows `PropertiesChanged` and `NameOwnerChanged`.
@@ -45,8 +49,8 @@ public struct DBusPropertySettings: Sendable, Hashable {
 /// The backend has a private connection and a thread that sleeps until something changes. While there is no bus it is
 /// unavailable; when the bus is back, it owns its name again and shows the current state.
 public final class DBusPropertyBackend: IndicatorBackend {
-    /// The longest label, in Unicode scalars.
-    private static let labelLimit = 1 << 20
+    /// The longest text, in Unicode scalars.
+    static let textLimit = 1 << 20
 
     /// The name that the config file and the diagnostics use.
     public let name: String
@@ -100,7 +104,7 @@ public final class DBusPropertyBackend: IndicatorBackend {
         let processID = getpid()
         let names = IndicatorBusName.candidates(for: settings.name ?? applicationName, processID: processID)
         let object = IndicatorObject(
-            application: DisplayText.singleLine(applicationName, limit: Self.labelLimit),
+            application: DisplayText.singleLine(applicationName, limit: Self.textLimit),
             processID: UInt32(bitPattern: processID)
         )
         let address = try settings.bus.resolved(in: environment())
@@ -114,7 +118,9 @@ public final class DBusPropertyBackend: IndicatorBackend {
         var snapshot = snapshot
         for index in snapshot.activities.indices {
             let label = snapshot.activities[index].label
-            snapshot.activities[index].label = label.map { DisplayText.singleLine($0, limit: Self.labelLimit) }
+            snapshot.activities[index].label = label.map { DisplayText.singleLine($0, limit: Self.textLimit) }
+            let attention = snapshot.activities[index].attention
+            snapshot.activities[index].attention = attention.map { DisplayText.singleLine($0, limit: Self.textLimit) }
         }
         try surface.update(snapshot)
     }

@@ -7,6 +7,9 @@ final class IndicatorBusSession: BusSession {
     /// How much may wait to be sent before changes wait too, to be announced as one.
     private static let outgoingLimit = 256 << 10
 
+    /// How many activities that have finished may wait to be announced.
+    private static let finishedLimit = 64
+
     /// How long a value that a panel has set holds against snapshots that are older than it.
     private static let switchLimit = Duration.seconds(1)
 
@@ -15,6 +18,8 @@ final class IndicatorBusSession: BusSession {
     private let control: IndicatorControl
     private let latest: @Sendable () -> IndicatorSnapshot
     private var announced = IndicatorSnapshot()
+    /// What has finished and was not announced yet.
+    private var finished: [FinishedActivity] = []
     private var name: String?
     private var hasLostName = false
     private weak var loop: BusLoop?
@@ -61,12 +66,15 @@ final class IndicatorBusSession: BusSession {
             let changes = object.changes(from: announced, to: snapshot)
             announced = snapshot
             if !changes.isEmpty { loop.send(.propertiesChanged(changes)) }
+            for activity in finished { loop.send(object.finished(activity)) }
+            finished = []
         }
         return switched?.until
     }
 
     private func current() -> IndicatorSnapshot {
         var snapshot = latest()
+        finished = (finished + snapshot.finished).suffix(Self.finishedLimit)
         guard let (isEnabled, until) = switched else { return snapshot }
         if until <= .now {
             switched = nil

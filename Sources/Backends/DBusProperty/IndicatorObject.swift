@@ -38,6 +38,22 @@ package struct IndicatorObject {
         }
     }
 
+    /// The signal that says how an activity ended.
+    func finished(_ activity: FinishedActivity) -> BusMessage {
+        func text(_ text: String) -> BusValue {
+            .string(DisplayText.singleLine(text, limit: DBusPropertyBackend.textLimit))
+        }
+        return .signal(
+            path: Self.path,
+            interface: Self.interface,
+            member: "Finished",
+            [
+                text(activity.label), .string(activity.outcome.name), text(activity.outcome.message ?? ""),
+                .double(activity.duration / .seconds(1)),
+            ]
+        )
+    }
+
     /// The answer to a call of a method of the object.
     func answer(to call: BusMessage, snapshot: IndicatorSnapshot) -> Answer {
         guard call.path == Self.path else {
@@ -121,6 +137,7 @@ package struct IndicatorObject {
         case .state: .string(snapshot.state.rawValue)
         case .activityCount: .uint32(UInt32(clamping: snapshot.activityCount))
         case .label: .string(snapshot.label ?? "")
+        case .attention: .string(snapshot.attention ?? "")
         case .progress: .double(snapshot.progress.map { $0.isNaN ? -1 : min(max($0, 0), 1) } ?? -1)
         case .application: .string(application)
         case .processID: .uint32(processID)
@@ -134,6 +151,7 @@ package struct IndicatorObject {
         case state = "State"
         case activityCount = "ActivityCount"
         case label = "Label"
+        case attention = "Attention"
         case progress = "Progress"
         case application = "Application"
         case processID = "ProcessID"
@@ -179,6 +197,7 @@ extension IndicatorObject {
             <property name="State" type="s" access="read"/>
             <property name="ActivityCount" type="u" access="read"/>
             <property name="Label" type="s" access="read"/>
+            <property name="Attention" type="s" access="read"/>
             <property name="Progress" type="d" access="read"/>
             <property name="Application" type="s" access="read">
               <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" value="const"/>
@@ -187,6 +206,12 @@ extension IndicatorObject {
               <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" value="const"/>
             </property>
             <property name="Enabled" type="b" access="readwrite"/>
+            <signal name="Finished">
+              <arg name="label" type="s"/>
+              <arg name="outcome" type="s"/>
+              <arg name="message" type="s"/>
+              <arg name="seconds" type="d"/>
+            </signal>
           </interface>
           <interface name="org.freedesktop.DBus.Properties">
             <method name="Get">

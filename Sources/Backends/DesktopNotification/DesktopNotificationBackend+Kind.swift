@@ -14,7 +14,8 @@ extension BackendKind {
                     "summary",
                     .string,
                     default: .string(defaults.summary.description),
-                    summary: "the first line; may have {app}, {label}, {count}, {progress}, {elapsed} and {remaining}",
+                    summary: "the first line; may have {app}, {label}, {count}, {progress}, {done}, {total}, {rate}, {elapsed}"
+                        + " and {remaining}",
                     validate: SnapshotFormat.validate
                 ),
                 BackendSetting(
@@ -57,6 +58,8 @@ extension BackendKind {
                     summary: "the kind of notification",
                     validate: withoutNUL
                 ),
+                .whenDone(default: defaults.whenDone),
+                .after(default: defaults.after),
             ],
             make: { context, settings in
                 DesktopNotificationBackend(
@@ -107,6 +110,8 @@ extension DesktopNotificationSettings {
         if let isTransient = settings.boolean("transient") { self.isTransient = isTransient }
         if let timeout = settings.duration("timeout") { self.timeout = timeout }
         if let category = settings.string("category") { self.category = category }
+        if let whenDone = settings.string("whenDone").flatMap(WhenDone.init(rawValue:)) { self.whenDone = whenDone }
+        if let after = settings.duration("after") { self.after = after }
     }
 }
 #endif

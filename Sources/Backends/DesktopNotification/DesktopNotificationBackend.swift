@@ -8,6 +8,9 @@ public import IndicatorCore
 /// its text or its progress has changed, and is closed when the indicator is hidden. It makes no sound. After the user
 /// has closed it, it stays closed until the indicator is shown the next time.
 ///
+/// With ``DesktopNotificationSettings/whenDone``, an activity that has lasted leaves an ordinary notification of its outcome, of
+/// normal urgency, which stays.
+///
 /// ``stop()`` returns when the server has closed it. If the app crashes, the server removes it within a minute: it
 /// expires after 55 seconds, which begin anew every 35 seconds.
 ///
@@ -37,6 +40,9 @@ public final class DesktopNotificationBackend: IndicatorBackend {
         self.applicationName = applicationName
         self.settings = settings
     }
+
+    /// Hidden changes too, if outcomes are wanted: an activity may end while the indicator is hidden.
+    public var delivery: BackendDelivery { BackendDelivery(includesHidden: settings.whenDone != .never) }
 
     /// Keeps the handle, for servers that appear and vanish.
     public func attach(to control: IndicatorControl) {

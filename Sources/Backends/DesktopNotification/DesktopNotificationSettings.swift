@@ -38,6 +38,13 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
     public var timeout: Duration?
     /// The kind of notification (Desktop Notifications Specification, "Categories"). Default: `transfer`.
     public var category: String
+    /// Which activities leave an ordinary notification of their outcome, which stays when the indicator is hidden. Default:
+    /// `never`.
+    public var whenDone: WhenDone
+    /// How long an activity must have lasted for that. Default: 10 seconds.
+    public var after: Duration
+    /// Whether the indicator is shown, and not only outcomes.
+    package var showsIndicator = true
     /// After how long a server removes a notification whose app has crashed; for tests to shorten.
     package var expiry = Duration.seconds(55)
     /// After how long the expiry begins anew: by default 35 s, which is less than two wake-ups a minute.
@@ -51,7 +58,9 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
         urgency: Urgency = .low,
         isTransient: Bool = true,
         timeout: Duration? = nil,
-        category: String = "transfer"
+        category: String = "transfer",
+        whenDone: WhenDone = .never,
+        after: Duration = .seconds(10)
     ) {
         self.summary = summary
         self.body = body
@@ -60,6 +69,8 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
         self.isTransient = isTransient
         self.timeout = timeout
         self.category = category
+        self.whenDone = whenDone
+        self.after = after
     }
 
     /// The icon as the protocol has it: a name, or the URL of a file (Desktop Notifications Specification, "Icons and

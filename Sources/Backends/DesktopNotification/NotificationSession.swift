@@ -8,6 +8,8 @@ struct NotificationContent: Sendable, Hashable {
     var body: String
     /// In percent, for the server's bar; `nil` when it is not known or the server shows none.
     var progress: Int?
+    /// Whether the user is asked for something.
+    var asks = false
 }
 
 /// One notification on one connection to a session bus (Desktop Notifications Specification 1.2).
@@ -155,7 +157,8 @@ final class NotificationSession: BusSession {
     func update(on loop: BusLoop) throws -> ContinuousClock.Instant? {
         if let fault { throw fault }
         let snapshot = latest()
-        guard snapshot.isVisible else {
+        announce(snapshot.finished.filter { settings.whenDone.covers($0, after: settings.after) }, on: loop)
+        guard snapshot.isVisible, settings.showsIndicator else {
             hide(on: loop)
             return nil
         }
@@ -225,9 +228,28 @@ final class NotificationSession: BusSession {
         loop.call(call("CloseNotification", [.uint32(identifier)]), within: Self.answerLimit) { _ in }
     }
 
+    /// Leaves one ordinary notification of these outcomes.
+    private func announce(_ finished: [FinishedActivity], on loop: BusLoop) {
+        guard let notice = OutcomeNotice(finished, applicationName: applicationName) else { return }
+        var hints = [BusProperty("urgency", .byte(DesktopNotificationSettings.Urgency.normal.level))]
+        let category = notice.isFailure ? "transfer.error" : "transfer.complete"
+        if !settings.category.isEmpty { hints.append(BusProperty("category", .string(category))) }
+        let message = call(
+            "Notify",
+            [
+                .string(applicationName), .uint32(0), .string(settings.protocolIcon), .string(notice.title),
+                .string(readsMarkup ? Self.escaped(notice.body) : notice.body), .strings([]), .properties(hints),
+                .int32(-1),
+            ]
+        )
+        // With a reply, as in `close`.
+        loop.call(message, within: Self.answerLimit) { _ in }
+    }
+
     private func arguments(for content: NotificationContent) -> [BusValue] {
+        let urgency = max(settings.urgency.level, content.asks ? DesktopNotificationSettings.Urgency.normal.level : 0)
         var hints: [BusProperty] = [
-            BusProperty("urgency", .byte(settings.urgency.level)),
+            BusProperty("urgency", .byte(urgency)),
             BusProperty("transient", .boolean(settings.isTransient)),
             BusProperty("suppress-sound", .boolean(true)),
         ]
@@ -254,7 +276,8 @@ final class NotificationSession: BusSession {
         return NotificationContent(
             summary: summary.isEmpty ? applicationName : summary,
             body: body,
-            progress: showsBars ? progress : nil
+            progress: showsBars ? progress : nil,
+            asks: snapshot.attention != nil
         )
     }
 

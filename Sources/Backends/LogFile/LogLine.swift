@@ -19,7 +19,8 @@ struct LogRecord: Sendable, Hashable {
 }
 
 extension ActivityOutcome {
-    fileprivate var name: String {
+    /// What the log and the bus call it.
+    var name: String {
         switch self {
         case .unspecified: "unspecified"
         case .succeeded: "succeeded"
@@ -28,7 +29,8 @@ extension ActivityOutcome {
         }
     }
 
-    fileprivate var message: String? {
+    /// Why it failed, if that was said.
+    var message: String? {
         if case .failed(let message) = self, !message.isEmpty { message } else { nil }
     }
 }

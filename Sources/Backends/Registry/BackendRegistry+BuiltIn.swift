@@ -1,6 +1,6 @@
 extension BackendRegistry {
-    /// The built-in kinds: `terminalTitle` and `logFile`, and, in builds with the traits `DesktopNotification` and
-    /// `DBus`, `desktopNotification` and `dbusProperty`.
+    /// The built-in kinds: `terminalTitle`, `terminalProgress`, `terminalNotification` and `logFile`, and, in builds with the
+    /// traits `DesktopNotification`, `DBus` and `MQTT`, `desktopNotification`, `dbusProperty` and `mqtt`.
     public static let standard: Self = {
         var registry = Self(kinds: builtInKinds)
         #if !DesktopNotification
@@ -15,16 +15,22 @@ extension BackendRegistry {
             reason: "this build has no D-Bus support; build with the trait DBus"
         )
         #endif
+        #if !MQTT
+        registry.registerMissing("mqtt", reason: "this build has no MQTT; build with the trait MQTT")
+        #endif
         return registry
     }()
 
     private static var builtInKinds: [BackendKind] {
-        var kinds: [BackendKind] = [.terminalTitle]
+        var kinds: [BackendKind] = [.terminalTitle, .terminalProgress, .terminalNotification]
         #if DesktopNotification
         kinds.append(.desktopNotification)
         #endif
         #if DBus
         kinds.append(.dbusProperty)
+        #endif
+        #if MQTT
+        kinds.append(.mqtt)
         #endif
         kinds.append(.logFile)
         return kinds

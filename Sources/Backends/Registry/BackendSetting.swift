@@ -33,6 +33,8 @@ public struct BackendSetting: Sendable {
     public var example: BackendSettingValue?
     /// Whether a section without it is an error.
     public var isRequired: Bool
+    /// Whether no message and no table may show the value: a password.
+    public var isSecret: Bool
     /// Checks what the type cannot say. Returns what was expected instead, such as `a format with known placeholders`,
     /// or `nil` when the value is right.
     public var validate: @Sendable (BackendSettingValue) -> String?
@@ -45,6 +47,7 @@ public struct BackendSetting: Sendable {
         example: BackendSettingValue? = nil,
         summary: String,
         isRequired: Bool = false,
+        isSecret: Bool = false,
         validate: @escaping @Sendable (BackendSettingValue) -> String? = { _ in nil }
     ) {
         self.name = name
@@ -53,6 +56,7 @@ public struct BackendSetting: Sendable {
         self.example = example ?? defaultValue
         self.summary = summary
         self.isRequired = isRequired
+        self.isSecret = isSecret
         self.validate = validate
     }
 }

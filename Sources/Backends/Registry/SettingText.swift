@@ -20,11 +20,21 @@ struct SettingText {
     var origin: Origin
     /// Where the home folder is found.
     var environment: [String: String]
+    /// Whether no message may quote it.
+    private var isSecret = false
+
+    init(text: String, origin: Origin, environment: [String: String]) {
+        self.text = text
+        self.origin = origin
+        self.environment = environment
+    }
 
     /// The value, checked against everything that the definition says.
     func value(for setting: BackendSetting) throws(Failure) -> BackendSettingValue {
-        let value = try typedValue(for: setting.type)
-        if let expected = setting.validate(value) { throw failure(expecting: expected) }
+        var copy = self
+        copy.isSecret = setting.isSecret
+        let value = try copy.typedValue(for: setting.type)
+        if let expected = setting.validate(value) { throw copy.failure(expecting: expected) }
         return value
     }
 
@@ -155,7 +165,13 @@ struct SettingText {
     }
 
     private var found: String {
-        text.isEmpty ? "an empty text" : "'\(QuotedText.shortened(text))'"
+        if text.isEmpty { return "an empty text" }
+        if isSecret { return "a text that is not shown" }
+        // The user name and the password of a URL.
+        guard let end = text.lastIndex(of: "@"), text[..<end].contains(":") else {
+            return "'\(QuotedText.shortened(text))'"
+        }
+        return "'…\(QuotedText.shortened(String(text[end...])))'"
     }
 
     private static let longestSeconds = "3155760000"

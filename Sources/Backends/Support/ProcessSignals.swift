@@ -9,14 +9,14 @@ import Synchronization
 /// |---|---|
 /// | `SIGINT`, `SIGTERM` | the indicators are shut down, in a second at most; the process then dies by the same signal |
 /// | `SIGHUP` | the configurations are reloaded; once the terminal is closed, as for `SIGTERM` |
-/// | `SIGTSTP` (Ctrl-Z) | the titles are restored, the process stops, and `fg` shows them again |
+/// | `SIGTSTP` (Ctrl-Z) | titles are restored and lines removed, the process stops, and `fg` shows them again |
 /// | `exit` | as for `SIGTERM`, and the process goes on to exit |
 ///
 /// A handler is installed only where the signal has its default action, and overwritten by one that the app installs
 /// later. It is a handler, not `SIG_IGN` or a blocked signal, because programs that the app starts inherit those. It
 /// writes a byte to a socket; everything else is done by a thread that reads the other end. A forked child inherits the
 /// handler, but the indicators are its parent's: there the handler restores the default action and repeats the signal.
-final class ProcessSignals: Sendable {
+package final class ProcessSignals: Sendable {
     static let shared = ProcessSignals()
 
     /// How long the process goes on at most after a signal that ends it: this much for the indicators, and
@@ -155,6 +155,7 @@ final class ProcessSignals: Sendable {
                 for reload in reloads { reload() }
                 return
             }
+            TerminalRegistry.willEnd()
             shutDown()
             TerminalRegistry.restoreAll()
             Self.raiseByDefault(SIGHUP)
@@ -167,11 +168,26 @@ final class ProcessSignals: Sendable {
             }
             TerminalRegistry.resumeAll()
         default:
+            TerminalRegistry.willEnd()
             shutDown()
             TerminalRegistry.restoreAll()
             Self.raiseByDefault(signal)
         }
     }
+
+    // MARK: - For a program that handles the signals itself
+
+    /// Shuts every indicator down and restores the terminals, as a signal that ends the process does.
+    package static func shutDownIndicators() {
+        shared.shutDown()
+        TerminalRegistry.restoreAll()
+    }
+
+    /// Restores the titles until ``resumeTerminals()``, because the process is about to be stopped.
+    package static func suspendTerminals() { TerminalRegistry.suspendAll() }
+
+    /// Shows the titles again.
+    package static func resumeTerminals() { TerminalRegistry.resumeAll() }
 
     /// Shuts every indicator down, and waits for that as long as the limit says.
     fileprivate func shutDown() {

@@ -12,6 +12,8 @@ struct KnownTerminal: Sendable, Hashable {
     let progress: ProgressSupport
     /// Whether it removes progress that is not repeated.
     let progressExpires: Bool
+    /// How it is asked for a notification; `nil` where it is not known to show any.
+    let notification: TerminalNotificationStyle?
     /// The environment variables that it is recognized by: `NAME`, which is not empty, or `NAME=value`, where a `*` at
     /// the end stands for any text.
     private let variables: [String]
@@ -21,13 +23,15 @@ struct KnownTerminal: Sendable, Hashable {
         _ variables: String...,
         title: TitleStyle = .emptied,
         progress: ProgressSupport = .never,
-        progressExpires: Bool = false
+        progressExpires: Bool = false,
+        notification: TerminalNotificationStyle? = nil
     ) {
         self.name = name
         self.variables = variables
         self.title = title
         self.progress = progress
         self.progressExpires = progressExpires
+        self.notification = notification
     }
 
     /// The known terminals. The first one whose variables are all there counts, so what is nearest to the app is first:
@@ -52,14 +56,23 @@ struct KnownTerminal: Sendable, Hashable {
             "TERM=xterm-kitty",
             title: .stack,
             progress: .since("0.47", in: kittyFolder),
-            progressExpires: true
+            progressExpires: true,
+            notification: .kitty
         ),
         KnownTerminal("kitty", "KITTY_WINDOW_ID"),
         // Earlier versions know the sequence and show nothing, so it may be sent where the version did not come through
         // SSH.
-        KnownTerminal("Ghostty", "TERM=xterm-ghostty", title: .stack, progress: .always, progressExpires: true),
-        KnownTerminal("foot", "TERM=foot*", title: .stack),
+        KnownTerminal(
+            "Ghostty",
+            "TERM=xterm-ghostty",
+            title: .stack,
+            progress: .always,
+            progressExpires: true,
+            notification: .titleAndBody
+        ),
+        KnownTerminal("foot", "TERM=foot*", title: .stack, notification: .titleAndBody),
         KnownTerminal("Alacritty", "TERM=alacritty*", title: .stack),
+        KnownTerminal("urxvt", "TERM=rxvt-unicode*", notification: .titleAndBody),
         KnownTerminal("urxvt", "TERM=rxvt*"),
         KnownTerminal("st", "TERM=st", title: .st),
         KnownTerminal("st", "TERM=st-*", title: .st),
@@ -72,12 +85,28 @@ struct KnownTerminal: Sendable, Hashable {
         KnownTerminal("ConEmu", "ConEmuANSI=ON", progress: .always),
         // The terminal of GNOME, Xfce, Ptyxis and others: 0.80.0 is 8000.
         KnownTerminal("VTE", "VTE_VERSION", progress: .since("8000", in: "VTE_VERSION")),
-        KnownTerminal("Ghostty", "TERM_PROGRAM=ghostty", progress: .since("1.2"), progressExpires: true),
+        KnownTerminal(
+            "Ghostty",
+            "TERM_PROGRAM=ghostty",
+            progress: .since("1.2"),
+            progressExpires: true,
+            notification: .titleAndBody
+        ),
         // Versions are dates: https://github.com/wezterm/wezterm/issues/6581
-        KnownTerminal("WezTerm", "TERM_PROGRAM=WezTerm", progress: .since("20250209")),
-        KnownTerminal("iTerm2", "TERM_PROGRAM=iTerm.app", progress: .since("3.6.6")),
+        KnownTerminal(
+            "WezTerm",
+            "TERM_PROGRAM=WezTerm",
+            progress: .since("20250209"),
+            notification: .titleAndBody
+        ),
+        KnownTerminal("iTerm2", "TERM_PROGRAM=iTerm.app", progress: .since("3.6.6"), notification: .text),
         // How it is known through SSH.
-        KnownTerminal("iTerm2", "LC_TERMINAL=iTerm2", progress: .since("3.6.6", in: "LC_TERMINAL_VERSION")),
+        KnownTerminal(
+            "iTerm2",
+            "LC_TERMINAL=iTerm2",
+            progress: .since("3.6.6", in: "LC_TERMINAL_VERSION"),
+            notification: .text
+        ),
     ]
 
     private static let unknown = KnownTerminal("terminal")

@@ -2,7 +2,8 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// A terminal and the account of its title, shared by the backends of this process that show on it.
+/// A terminal and the account of its title and of the lines that are drawn on it, shared by the backends of this process that
+/// show on it.
 ///
 /// Any thread may call it. Its lock is held for computing and for writes that do not wait, never while waiting.
 final class SharedTerminal: Sendable {
@@ -10,7 +11,10 @@ final class SharedTerminal: Sendable {
 
     private struct State {
         var ledger: TitleLedger
+        var lines = LiveLines()
         var failure: TerminalTitleError?
+        /// Whether a log message has waited in vain.
+        var isStuck = false
     }
 
     private let state: Locked<State>
@@ -23,6 +27,7 @@ final class SharedTerminal: Sendable {
     deinit {
         // A backend that was dropped without being stopped leaves nothing behind either.
         change { $0.close() }
+        changeLines { $0.close() }
         _ = try? writeWithoutWaiting()
     }
 
@@ -34,6 +39,40 @@ final class SharedTerminal: Sendable {
     /// Changes what is to be shown, without writing it: ``settle(within:)`` does.
     func change(_ body: (inout TitleLedger) -> Void) {
         withSignalsBlocked { state.withLock { body(&$0.ledger) } }
+    }
+
+    /// Changes the lines that are to be drawn, without writing them: ``settle(within:)`` does.
+    func changeLines(_ body: (inout LiveLines) -> Void) {
+        withSignalsBlocked { state.withLock { body(&$0.lines) } }
+    }
+
+    /// Whether there are lines that the output of others would damage.
+    var hasDrawnLines: Bool {
+        withSignalsBlocked { state.withLock { $0.lines.isDrawn } }
+    }
+
+    /// Removes the lines until ``putLinesBack(isLost:)``, so that others may write.
+    ///
+    /// - Returns: whether that was possible; not if the terminal takes no bytes for the time limit.
+    func putLinesAside(within limit: Duration) -> Bool {
+        changeLines { $0.holds += 1 }
+        let isStuck = withSignalsBlocked { state.withLock { $0.isStuck } }
+        // A terminal that is closed has nothing to be damaged.
+        return (try? settle(within: isStuck ? .zero : limit)) ?? true
+    }
+
+    /// Draws the lines again, as far as the terminal takes them now.
+    ///
+    /// - Parameter isLost: whether a message was not written because of this terminal or another.
+    func putLinesBack(isLost: Bool) {
+        withSignalsBlocked {
+            state.withLock { state in
+                state.lines.holds -= 1
+                state.isStuck = isLost
+                if isLost { state.lines.lostMessages += 1 }
+            }
+        }
+        _ = try? writeWithoutWaiting()
     }
 
     /// Writes until the terminal shows what it should, and waits meanwhile where it takes no bytes.
@@ -65,16 +104,20 @@ final class SharedTerminal: Sendable {
                 if let failure = state.failure { throw failure }
                 do throws(TerminalTitleError) {
                     while true {
-                        let bytes = state.ledger.nextBytes
+                        // A sequence that the terminal has begun to take is ended before another begins.
+                        let title = state.lines.isUnfinished ? [] : state.ledger.nextBytes
+                        let bytes = title.isEmpty ? state.lines.nextBytes : title
                         if bytes.isEmpty { return true }
                         switch try device.write(bytes) {
-                        case .wrote(let count): state.ledger.didWrite(count)
+                        case .wrote(let count):
+                            if title.isEmpty { state.lines.didWrite(count) } else { state.ledger.didWrite(count) }
                         case .wouldBlock: return false
                         }
                     }
                 } catch {
                     state.failure = error
                     state.ledger.abandon()
+                    state.lines.abandon()
                     throw error
                 }
             }
@@ -139,26 +182,58 @@ enum TerminalRegistry {
         if !isStarted { _ = change { $0.unsettled.removeValue(forKey: key) } }
     }
 
-    /// Restores the titles for good, because the process ends.
+    /// Notes that a signal is about to end or to stop the process: lines that are removed from now on leave the cursor at the
+    /// start of a line.
+    static func willEnd() {
+        for terminal in terminals { terminal.changeLines { $0.endsLine = true } }
+    }
+
+    /// Restores the titles and removes the lines for good, because the process ends.
     static func restoreAll() {
-        settleAll { $0.close() }
+        settleAll(lines: { $0.close() }, { $0.close() })
     }
 
-    /// Restores the titles until ``resumeAll()``, because the process is about to be stopped.
+    /// Restores the titles and removes the lines until ``resumeAll()``, because the process is about to be stopped.
     static func suspendAll() {
-        settleAll { $0.isSuspended = true }
+        willEnd()
+        settleAll(lines: { $0.isSuspended = true }, { $0.isSuspended = true })
     }
 
-    /// Shows the titles again.
+    /// Shows the titles and the lines again.
     static func resumeAll() {
-        settleAll { $0.isSuspended = false }
+        settleAll(lines: { ($0.isSuspended, $0.endsLine) = (false, false) }, { $0.isSuspended = false })
     }
+
+    /// How long a log message waits for a terminal that takes no bytes.
+    static let logLimit: Duration = .seconds(1)
+
+    /// Lets others write on the terminals, without the lines that are drawn there. What cannot be written is counted.
+    static func withLinesAside(_ body: () -> Void) {
+        let drawn = terminals.filter(\.hasDrawnLines)
+        // All of them, also when one takes no bytes.
+        let isWritable = drawn.map { $0.putLinesAside(within: logLimit) }.allSatisfy { $0 }
+        if isWritable { body() }
+        for terminal in drawn { terminal.putLinesBack(isLost: !isWritable) }
+    }
+
+    /// The terminal that a descriptor leads to, if lines are drawn on it.
+    static func drawnTerminal(of descriptor: CInt) -> SharedTerminal? {
+        let drawn = terminals.filter(\.hasDrawnLines)
+        guard !drawn.isEmpty, isatty(descriptor) == 1 else { return nil }
+        let number = TerminalDevice.number(of: descriptor)
+        return drawn.first { $0.device.number == number }
+    }
+
+    private static var terminals: [SharedTerminal] { change { $0.terminals.compactMap(\.terminal) } }
 
     /// Changes what every terminal is to show, and waits for them no longer than the limit.
-    private static func settleAll(_ body: (inout TitleLedger) -> Void) {
+    private static func settleAll(lines: (inout LiveLines) -> Void, _ body: (inout TitleLedger) -> Void) {
         let deadline = ContinuousClock.now + restoreLimit
-        let terminals = change { $0.terminals.compactMap(\.terminal) }
-        for terminal in terminals { terminal.change(body) }
+        let terminals = terminals
+        for terminal in terminals {
+            terminal.change(body)
+            terminal.changeLines(lines)
+        }
         for terminal in terminals { _ = try? terminal.settle(within: ContinuousClock.now.duration(to: deadline)) }
     }
 

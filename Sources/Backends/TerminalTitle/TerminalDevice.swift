@@ -49,6 +49,35 @@ final class TerminalDevice: Sendable {
         }
     }
 
+    /// The columns and rows of a window.
+    struct Size: Sendable, Hashable {
+        var columns = 80
+        var rows = 24
+    }
+
+    /// The size of its window now; 80 by 24 where it does not say.
+    var size: Size {
+        var size = winsize()
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return Size() }
+        return Size(columns: Int(size.ws_col), rows: Int(size.ws_row))
+    }
+
+    /// Whether the process is in the terminal's foreground; also if it is not the process's controlling terminal.
+    var isInForeground: Bool {
+        let group = tcgetpgrp(descriptor)
+        return group < 0 || group == getpgrp()
+    }
+
+    /// The path to open the terminal by that a descriptor leads to.
+    ///
+    /// Not the descriptor's own path where it is the controlling terminal: after `su`, that belongs to another user.
+    static func path(of descriptor: CInt) -> String {
+        let terminal = open(controllingTerminal, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+        defer { if terminal >= 0 { close(terminal) } }
+        let isControlling = terminal >= 0 && number(of: terminal) == number(of: descriptor)
+        return isControlling ? controllingTerminal : "/proc/self/fd/\(descriptor)"
+    }
+
     /// What came of an attempt to write.
     enum Outcome: Sendable, Hashable {
         /// So many bytes were taken, at least one.
@@ -81,7 +110,7 @@ final class TerminalDevice: Sendable {
         return poll(&request, 1, milliseconds) != 0
     }
 
-    private static func number(of descriptor: CInt) -> dev_t {
+    static func number(of descriptor: CInt) -> dev_t {
         // TIOCGDEV, which Swift does not import: `/dev/tty` has a device number of its own, and this asks for the
         // terminal's.
         var number: CUnsignedInt = 0
@@ -105,7 +134,7 @@ func withSignalsBlocked<Result, Failure: Error>(_ body: () throws(Failure) -> Re
     return try body()
 }
 
-/// Why the terminal title cannot be shown.
+/// Why nothing can be shown on the terminal.
 public enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The process has no controlling terminal.
     case noControllingTerminal

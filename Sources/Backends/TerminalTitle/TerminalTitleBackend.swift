@@ -14,6 +14,7 @@ public import IndicatorCore
 /// - Where the terminal may have no such stack, the title is emptied as well, which most of them take as "no title of the
 ///   app's".
 /// - Progress is shown as well, beside the title or in the taskbar, by terminals that are known to (OSC 9;4).
+/// - After a failure the progress goes on saying so for five seconds, or until the indicator is shown the next time.
 /// - Several backends of one process can show on one terminal: the title is that of the one that was shown last.
 /// - Titles are written as UTF-8, without control characters, and cut to 240 Unicode scalars. In GNU screen they are
 ///   written in ASCII.
@@ -38,6 +39,9 @@ public final class TerminalTitleBackend: IndicatorBackend {
     /// kitty 60.
     static let progressRepeatInterval: Duration = .seconds(5)
 
+    /// How long a failure is shown after the indicator was hidden.
+    static let failureTime: Duration = .seconds(5)
+
     static let spinnerInterval: Duration = .milliseconds(100)
     static let spinnerFrames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
     static let asciiSpinnerFrames = ["|", "/", "-", "\\"]
@@ -49,6 +53,8 @@ public final class TerminalTitleBackend: IndicatorBackend {
         var progressWrittenAt: Duration = .zero
         /// Whether an activity has failed since the indicator was shown.
         var hasFailure = false
+        /// Orders the settings of the timer.
+        var timerVersion: UInt64 = 0
     }
 
     private let applicationName: String
@@ -59,6 +65,8 @@ public final class TerminalTitleBackend: IndicatorBackend {
     private let showsProgress: Bool
     private let time: TimeSource
     private let state = Locked(State())
+    /// Ends what says that something failed.
+    private let timer: DeadlineTimer
 
     /// Makes a backend. Nothing is opened yet.
     ///
@@ -95,6 +103,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         self.path = path
         self.environment = environment
         time = TimeSource.reading(clock)
+        timer = DeadlineTimer(time: time)
         known = KnownTerminal.recognize(by: environment)
         showsProgress =
             switch settings.progress {
@@ -113,7 +122,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
     /// - Throws: ``TerminalTitleError`` when there is no terminal, or it knows no control sequences.
     public func start() async throws {
         let terminal = try Self.openTerminal(path: path, environment: environment)
-        state.withLock { $0 = State(terminal: terminal) }
+        state.withLock { $0 = State(terminal: terminal, timerVersion: $0.timerVersion) }
     }
 
     /// Shows, changes or restores the title, and waits for as long as the terminal takes no bytes.
@@ -121,29 +130,45 @@ public final class TerminalTitleBackend: IndicatorBackend {
     /// - Throws: ``TerminalTitleError`` when the terminal was closed.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         let now = time.now
-        let terminal = state.withLock { state -> SharedTerminal? in
-            guard let terminal = state.terminal else { return nil }
+        let (terminal, failureEnd, version) = state.withLock { state -> (SharedTerminal?, Duration?, UInt64) in
+            guard let terminal = state.terminal else { return (nil, nil, state.timerVersion) }
+            var failureEnd: Duration?
+            state.timerVersion += 1
             if snapshot.isVisible {
                 show(snapshot, on: terminal, at: now, state: &state)
             } else {
+                let hasFailure = state.hasFailure || snapshot.hasFailure
+                if state.shownAt != nil, hasFailure, showsProgress { failureEnd = now + Self.failureTime }
                 state.shownAt = nil
                 state.hasFailure = false
-                terminal.change { $0.hide(ObjectIdentifier(self)) }
+                terminal.change { ledger in
+                    ledger.hide(ObjectIdentifier(self))
+                    if failureEnd != nil { ledger.leave(.failure) }
+                }
             }
-            return terminal
+            return (terminal, failureEnd, state.timerVersion)
         }
-        try terminal?.settle()
+        guard let terminal else { return }
+        timer.set(failureEnd, version: version) { _ in
+            terminal.change { $0.leave(nil) }
+            if (try? terminal.settle(within: .zero)) == false { TerminalRegistry.settleLater(terminal) }
+        }
+        try terminal.settle()
     }
 
     /// Restores the title and releases the terminal.
     public func stop() async {
-        let terminal = state.withLock { state -> SharedTerminal? in
+        let (terminal, version) = state.withLock { state -> (SharedTerminal?, UInt64) in
             let terminal = state.terminal
-            state = State()
-            return terminal
+            state = State(timerVersion: state.timerVersion + 1)
+            return (terminal, state.timerVersion)
         }
+        timer.set(nil, version: version) { _ in }
         guard let terminal else { return }
-        terminal.change { $0.hide(ObjectIdentifier(self)) }
+        terminal.change { ledger in
+            ledger.hide(ObjectIdentifier(self))
+            ledger.leave(nil)
+        }
         if (try? terminal.settle(within: Self.stopLimit)) == false { TerminalRegistry.settleLater(terminal) }
     }
 
@@ -168,7 +193,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         if isFirst || repeatsProgress { state.progressWrittenAt = now }
         let frame = (now - shownAt).wholeMilliseconds / Self.spinnerInterval.wholeMilliseconds
         let title = title(for: snapshot, frame: frame)
-        if !isFirst, snapshot.finished.contains(where: \.outcome.isFailure) { state.hasFailure = true }
+        if !isFirst, snapshot.hasFailure { state.hasFailure = true }
         let progress = TerminalProgress(
             state: snapshot.attention != nil ? .attention : state.hasFailure ? .failed : .normal,
             percentage: Percentage(snapshot.progress)
@@ -195,7 +220,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
     }
 
     /// The text in ASCII: letters without their marks, plain dashes and quotes, and `?` for what has no such form.
-    private static func ascii(_ text: String) -> String {
+    static func ascii(_ text: String) -> String {
         text.decomposedStringWithCompatibilityMapping.unicodeScalars.map { scalar in
             if scalar.isASCII { return String(scalar) }
             switch scalar.properties.generalCategory {
@@ -208,8 +233,16 @@ public final class TerminalTitleBackend: IndicatorBackend {
     }
 }
 
-extension ActivityOutcome {
-    fileprivate var isFailure: Bool {
-        if case .failed = self { true } else { false }
+extension IndicatorSnapshot {
+    /// Whether an activity has failed since the snapshot before.
+    fileprivate var hasFailure: Bool {
+        finished.contains { activity in
+            if case .failed = activity.outcome { true } else { false }
+        }
     }
+}
+
+extension TerminalProgress {
+    /// A bar that is full: an empty one is not seen.
+    fileprivate static let failure = TerminalProgress(state: .failed, percentage: Percentage(1))
 }

@@ -26,6 +26,10 @@ struct TitleLedger: Sendable {
     private var claims: [Claim] = []
     private var isClosed = false
     private var mustRepeatProgress = false
+    /// The progress that is shown while there is no claim.
+    private var lastingProgress: TerminalProgress?
+    /// What is written once, after what the terminal is to show.
+    private var messages = ""
 
     /// Whether the terminal is to show no claim for now: the process is about to be stopped by Ctrl-Z.
     var isSuspended = false
@@ -44,6 +48,7 @@ struct TitleLedger: Sendable {
     /// - Parameter repeatsProgress: writes the progress even if it has not changed.
     mutating func show(_ id: ClaimID, title: String, progress: TerminalProgress?, repeatsProgress: Bool = false) {
         guard !isClosed else { return }
+        lastingProgress = nil
         let claim = Claim(id: id, title: title, progress: progress)
         if let index = claims.firstIndex(where: { $0.id == id }) {
             claims[index] = claim
@@ -58,9 +63,20 @@ struct TitleLedger: Sendable {
         claims.removeAll { $0.id == id }
     }
 
+    /// Shows a progress until the next claim, or with `nil` no more. Without effect once closed.
+    mutating func leave(_ progress: TerminalProgress?) {
+        if !isClosed { lastingProgress = progress }
+    }
+
+    /// Writes a control sequence once. Without effect once closed.
+    mutating func send(_ sequence: String) {
+        if !isClosed { messages += sequence }
+    }
+
     /// Withdraws every claim, and takes no other.
     mutating func close() {
         claims = []
+        lastingProgress = nil
         isClosed = true
     }
 
@@ -69,6 +85,7 @@ struct TitleLedger: Sendable {
         close()
         shown = Shown()
         unwritten = []
+        messages = ""
     }
 
     /// The bytes to write next; empty when the terminal shows what it should.
@@ -82,6 +99,7 @@ struct TitleLedger: Sendable {
         if unwritten.isEmpty {
             (unwritten, shown) = transition()
             mustRepeatProgress = false
+            messages = ""
         }
         unwritten = unwritten.dropFirst(count)
     }
@@ -90,17 +108,17 @@ struct TitleLedger: Sendable {
     private func transition() -> (bytes: ArraySlice<UInt8>, result: Shown) {
         let latest = isSuspended ? nil : claims.last
         var sequences = ""
-        if latest?.progress == nil, shown.progress != nil { sequences += Self.setProgress(nil) }
+        let progress = latest == nil && !isSuspended ? lastingProgress : latest?.progress
+        if progress == nil, shown.progress != nil { sequences += Self.setProgress(nil) }
         if let latest {
             if shown.title == nil { sequences += style.beginning }
             if shown.title != latest.title { sequences += Self.setTitle(latest.title) }
-            if let progress = latest.progress, progress != shown.progress || mustRepeatProgress {
-                sequences += Self.setProgress(progress)
-            }
         } else if shown.title != nil {
             sequences += style.end
         }
-        return (ArraySlice(sequences.utf8), Shown(title: latest?.title, progress: latest?.progress))
+        if let progress, progress != shown.progress || mustRepeatProgress { sequences += Self.setProgress(progress) }
+        sequences += messages
+        return (ArraySlice(sequences.utf8), Shown(title: latest?.title, progress: progress))
     }
 }
 

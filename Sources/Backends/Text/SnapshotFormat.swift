@@ -10,7 +10,10 @@ public import IndicatorCore
 /// | `{count}` | how many activities are in progress | fewer than two are |
 /// | `{progress}` | the progress in percent, such as `40%` | it is not known |
 /// | `{elapsed}` | how long the indicator has been shown, such as `1:05` | it is hidden |
-/// | `{remaining}` | how long it will take at the speed so far, such as `0:40` | the progress is not known or 0 |
+/// | `{remaining}` | how long the rest will take at the present rate, such as `0:40` | that cannot be told yet |
+/// | `{done}` | what the activity has done, such as `12.3 MB` or `3` | it counts nothing |
+/// | `{total}` | how much it has to do, such as `40.0 MB` | that is not known |
+/// | `{rate}` | how fast it gets on, such as `3.1 MB/s` | that cannot be told yet |
 /// | `{spinner}` | a sign that turns, where the surface animates one | the surface does not |
 ///
 /// `{{` and `}}` stand for a brace. Everything else is shown as it is.
@@ -32,8 +35,14 @@ public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
         case spinner
         /// How long the indicator has been shown.
         case elapsed
-        /// How long it will take at the speed so far.
+        /// How long the rest will take at the present rate.
         case remaining
+        /// What the activity of the label has done.
+        case done
+        /// How much it has to do.
+        case total
+        /// How fast it gets on.
+        case rate
     }
 
     package enum Piece: Sendable, Hashable {
@@ -68,7 +77,7 @@ public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether the text changes although the snapshot does not: it is to be made anew every second.
-    package var showsTime: Bool { !placeholders.isDisjoint(with: [.elapsed, .remaining]) }
+    package var showsTime: Bool { placeholders.contains(.elapsed) }
 
     /// The text that the format was read from.
     public var description: String {
@@ -92,7 +101,7 @@ extension SnapshotFormat {
     ///   - applicationName: the name of the app.
     ///   - spinner: the sign for `{spinner}`; empty where nothing turns.
     ///   - valueLimit: how many Unicode scalars of the label, and of the name of the app, are shown.
-    ///   - now: the time, for `{elapsed}` and `{remaining}`.
+    ///   - now: the time, for `{elapsed}`.
     public func text(
         for snapshot: IndicatorSnapshot,
         applicationName: String,
@@ -107,7 +116,9 @@ extension SnapshotFormat {
             case .placeholder(.app):
                 composition.append(value: DisplayText.singleLine(applicationName, limit: valueLimit))
             case .placeholder(.label):
-                composition.append(value: DisplayText.singleLine(snapshot.label ?? "", limit: valueLimit))
+                // What the user is asked for belongs to it.
+                let label = [snapshot.label, snapshot.attention].compactMap(\.self).joined(separator: ": ")
+                composition.append(value: DisplayText.singleLine(label, limit: valueLimit))
             case .placeholder(.count):
                 composition.append(value: snapshot.activityCount > 1 ? String(snapshot.activityCount) : "")
             case .placeholder(.progress):
@@ -116,14 +127,18 @@ extension SnapshotFormat {
             case .placeholder(.elapsed):
                 composition.append(value: snapshot.isVisible ? Self.time(snapshot.elapsed(at: now)) : "")
             case .placeholder(.remaining):
-                composition.append(value: snapshot.remaining(at: now).map(Self.time) ?? "")
+                let remaining = snapshot.isVisible ? snapshot.activities.first?.remaining : nil
+                composition.append(value: remaining.map { Self.time($0 / .seconds(1)) } ?? "")
+            case .placeholder(.done): composition.append(value: snapshot.activities.first?.doneText ?? "")
+            case .placeholder(.total): composition.append(value: snapshot.activities.first?.totalText ?? "")
+            case .placeholder(.rate): composition.append(value: snapshot.activities.first?.rateText ?? "")
             }
         }
         return composition.finished()
     }
 
     /// Whole seconds as `m:ss` or `h:mm:ss`, at most 99 hours.
-    private static func time(_ seconds: TimeInterval) -> String {
+    static func time(_ seconds: TimeInterval) -> String {
         let seconds = Int(min(max(seconds, 0), 359_999))
         func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
         let minutes = seconds / 60 % 60
@@ -134,11 +149,6 @@ extension SnapshotFormat {
 
 extension IndicatorSnapshot {
     fileprivate func elapsed(at now: Date) -> TimeInterval { now.timeIntervalSince(since) }
-
-    fileprivate func remaining(at now: Date) -> TimeInterval? {
-        guard isVisible, let progress, progress > 0, progress <= 1 else { return nil }
-        return elapsed(at: now) * (1 - progress) / progress
-    }
 }
 
 /// A text that is put together from literals and values, and closes the gap that an empty value leaves.

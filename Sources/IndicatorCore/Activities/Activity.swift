@@ -89,6 +89,12 @@ public final class ManagedActivity: ActivityContainer {
         handle = context.begin(label, progress: progress, total: total, unit: unit)
     }
 
+    /// Begins an activity whose work has been going on for a while.
+    package init(_ label: String, in indicator: IndicatorManager, lasted: Duration) {
+        engine = indicator.engine
+        handle = indicator.activityContext.begin(label, lasted: lasted)
+    }
+
     /// What begins in this activity is one of its members.
     public var activityContext: ActivityContext { ActivityContext(engine: engine, group: self) }
 
@@ -172,7 +178,14 @@ struct ActivityHandle: ~Copyable, Sendable {
     func advance(by amount: Int) {
         let bits = recordBits.load(ordering: .acquiring)
         guard bits & Self.ended == 0 else { return }
-        guard let reference = Self.record(bits) else { return update { $0.completed += amount } }
+        guard let reference = Self.record(bits) else {
+            return engine.takeUnretainedValue().change { machine, now in
+                machine.change(now) { list in
+                    record(in: &list, at: now)?.advance(by: amount)
+                    return .init()
+                }
+            }
+        }
         reference._withUnsafeGuaranteedRef { record in
             record.advance(by: amount)
             engine._withUnsafeGuaranteedRef { engine in

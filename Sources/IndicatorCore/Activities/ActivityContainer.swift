@@ -32,7 +32,13 @@ public struct ActivityContext: Sendable {
     let engine: IndicatorEngine
     let group: ManagedActivity?
 
-    func begin(_ label: String?, progress: Double?, total: Int?, unit: ActivityUnit) -> ActivityHandle {
+    func begin(
+        _ label: String?,
+        progress: Double? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        lasted: Duration = .zero
+    ) -> ActivityHandle {
         var details = ActivityDetails(label: label, progress: progress, since: .distantPast)
         details.total = total
         details.unit = unit
@@ -40,7 +46,7 @@ public struct ActivityContext: Sendable {
         engine.change { machine, now in
             machine.change(now) { list in
                 let parent = group?.handle.record(in: &list, at: now)
-                let record = list.makeRecord(details, in: parent, at: now)
+                let record = list.makeRecord(details, in: parent) { now() - lasted }
                 begun = record
                 return .init(countChange: 1, changesDetails: label != nil || parent != nil)
             }

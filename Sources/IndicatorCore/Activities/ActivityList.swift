@@ -275,23 +275,17 @@ struct ActivityList: Sendable {
     mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome, at now: Now) -> Bool {
         guard !record.hasEnded else { return false }
         record.hasEnded = true
-        record.outcome = record.group?.outcome(outcome, record.details) ?? outcome
+        record.outcome = outcome
+        guard record.isListed || record.parent != nil else { return false }
+        cachedActivities = nil
+        if record.group != nil { endGroup(record) }
         if let parent = record.parent {
             record.parent = nil
             parent.group?.finish(record)
             memberCount -= 1
         } else {
-            guard record.isListed else { return false }
             listed.set(record.order, to: nil)
         }
-        cachedActivities = nil
-        // Members that go on are activities like others.
-        for member in record.group?.members.first(.max) ?? [] {
-            member.parent = nil
-            memberCount -= 1
-            insert(member)
-        }
-        record.group = nil
         guard record.details.label != nil else { return true }
         finished.append((record, now()))
         if finished.count > FinishedActivities.capacity {
@@ -299,6 +293,18 @@ struct ActivityList: Sendable {
             omittedFinishedCount += 1
         }
         return true
+    }
+
+    /// Members that go on when their group ends are activities like others.
+    private mutating func endGroup(_ record: ActivityRecord) {
+        guard let group = record.group else { return }
+        record.group = nil
+        record.outcome = group.outcome(record.outcome, record.details)
+        for member in group.members.first(.max) {
+            member.parent = nil
+            memberCount -= 1
+            insert(member)
+        }
     }
 
     // MARK: - Identities

@@ -65,7 +65,7 @@ final class ActivityRecord: @unchecked Sendable {
         guard details.completed != before else { return }
         steps.wrappingAdd(details.completed &- before, ordering: .sequentiallyConsistent)
         // Work that goes on where it was left says nothing of the speed.
-        rate = RateEstimate(done: Double(details.completed), at: now())
+        if before == 0 { rate = RateEstimate(done: Double(details.completed), at: now()) }
     }
 
     /// Whether a snapshot shows it or its members, if it is no member itself.
@@ -117,11 +117,12 @@ struct ActivityGroup: Sendable {
     ///
     /// ``ActivityDetails/completed`` counts the members that have ended, beside those that the group itself has counted.
     mutating func summarize(_ members: [ActivityDetails], in details: inout ActivityDetails) {
-        details.completed += finishedCount
-        let count = max(details.total ?? 0, details.completed + members.count)
-        details.total = count
+        // Steps and totals may be any numbers.
+        let finished = Int(clamping: max(Int128(details.completed), 0) + Int128(finishedCount))
+        let count = max(details.total ?? 0, Int(clamping: Int128(finished) + Int128(members.count)))
+        (details.completed, details.total) = (finished, count)
         guard !details.hasExplicitProgress else { return }
-        details.progress = progress(of: members, count: count, finishedCount: details.completed)
+        details.progress = progress(of: members, count: count, finishedCount: finished)
     }
 
     /// The weighted progress of the members, 0…1. It does not go back unless the total grows.

@@ -62,6 +62,7 @@ final class BackendRunner: SnapshotReceiver {
                 state: storage.machine.backendState,
                 updatesDelivered: storage.machine.updatesDelivered,
                 updatesDropped: storage.machine.updatesDropped,
+                outages: storage.machine.outages,
                 lastError: storage.machine.lastError
             )
         }

@@ -74,6 +74,7 @@ struct BackendRunnerStateMachine: Sendable {
     private(set) var isGivenUp = false
     private(set) var updatesDelivered = 0
     private(set) var updatesDropped = 0
+    private(set) var outages = 0
     private(set) var lastError: String?
 
     init(delivery: BackendDelivery) {
@@ -246,6 +247,7 @@ struct BackendRunnerStateMachine: Sendable {
     private mutating func fail(_ error: String) -> [Event] {
         failures += 1
         lastError = error
+        if outage == nil { outages += 1 }
         defer { outage = error }
         return outage == nil ? [.becameUnavailable(reason: error)] : []
     }

@@ -39,6 +39,8 @@ public struct BackendStatus: Sendable, Hashable {
     /// How many updates it should have had and never will: those that did not fit in its queue (see
     /// ``BackendDelivery/Mode/everyTransition(capacity:)``), or at which such a backend threw.
     public var updatesDropped: Int
+    /// How often it has become unavailable.
+    public var outages: Int
     /// The text of the last error; it stays after the backend has recovered. `nil` when there never was one.
     public var lastError: String?
 
@@ -48,12 +50,14 @@ public struct BackendStatus: Sendable, Hashable {
         state: BackendState,
         updatesDelivered: Int = 0,
         updatesDropped: Int = 0,
+        outages: Int = 0,
         lastError: String? = nil
     ) {
         self.name = name
         self.state = state
         self.updatesDelivered = updatesDelivered
         self.updatesDropped = updatesDropped
+        self.outages = outages
         self.lastError = lastError
     }
 }

@@ -16,14 +16,19 @@ public struct IndicatorControl: Sendable {
     /// that follows is to throw.
     public let surfaceWasLost: @Sendable (_ reason: String) -> Void
 
+    /// How all backends of the indicator are getting on, as ``IndicatorManager/backendStatuses`` tells it.
+    public let backendStatuses: @Sendable () -> [BackendStatus]
+
     /// Makes a control, for the tests of a backend.
     public init(
         setEnabled: @escaping @Sendable (Bool) -> Void = { _ in },
         retry: @escaping @Sendable () -> Void = {},
-        surfaceWasLost: @escaping @Sendable (String) -> Void = { _ in }
+        surfaceWasLost: @escaping @Sendable (String) -> Void = { _ in },
+        backendStatuses: @escaping @Sendable () -> [BackendStatus] = { [] }
     ) {
         self.setEnabled = setEnabled
         self.retry = retry
         self.surfaceWasLost = surfaceWasLost
+        self.backendStatuses = backendStatuses
     }
 }

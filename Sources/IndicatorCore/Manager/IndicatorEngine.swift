@@ -277,7 +277,8 @@ package final class IndicatorEngine: Sendable {
             to: IndicatorControl(
                 setEnabled: { [self] in setEnabled($0) },
                 retry: { [weak runner] in runner?.retry() },
-                surfaceWasLost: { [weak runner] in runner?.surfaceWasLost($0) }
+                surfaceWasLost: { [weak runner] in runner?.surfaceWasLost($0) },
+                backendStatuses: { [weak self] in self?.backendStatuses ?? [] }
             )
         )
         let isNeeded = add(runner) { storage in storage.runners.contains { $0 === runner } && !storage.isShutDown }

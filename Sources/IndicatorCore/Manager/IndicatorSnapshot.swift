@@ -74,6 +74,9 @@ public struct IndicatorSnapshot: Sendable, Hashable {
         finishedActivities = all
     }
 
+    /// Puts what ended before in front: what a snapshot had that the receiver has not read.
+    package mutating func takeOverFinished(of skipped: IndicatorSnapshot) { takeOver(skipped.finishedActivities) }
+
     /// The same without what has ended.
     package var withoutFinished: Self {
         var copy = self

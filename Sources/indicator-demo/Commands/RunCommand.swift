@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import IndicatorBackends
+import IndicatorCommands
 import IndicatorCore
 
 /// `indicator-demo run`: real requests, and the indicator that follows them.
@@ -80,14 +81,20 @@ struct RunCommand: AsyncParsableCommand {
         // A reader of the output that goes away must not leave the terminal with the demo's title.
         signal(SIGPIPE, SIG_IGN)
         let signals = Signals.caught()
-        var setup = try await DemoSetup.forCommand(
-            DemoSetup.Options(config: config, backends: backends, delays: try overrides())
+        var setup = try await ProgramSetup.forCommand(
+            ProgramSetup.Options(
+                config: config,
+                backends: backends,
+                delays: try overrides(),
+                // The requests are announced in this way, whatever else the file has observed.
+                observe: [TaskNotifications.indicator.name]
+            )
         )
         let indicator = setup.makeIndicator()
         guard indicator.configurationProblems.isEmpty else {
             let problems = indicator.configurationProblems
             await indicator.shutdown()
-            throw DemoSetup.status(for: problems)
+            throw ProgramSetup.status(for: problems)
         }
         setup.backends = await setup.backends(of: indicator)
         let recorder = RunRecorder()
@@ -110,7 +117,7 @@ struct RunCommand: AsyncParsableCommand {
         }
     }
 
-    private func run(_ setup: DemoSetup, indicator: IndicatorManager, recorder: RunRecorder) async throws {
+    private func run(_ setup: ProgramSetup, indicator: IndicatorManager, recorder: RunRecorder) async throws {
         let site = try await Site(baseURL: try serverURL())
         let plan = DemoPlan(server: site.url, features: site.features)
         let style = TerminalStyle.standardOutput()
@@ -162,7 +169,7 @@ struct RunCommand: AsyncParsableCommand {
 
 extension RunReport {
     /// The report of a run.
-    init(_ result: DemoRun.Result, setup: DemoSetup, omissions: [String]) {
+    init(_ result: DemoRun.Result, setup: ProgramSetup, omissions: [String]) {
         self.omissions = omissions
         problems = result.problems
         requests = Requests(result.moments)

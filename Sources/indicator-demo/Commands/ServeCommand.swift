@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import IndicatorCommands
 
 /// `indicator-demo serve`: the demo's server, alone.
 struct ServeCommand: AsyncParsableCommand {

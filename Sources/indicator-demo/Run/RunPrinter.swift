@@ -1,4 +1,5 @@
 import IndicatorBackends
+import IndicatorCommands
 import IndicatorCore
 
 /// Prints what people read of a run besides its progress: what it runs with, and what came of it.
@@ -8,12 +9,12 @@ struct RunPrinter: Sendable {
 
     /// Prints what the run uses: configuration, delays, surfaces, server.
     func printHeading(
-        _ setup: DemoSetup,
+        _ setup: ProgramSetup,
         serverURL: String,
         omissions: [String],
         delays: IndicatorDelays
     ) throws {
-        var lines = ["indicator-demo \(IndicatorDemo.version)", ""]
+        var lines = ["indicator-demo \(Program.version)", ""]
         let noFile = setup.usesEverySurface ? "none found; every built-in surface that can run here" : "none found"
         lines += rows("config", setup.configuration.file ?? noFile)
         var delayText =
@@ -31,7 +32,7 @@ struct RunPrinter: Sendable {
     }
 
     /// Prints the timeline, how the surfaces fared, and whether all was as the rules say.
-    func printResult(_ result: DemoRun.Result, setup: DemoSetup, plan: DemoPlan) throws {
+    func printResult(_ result: DemoRun.Result, setup: ProgramSetup, plan: DemoPlan) throws {
         var lines = [""]
         lines += TimelineRenderer(style: style).render(Timeline(plan: plan, moments: result.moments))
         lines.append("")
@@ -42,7 +43,7 @@ struct RunPrinter: Sendable {
         try output.write(lines.joined(separator: "\n") + "\n")
     }
 
-    private func backendLines(_ backend: DemoBackend, title: String, nameWidth: Int) -> [String] {
+    private func backendLines(_ backend: ProgramBackend, title: String, nameWidth: Int) -> [String] {
         let name = backend.name + String(repeating: " ", count: nameWidth - backend.name.count)
         let indent = String(repeating: " ", count: nameWidth + 4)
         let width = style.width - 10 - indent.count
@@ -57,7 +58,7 @@ struct RunPrinter: Sendable {
         return [row(title, "\(mark) \(name)  \(texts[0])")] + texts.dropFirst().map { row("", indent + $0) }
     }
 
-    private func statusLines(_ status: BackendStatus, _ setup: DemoSetup) -> [String] {
+    private func statusLines(_ status: BackendStatus, _ setup: ProgramSetup) -> [String] {
         var text = "\(status.name): \(status.updatesDelivered) updates"
         if status.updatesDropped > 0 { text += ", \(status.updatesDropped) dropped" }
         if status.state != .running {

@@ -1,3 +1,4 @@
+import IndicatorCommands
 import IndicatorCore
 
 extension Timeline {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import IndicatorCommands
 
 /// Where a run's requests go: a server of the demo's own, or another.
 struct Site: Sendable {

@@ -78,7 +78,8 @@ import Testing
         let bus = fixture.bus
         let expected = [
             ("Visible", "b false", "<false>"), ("State", "s \"inactive\"", "<'inactive'>"),
-            ("ActivityCount", "u 0", "<uint32 0>"), ("Label", "s \"\"", "<''>"), ("Progress", "d -1", "<-1.0>"),
+            ("ActivityCount", "u 0", "<uint32 0>"), ("Label", "s \"\"", "<''>"), ("Attention", "s \"\"", "<''>"),
+            ("Progress", "d -1", "<-1.0>"),
             ("Application", "s \"test\"", "<'test'>"), ("ProcessID", "u \(getpid())", "<uint32 \(getpid())>"),
             ("Enabled", "b true", "<true>"),
         ]
@@ -102,7 +103,7 @@ import Testing
         )
         #expect(
             python.output
-                == "['Boolean', 'String', 'UInt32', 'String', 'Double', 'String', 'UInt32', 'Boolean'] inactive\n",
+                == "['Boolean', 'String', 'UInt32', 'String', 'String', 'Double', 'String', 'UInt32', 'Boolean'] inactive\n",
             "\(python.error)"
         )
         await fixture.manager.shutdown()

@@ -60,7 +60,8 @@ import Testing
         try await backend.start()
         #expect(backend.busName == Self.own)
         var expected = [
-            "Visible": "b false", "State": "s inactive", "ActivityCount": "u 0", "Label": "s ", "Progress": "d -1.0",
+            "Visible": "b false", "State": "s inactive", "ActivityCount": "u 0", "Label": "s ", "Attention": "s ",
+            "Progress": "d -1.0",
             "Application": "s test", "ProcessID": "u \(getpid())", "Enabled": "b true",
         ]
         #expect(try await properties(bus) == expected)
@@ -74,6 +75,32 @@ import Testing
         await backend.stop()
         #expect(backend.busName == nil)
         #expect(try await bus.busctl("call", Self.own, Self.path, Self.interface, "X").status != 0)
+    }
+
+    @Test("How each activity with a label ended is announced once, also if it was never shown")
+    func finished() async throws {
+        let bus = try await PrivateBus()
+        let backend = makeBackend(on: bus)
+        let indicator = IndicatorManager(backends: [backend])
+        #expect(await eventually { backend.busName != nil && indicator.backendStatuses[0].updatesDelivered > 0 })
+        let monitor = try await SignalMonitor(bus, name: Self.own)
+        indicator.begin().end(.failed("without a label"))
+        indicator.begin("Fetch\u{1B}ing").end(.failed("HTTP\n503"))
+        indicator.begin("Sending").end(.succeeded)
+        indicator.begin("Waiting").end(.cancelled)
+        let asking = indicator.begin("Signing")
+        asking.attention = "Passphrase?"
+        #expect(await monitor.shows("'Attention': <'Passphrase?'>"))
+        asking.end()
+        #expect(await monitor.shows(".Finished ('Signing', 'unspecified', '', "))
+        await indicator.shutdown()
+        #expect(await monitor.shows("does not have an owner"))
+        for text in [
+            "('Fetching', 'failed', 'HTTP 503', ", "('Sending', 'succeeded', '', ", "('Waiting', 'cancelled', '', ",
+        ] {
+            #expect(monitor.output.components(separatedBy: ".Finished \(text)").count == 2, "\(monitor.output)")
+        }
+        #expect(monitor.output.components(separatedBy: ".Finished (").count == 5)
     }
 
     @Test("A change is announced with its values, and only what changed is")

@@ -59,7 +59,7 @@ struct SettingsReferenceTests {
         }
     }
 
-    #if DBus && DesktopNotification
+    #if DBus && DesktopNotification && MQTT
     @Test("is what the documentation shows")
     func documentation() throws {
         let article = URL(filePath: #filePath).deletingLastPathComponent()

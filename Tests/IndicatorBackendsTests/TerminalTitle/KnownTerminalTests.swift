@@ -5,6 +5,21 @@ import Testing
 @testable import IndicatorBackends
 
 @Suite struct KnownTerminalTests {
+    @Test(arguments: [
+        (["TERM": "xterm-kitty"], TerminalNotificationStyle.kitty), (["TERM": "xterm-ghostty"], .titleAndBody),
+        (["TERM": "xterm-256color", "TERM_PROGRAM": "ghostty"], .titleAndBody), (["TERM": "foot-extra"], .titleAndBody),
+        (["TERM": "xterm-256color", "TERM_PROGRAM": "WezTerm"], .titleAndBody),
+        (["TERM": "rxvt-unicode-256color"], .titleAndBody), (["LC_TERMINAL": "iTerm2"], .text),
+        (["TERM_PROGRAM": "iTerm.app"], .text),
+        // In doubt, none.
+        ([:], nil), (["TERM": "rxvt"], nil), (["TERM": "xterm-256color", "KITTY_WINDOW_ID": "1"], nil),
+        (["TERM": "tmux-256color", "TERM_PROGRAM": "iTerm.app"], nil), (["TERM": "xterm-kitty", "TMUX": "x"], nil),
+        (["TERM": "foot", "STY": "1"], nil), (["VTE_VERSION": "8000"], nil), (["WT_SESSION": "1"], nil),
+    ])
+    func notificationsAreSentToTerminalsThatShowThem(variables: [String: String], style: TerminalNotificationStyle?) {
+        #expect(KnownTerminal.recognize(by: variables).notification == style)
+    }
+
     private func showsProgress(_ variables: [String: String]) -> Bool {
         let environment = variables.merging(["TERM": "xterm-256color"]) { first, _ in first }
         return KnownTerminal.recognize(by: environment).showsProgress(in: environment)

@@ -283,7 +283,7 @@ import Testing
         indicator.stop("a", .failed("HTTP 503"))
         #expect(await writes("\u{1B}]9;4;2;50\u{1B}\\"))
         indicator.stop("b")
-        #expect(await writes("\u{1B}]9;4;0\u{1B}\\"))
+        #expect(await writes("\u{1B}[23;0t\u{1B}]9;4;2;100\u{1B}\\"))
         output = ""
         // The failure was that of the time before.
         let activity = indicator.begin("C")
@@ -292,6 +292,36 @@ import Testing
         activity.attention = nil
         #expect(await writes("\u{1B}]9;4;3\u{1B}\\"))
         activity.end()
+        await indicator.shutdown()
+    }
+
+    @Test(arguments: ["time", "stop", "showing"]) func aFailureIsShownForFiveSeconds(end: String) async throws {
+        let clock = VirtualClock()
+        let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        indicator.addBackend(try makeBackend("{label}", progress: .on, clock: clock))
+        var output = ""
+        func writes(_ sequence: String) async -> Bool {
+            await eventually {
+                output += written()
+                return output.hasSuffix(sequence)
+            }
+        }
+        indicator.start("a", label: "A")
+        #expect(await writes("\u{1B}]9;4;3\u{1B}\\"))
+        indicator.stop("a", .failed("HTTP 503"))
+        // The title is restored already.
+        #expect(await writes("\u{1B}[23;0t\u{1B}]9;4;2;100\u{1B}\\"))
+        switch end {
+        case "time":
+            clock.advance(by: .seconds(5))
+            #expect(await writes("\u{1B}]9;4;0\u{1B}\\"))
+        case "stop":
+            await indicator.shutdown()
+            #expect(await writes("\u{1B}]9;4;0\u{1B}\\"))
+        default:
+            indicator.start("b", label: "B", progress: 0.5)
+            #expect(await writes("\u{1B}]0;B\u{07}\u{1B}]9;4;1;50\u{1B}\\"))
+        }
         await indicator.shutdown()
     }
 }

@@ -18,6 +18,16 @@ import Testing
         )
     }
 
+    @Test func whatTheUserIsAskedForFollowsTheLabel() throws {
+        var details = ActivityDetails(label: "Signing")
+        details.attention = "Pass\u{1B}phrase?"
+        let snapshot = IndicatorSnapshot(state: .active, activityCount: 1, activities: [details])
+        #expect(
+            try SnapshotFormat("{label} - {app}").text(for: snapshot, applicationName: "app")
+                == "Signing: Passphrase? - app"
+        )
+    }
+
     @Test func everyPlaceholderHasItsValue() throws {
         let text = try text("{app}|{label}|{count}|{progress}|{spinner}", label: "Work", count: 3, progress: 0.4)
         #expect(text == "app|Work|3|40%|*")
@@ -71,21 +81,44 @@ import Testing
     @Test(
         arguments: [
             (0, nil, "0:00"), (65, nil, "1:05"), (3599.9, nil, "59:59"), (3600, nil, "1:00:00"), (1e9, nil, "99:59:59"),
-            (-5, nil, "0:00"), (30, 0.25, "0:30 1:30"), (30, 0, "0:30"), (30, 1, "0:30 0:00"), (30, .nan, "0:30"),
-        ] as [(TimeInterval, Double?, String)]
+            (-5, nil, "0:00"), (30, .milliseconds(90_900), "0:30 1:30"), (30, .zero, "0:30 0:00"),
+            (30, .seconds(3600), "0:30 1:00:00"),
+        ] as [(TimeInterval, Duration?, String)]
     )
-    func timeIsInMinutesAndSeconds(elapsed: TimeInterval, progress: Double?, expected: String) throws {
+    func timeIsInMinutesAndSeconds(elapsed: TimeInterval, remaining: Duration?, expected: String) throws {
         let format = try SnapshotFormat("{elapsed} {remaining}")
         #expect(format.showsTime)
-        let snapshot = IndicatorSnapshot(
-            state: .active,
-            label: "x",
-            progress: progress,
-            since: Date(timeIntervalSince1970: 0)
-        )
+        var snapshot = IndicatorSnapshot(state: .active, label: "x", since: Date(timeIntervalSince1970: 0))
+        snapshot.activities[0].remaining = remaining
         let now = Date(timeIntervalSince1970: elapsed)
         #expect(format.text(for: snapshot, applicationName: "app", now: now) == expected)
         #expect(format.text(for: IndicatorSnapshot(since: now), applicationName: "app", now: now) == "")
+    }
+
+    @Test(
+        arguments: [
+            (0, nil, .bytes, nil, ""), (0, 999, .bytes, nil, "0 of 999 bytes|0 bytes|999 bytes|"),
+            (12_345_678, 40_000_000, .bytes, 3_149_999, "12.3 of 40.0 MB|12.3 MB|40.0 MB|3.1 MB/s"),
+            (3, 12, .count, 0.25, "3 of 12|3|12|0.3/s"),
+            (3, nil, ActivityUnit("files"), 25, "3 files|3 files||25 files/s"),
+            (.max, .max, .bytes, 1e300, "9.2 of 9.2 EB|9.2 EB|9.2 EB|"),
+            (.min, 10, ActivityUnit("a\u{1B}b"), nil, "\(Int.min) of 10 ab|\(Int.min) ab|10 ab|"),
+        ] as [(Int, Int?, ActivityUnit, Double?, String)]
+    )
+    func amountsHaveTheirUnits(done: Int, total: Int?, unit: ActivityUnit, rate: Double?, expected: String) throws {
+        var details = ActivityDetails(label: "x")
+        (details.completed, details.total, details.unit, details.rate) = (done, total, unit, rate)
+        let texts = [details.amountText, details.doneText, details.totalText, details.rateText].map { $0 ?? "" }
+        if rate == 1e300 {
+            #expect(texts[3].hasSuffix(" EB/s"))
+        } else {
+            #expect(texts.joined(separator: "|") == (expected.isEmpty ? "|||" : expected))
+        }
+        var snapshot = IndicatorSnapshot(state: .active)
+        snapshot.activities = [details]
+        let format = try SnapshotFormat("{done}/{total}")
+        #expect(!format.showsTime)
+        #expect(format.text(for: snapshot, applicationName: "app").hasPrefix(texts[1]))
     }
 
     @Test func aValueIsNeverTakenForASeparator() throws {
@@ -116,14 +149,14 @@ import Testing
             "{temperature}", .unknownPlaceholder("temperature", nearest: nil, column: 1),
             """
             unknown placeholder '{temperature}' at character 1; known are {app} {label} {count} {progress} {spinner} \
-            {elapsed} {remaining}
+            {elapsed} {remaining} {done} {total} {rate}
             """
         ),
         (
             "{}", .unknownPlaceholder("", nearest: nil, column: 1),
             """
             unknown placeholder '{}' at character 1; known are {app} {label} {count} {progress} {spinner} {elapsed} \
-            {remaining}
+            {remaining} {done} {total} {rate}
             """
         ),
         (

@@ -110,7 +110,8 @@ import Testing
         let label = await manager.withActivity { activity in
             await Task.yield()
             activity.update {
-                $0.label = "later"; $0.progress = 0.5
+                $0.label = "later"
+                $0.progress = 0.5
             }
             return manager.snapshot.label
         }
@@ -197,7 +198,8 @@ import Testing
         #expect(manager.snapshot.label == "second")
         // It began first, and has an identity, so its place is known.
         manager.update("first") {
-            $0.label = "first"; $0.progress = 1
+            $0.label = "first"
+            $0.progress = 1
         }
         #expect(manager.snapshot.label == "first")
         // Without a label or an identity, the place is that of the first label.

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import IndicatorCommands
 @testable import indicator_demo
 
 @Suite struct CommandTests {

@@ -1,6 +1,7 @@
 import NetworkKit
 import Testing
 
+@testable import IndicatorCommands
 @testable import indicator_demo
 
 @Suite struct StepResultTests {

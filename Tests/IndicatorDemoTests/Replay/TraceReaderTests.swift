@@ -3,6 +3,7 @@ import IndicatorCore
 import TestSupport
 import Testing
 
+@testable import IndicatorCommands
 @testable import indicator_demo
 
 @Suite struct TraceReaderTests {

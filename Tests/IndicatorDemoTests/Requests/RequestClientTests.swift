@@ -4,6 +4,7 @@ import NetworkKit
 import TestSupport
 import Testing
 
+@testable import IndicatorCommands
 @testable import indicator_demo
 
 @Suite struct RequestClientTests {

@@ -3,6 +3,7 @@ import HTTPTypes
 import NetworkKit
 import Testing
 
+@testable import IndicatorCommands
 @testable import indicator_demo
 
 /// The server's routes, by the client that they are for.

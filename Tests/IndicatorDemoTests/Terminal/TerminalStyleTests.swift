@@ -1,5 +1,6 @@
 import Testing
 
+@testable import IndicatorCommands
 @testable import indicator_demo
 
 @Suite struct TerminalStyleTests {

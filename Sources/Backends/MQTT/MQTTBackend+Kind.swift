@@ -1,0 +1,123 @@
+#if MQTT
+import Foundation
+import IndicatorCore
+
+extension BackendKind {
+    /// An MQTT broker, for those who watch many machines; see ``MQTTBackend``.
+    public static var mqtt: BackendKind {
+        BackendKind(
+            name: "mqtt",
+            summary: "an MQTT broker, for those who watch many machines",
+            settings: [
+                BackendSetting(
+                    "url",
+                    .string,
+                    default: .string("mqtt://localhost:1883"),
+                    example: .string("mqtts://broker.example:8883"),
+                    summary: "the broker, as mqtt:// or with TLS as mqtts://; without a user name",
+                    validate: { value in
+                        guard case .string(let text) = value else { return nil }
+                        do throws(MQTTError) {
+                            _ = try MQTTURL(text)
+                            return nil
+                        } catch {
+                            guard case .invalidURL(let reason) = error else { return "the address of a broker" }
+                            return "an address such as mqtt://broker.example:1883 (\(reason))"
+                        }
+                    }
+                ),
+                BackendSetting("username", .string, example: .string("build"), summary: "the name of the user"),
+                BackendSetting(
+                    "password",
+                    .string,
+                    example: .string("secret"),
+                    summary: "the password; better in 'passwordFile' or the variable INDICATOR_MQTT_PASSWORD",
+                    isSecret: true
+                ),
+                BackendSetting(
+                    "passwordFile",
+                    .path,
+                    example: .string("~/.config/my-app/mqtt-password"),
+                    summary: "the file that has the password in its first line"
+                ),
+                BackendSetting(
+                    "caFile",
+                    .path,
+                    example: .string("/etc/ssl/broker-ca.pem"),
+                    summary: "the certificates of the authorities to trust, by default those of the system"
+                ),
+                BackendSetting(
+                    "certificateFile",
+                    .path,
+                    example: .string("~/.config/my-app/client.pem"),
+                    summary: "the certificate of this client"
+                ),
+                BackendSetting(
+                    "keyFile",
+                    .path,
+                    example: .string("~/.config/my-app/client.key"),
+                    summary: "its private key, without a passphrase"
+                ),
+                BackendSetting(
+                    "topic",
+                    .string,
+                    default: .string(MQTTSettings.standardTopic),
+                    summary: "what all topics begin with",
+                    validate: { value in
+                        if case .string(let text) = value { MQTTTopic.problem(withPrefix: text) } else { nil }
+                    }
+                ),
+                BackendSetting(
+                    "host",
+                    .string,
+                    example: .string("build-17"),
+                    summary: "the name of this machine, by default that of the system"
+                ),
+                BackendSetting(
+                    "interval",
+                    .seconds,
+                    default: .duration(.milliseconds(500)),
+                    summary: "the shortest time between two messages"
+                ),
+            ],
+            make: { context, settings in
+                MQTTBackend(
+                    name: context.name,
+                    applicationName: context.applicationName,
+                    settings: try MQTTSettings(settings)
+                )
+            },
+            availability: { context, settings in
+                do {
+                    let settings = try MQTTSettings(settings)
+                    let probe = MQTTBackend(applicationName: context.applicationName, settings: settings)
+                    defer { withExtendedLifetime(probe) {} }
+                    try await probe.start()
+                    await probe.stop()
+                    return .available(detail: "\(settings.url)")
+                } catch let error as MQTTError {
+                    return .unavailable(reason: error.reason, help: error.help)
+                } catch {
+                    return .unavailable(reason: "\(error)", help: nil)
+                }
+            }
+        )
+    }
+}
+
+extension MQTTSettings {
+    /// The settings of a section of a config file.
+    init(_ settings: BackendSettings) throws(MQTTError) {
+        self.init(url: try MQTTURL(settings.string("url") ?? ""))
+        username = settings.string("username")
+        if let path = settings.string("passwordFile") { password = .file(path) }
+        if let text = settings.string("password") { password = .text(text) }
+        caFile = settings.string("caFile")
+        certificateFile = settings.string("certificateFile")
+        keyFile = settings.string("keyFile")
+        if let topic = settings.string("topic") { self.topic = topic }
+        if let host = settings.string("host"), !host.isEmpty { self.host = host }
+        if let interval = settings.duration("interval") { self.interval = interval }
+    }
+}
+#endif

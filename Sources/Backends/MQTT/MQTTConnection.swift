@@ -1,0 +1,219 @@
+#if MQTT
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+
+/// One connection of an ``MQTTBackend`` to its broker, and the thread that serves it, to its end.
+final class MQTTConnection: Sendable {
+    private struct State: Sendable {
+        var result: Result<Void, MQTTError>?
+        var hasEnded = false
+        /// Whether the backend has been started with this connection: before, nothing is published.
+        var isUsed = false
+        var starter: CheckedContinuation<Void, any Error>?
+        var stoppers: [CheckedContinuation<Void, Never>] = []
+    }
+
+    /// How long an attempt may take.
+    private static let attemptLimit = Duration.seconds(20)
+    /// How long the broker may delay ``stop()``.
+    private static let farewellLimit = Duration.milliseconds(700)
+    /// How long a connection that nobody uses lasts: the backend was stopped in the meantime.
+    private static let unusedLimit = Duration.seconds(5)
+    /// How many messages may wait for the broker; then what is published next waits, and the latest wins.
+    private static let outgoingLimit = 4
+
+    let wakeUp: MQTTWakeUp
+
+    private let settings: MQTTSettings
+    private let topic: MQTTTopic
+    private let epoch: Int
+    private let outbox: MQTTOutbox
+    private let usesIPv4Only: Bool
+    private let state = Locked(State())
+
+    init(
+        settings: MQTTSettings,
+        topic: MQTTTopic,
+        epoch: Int,
+        outbox: MQTTOutbox,
+        usesIPv4Only: Bool
+    ) throws(MQTTError) {
+        wakeUp = try MQTTWakeUp()
+        self.settings = settings
+        self.topic = topic
+        self.epoch = epoch
+        self.outbox = outbox
+        self.usesIPv4Only = usesIPv4Only
+    }
+
+    /// Begins to connect. Called again while the connection lasts, it does nothing.
+    ///
+    /// - Parameters:
+    ///   - onConnected: what is done when the broker has let the client in and nobody waits for that any more.
+    ///   - onEnd: what is done at the end: with the reason unless it was ``stop()``, and how long it was connected.
+    func run(
+        onConnected: @escaping @Sendable () -> Void,
+        onEnd: @escaping @Sendable (MQTTError?, Duration?) -> Void
+    ) {
+        guard
+            !hasThread.withLock({ hasThread in
+                defer { hasThread = true }
+                return hasThread
+            })
+        else { return }
+        let isStarted = ThreadStarter.start(named: "ind-mqtt") {
+            var connectedAt: ContinuousClock.Instant?
+            var fault: MQTTError?
+            do throws(MQTTError) {
+                let client = try self.connect()
+                connectedAt = .now
+                if !self.finishStart(.success(())) { onConnected() }
+                let hasPublished = try self.serve(client)
+                self.end(client, clears: hasPublished)
+            } catch {
+                fault = error
+            }
+            onEnd(fault, connectedAt?.duration(to: .now))
+            self.finish(fault)
+        }
+        if !isStarted {
+            let error = MQTTError.noResources(reason: "could not create a thread")
+            onEnd(error, nil)
+            finish(error)
+        }
+    }
+
+    private let hasThread = Locked(false)
+
+    /// Returns when the broker has let the client in. Throws why it has not.
+    func waitUntilConnected(within limit: Duration) async throws {
+        let end = ServiceThread.now + limit.wholeNanoseconds
+        let call = ServiceThread.shared.call(at: end) { [self] in
+            let error = MQTTError.unreachable(settings.url, reason: "no answer yet")
+            let starter = state.withLock { $0.starter.take() }
+            starter?.resume(throwing: error)
+        }
+        defer { ServiceThread.shared.cancelCall(call) }
+        try await withCheckedThrowingContinuation { continuation in
+            let result = state.withLock { state in
+                state.isUsed = state.result != nil
+                if state.result == nil { state.starter = continuation }
+                return state.result
+            }
+            if let result { continuation.resume(with: result.mapError { $0 }) }
+        }
+    }
+
+    /// Ends the connection. Returns when what was to be published is delivered, or after 0.7 s.
+    func stop() async {
+        wakeUp.stop()
+        await withCheckedContinuation { continuation in
+            let hasEnded = state.withLock { state in
+                if !state.hasEnded { state.stoppers.append(continuation) }
+                return state.hasEnded
+            }
+            if hasEnded { continuation.resume() }
+        }
+    }
+
+    // MARK: - On the thread
+
+    private func connect() throws(MQTTError) -> MQTTClient {
+        let client = try MQTTClient(id: "ind-\(topic.instance)", settings: settings)
+        client.setWill(
+            topic: topic.state,
+            payload: MQTTReport.lost(epoch: epoch).payload,
+            expiry: MQTTReport.lostExpiry
+        )
+        let deadline = ContinuousClock.now + Self.attemptLimit
+        try client.connect(usesIPv4Only: usesIPv4Only)
+        while !client.isConnected {
+            guard !wakeUp.isStopped, .now < deadline else {
+                throw .unreachable(settings.url, reason: "no answer within \(Self.attemptLimit)")
+            }
+            try client.turn(wakeUp, until: deadline)
+        }
+        return client
+    }
+
+    /// Publishes until the backend is stopped. Returns whether a state was published.
+    private func serve(_ client: MQTTClient) throws(MQTTError) -> Bool {
+        let unusedEnd = ContinuousClock.now + Self.unusedLimit
+        while !state.withLock({ $0.isUsed }) {
+            guard !wakeUp.isStopped, .now < unusedEnd else { return false }
+            try client.turn(wakeUp, until: unusedEnd)
+        }
+        var seq = 0
+        var latest: IndicatorSnapshot?
+        var nextMessage = ContinuousClock.now
+        var refresh = ContinuousClock.now + .seconds(MQTTReport.refreshInterval)
+        var wasEvents = true
+        while !wakeUp.isStopped {
+            var deadline = refresh
+            if outbox.hasSnapshot || outbox.hasEvents { deadline = min(deadline, nextMessage) }
+            if client.unacknowledged < Self.outgoingLimit, .now >= deadline {
+                // By turns, if both wait.
+                if !wasEvents || !outbox.hasSnapshot, let events = outbox.takeEvents(epoch: epoch) {
+                    try client.publish(topic: topic.events, payload: events.payload, retain: false)
+                    wasEvents = true
+                } else if let snapshot = outbox.takeSnapshot() ?? latest {
+                    latest = snapshot
+                    seq += 1
+                    try publish(MQTTReport(snapshot, epoch: epoch, seq: seq), by: client)
+                    refresh = .now + .seconds(MQTTReport.refreshInterval)
+                    wasEvents = false
+                }
+                nextMessage = .now + settings.interval
+            } else {
+                try client.turn(wakeUp, until: client.unacknowledged < Self.outgoingLimit ? deadline : nil)
+            }
+        }
+        return seq > 0
+    }
+
+    private func publish(_ report: MQTTReport, by client: MQTTClient) throws(MQTTError) {
+        let expiry = MQTTReport.stateExpiry
+        try client.publish(topic: topic.state, payload: report.payload, retain: true, expiry: expiry)
+    }
+
+    /// Has the broker forget the state, and takes leave. What the broker does not acknowledge in time gets no farewell, so
+    /// that the broker publishes the will.
+    private func end(_ client: MQTTClient, clears: Bool) {
+        let deadline = ContinuousClock.now + Self.farewellLimit
+        try? {
+            if let events = outbox.takeEvents(epoch: epoch) {
+                try client.publish(topic: topic.events, payload: events.payload, retain: false)
+            }
+            if clears { try client.publish(topic: topic.state, payload: [], retain: true) }
+            while client.unacknowledged > 0 {
+                guard .now < deadline else { return }
+                try client.turn(wakeUp, until: deadline)
+            }
+            client.disconnect()
+            while client.hasSocket, .now < deadline { try client.turn(wakeUp, until: deadline) }
+        }()
+    }
+
+    /// Reports the result to ``waitUntilConnected(within:)``, if it still waits.
+    private func finishStart(_ result: Result<Void, MQTTError>) -> Bool {
+        let starter = state.withLock { state in
+            state.result = result
+            state.isUsed = state.starter != nil
+            return state.starter.take()
+        }
+        starter?.resume(with: result.mapError { $0 })
+        return starter != nil
+    }
+
+    private func finish(_ fault: MQTTError?) {
+        _ = finishStart(.failure(fault ?? .lost(settings.url, reason: "it was stopped")))
+        let stoppers = state.withLock { state in
+            state.hasEnded = true
+            defer { state.stoppers = [] }
+            return state.stoppers
+        }
+        for stopper in stoppers { stopper.resume() }
+    }
+}
+#endif

@@ -1,0 +1,167 @@
+#if MQTT
+import Foundation
+
+/// Where an ``MQTTBackend`` publishes, and as whom.
+public struct MQTTSettings: Sendable, Hashable {
+    /// The broker.
+    public var url: MQTTURL
+    /// The name of the user; `nil` for none.
+    public var username: String?
+    /// The password; `nil` for none.
+    public var password: MQTTPassword?
+    /// The file with the certificates of the authorities to trust, in PEM. Default: those of the system.
+    public var caFile: String?
+    /// The file with the certificate of the client, in PEM.
+    public var certificateFile: String?
+    /// The file with its private key, in PEM, without a passphrase.
+    public var keyFile: String?
+    /// What all topics begin with. Default: `indicator/1`.
+    public var topic = standardTopic
+    /// The name of this machine in the topic. Default: that of the system.
+    public var host = Self.systemHost
+    /// The shortest time between two messages. Default: half a second.
+    public var interval = Duration.milliseconds(500)
+
+    /// What all topics begin with by default.
+    public static let standardTopic = "indicator/1"
+
+    /// Makes settings for a broker, by default the default ones.
+    public init(url: MQTTURL) {
+        self.url = url
+    }
+
+    private static var systemHost: String {
+        var name = [CChar](repeating: 0, count: 256)
+        gethostname(&name, name.count - 1)
+        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+/// The address of an MQTT broker: `mqtt://host:1883`, or with TLS `mqtts://host:8883`.
+public struct MQTTURL: Sendable, Hashable, CustomStringConvertible {
+    /// The name or the address of the machine.
+    public var host: String
+    /// The TCP port.
+    public var port: Int
+    /// Whether the connection is encrypted, and the broker's certificate verified.
+    public var usesTLS: Bool
+
+    /// Reads an address. A user name and a password do not belong in it. Throws ``MQTTError/invalidURL(reason:)``.
+    public init(_ text: String) throws(MQTTError) {
+        // The text may hold a password: it is never quoted.
+        guard let separator = text.range(of: "://"), ["mqtt", "mqtts"].contains(text[..<separator.lowerBound]) else {
+            throw .invalidURL(reason: "it does not begin with mqtt:// or mqtts://")
+        }
+        usesTLS = text.hasPrefix("mqtts")
+        var rest = text[separator.upperBound...]
+        if rest.hasSuffix("/") { rest.removeLast() }
+        guard !rest.contains("@") else {
+            throw .invalidURL(reason: "user name and password are settings of their own: 'username', 'passwordFile'")
+        }
+        guard let parts = rest.wholeMatch(of: /(\[[0-9A-Fa-f:.%a-z]+\]|[^\[\]:\/?#\s]+)(?::([0-9]{1,5}))?/)?.output
+        else { throw .invalidURL(reason: "after mqtt:// there is a host, then a port if it is not the usual one") }
+        host = String(parts.1).trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
+        port = parts.2.flatMap { Int($0) } ?? (usesTLS ? 8883 : 1883)
+        guard (1...65535).contains(port) else { throw .invalidURL(reason: "a port is from 1 to 65535") }
+    }
+
+    /// The address as ``init(_:)`` reads it.
+    public var description: String {
+        "\(usesTLS ? "mqtts" : "mqtt")://\(host.contains(":") ? "[\(host)]" : host):\(port)"
+    }
+}
+
+/// A password, or where it is. No description shows it.
+public struct MQTTPassword: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
+{
+    private enum Source: Hashable {
+        case text(String)
+        case file(path: String)
+    }
+
+    private let source: Source
+
+    /// The password itself.
+    public static func text(_ text: String) -> Self { Self(source: .text(text)) }
+
+    /// The first line of a file, which is read for every connection.
+    public static func file(_ path: String) -> Self { Self(source: .file(path: path)) }
+
+    /// The password.
+    func read() throws(MQTTError) -> String {
+        switch source {
+        case .text(let text): return text
+        case .file(let path):
+            let text: String
+            do { text = try String(contentsOfFile: path, encoding: .utf8) } catch {
+                throw .unreadableFile(path: path, reason: "it does not exist, may not be read, or is not UTF-8")
+            }
+            guard let line = text.split(whereSeparator: \.isNewline).first, line.utf8.count < 65536 else {
+                throw .unreadableFile(path: path, reason: "there is no password in its first line")
+            }
+            return String(line)
+        }
+    }
+
+    /// Without the password.
+    public var description: String {
+        if case .file(let path) = source { "the first line of \(path)" } else { "(hidden)" }
+    }
+
+    /// Without the password.
+    public var debugDescription: String { description }
+
+    /// Without the password.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// Why the indicator is not on an MQTT broker.
+public enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The text is not the address of a broker.
+    case invalidURL(reason: String)
+    /// What is to begin all topics cannot.
+    case invalidTopic(String)
+    /// A file of the settings cannot be used.
+    case unreadableFile(path: String, reason: String)
+    /// The files for TLS do not fit together, or are no certificates.
+    case tls(reason: String)
+    /// The broker cannot be reached, or does not answer.
+    case unreachable(MQTTURL, reason: String)
+    /// The broker does not let this client in, or not publish or subscribe.
+    case refused(MQTTURL, reason: String)
+    /// The connection was lost.
+    case lost(MQTTURL, reason: String)
+    /// The process has reached its limit of threads, descriptors or memory.
+    case noResources(reason: String)
+
+    /// What was wrong.
+    public var reason: String {
+        switch self {
+        case .invalidURL(let reason): "that is not the address of an MQTT broker: \(reason)"
+        case .invalidTopic(let topic): "'\(QuotedText.shortened(topic))' cannot be the beginning of topics"
+        case .unreadableFile(let path, let reason): "'\(QuotedText.shortened(path))' cannot be used: \(reason)"
+        case .tls(let reason): "no encrypted connection can be made: \(reason)"
+        case .unreachable(let url, let reason): "the broker at \(url) cannot be reached: \(reason)"
+        case .refused(let url, let reason): "the broker at \(url) refuses: \(reason)"
+        case .lost(let url, let reason): "the broker at \(url) was lost: \(reason)"
+        case .noResources(let reason): "the system has no room for a connection to a broker: \(reason)"
+        }
+    }
+
+    /// What to do about it; `nil` when nothing of the user's would help.
+    public var help: String? {
+        switch self {
+        case .invalidURL: "write such as mqtt://broker.example:1883 or mqtts://broker.example:8883"
+        case .invalidTopic: "write such as indicator/1, without '+' and '#'"
+        case .unreadableFile: "check the path and who may read the file"
+        case .tls: "check 'caFile', 'certificateFile' and 'keyFile': PEM files, and a key without a passphrase"
+        case .unreachable, .lost: "check that the broker runs and can be reached from here"
+        case .refused: "check 'username' and 'passwordFile', and what the broker's ACL allows"
+        case .noResources: "see ulimit -n and ulimit -u"
+        }
+    }
+
+    /// What was wrong, and what to do about it.
+    public var description: String { help.map { "\(reason); \($0)" } ?? reason }
+}
+#endif

@@ -1,0 +1,203 @@
+#if MQTT
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+
+/// Follows the indicators on an MQTT broker.
+package struct MQTTWatcher: Sendable {
+    /// What is reported.
+    package enum Report: Sendable {
+        /// An indicator has changed.
+        case event(MQTTRoster.Event)
+        /// Something that the user should know: the broker was lost, is back, or has not sent everything.
+        case notice(String)
+    }
+
+    /// The broker, and what all topics begin with.
+    package var settings: MQTTSettings
+    /// The names of the machines to follow; all if there are none.
+    package var hosts: [String] = []
+    /// The names of the apps to follow; all if there are none.
+    package var apps: [String] = []
+
+    package init(settings: MQTTSettings) {
+        self.settings = settings
+    }
+
+    /// Reports the indicators on the broker, then their changes, until the task is cancelled or `report` throws.
+    ///
+    /// The broker may go away and come back. Throws ``MQTTError`` if it cannot be reached at the beginning.
+    ///
+    /// - Parameter report: called on a thread of the watcher's own. While it does not return, the broker waits.
+    package func run(_ report: @escaping @Sendable (Report) throws -> Void) async throws {
+        try await onThread { wakeUp in
+            var watch = Watch(watcher: self, wakeUp: wakeUp, report: report)
+            try watch.run()
+        }
+    }
+
+    /// Has the broker forget the indicators that are lost. Returns which ones those were.
+    package func forgetLost() async throws -> [MQTTTopic] {
+        let forgotten = Locked<[MQTTTopic]>([])
+        try await onThread { wakeUp in
+            var watch = Watch(watcher: self, wakeUp: wakeUp, report: { _ in })
+            let topics = try watch.forgetLost()
+            forgotten.withLock { $0 = topics }
+        }
+        return forgotten.withLock { $0 }
+    }
+
+    private func onThread(_ body: @escaping @Sendable (MQTTWakeUp) throws -> Void) async throws {
+        let wakeUp = try MQTTWakeUp()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                let isStarted = ThreadStarter.start(named: "ind-watch") {
+                    continuation.resume(with: Result { try body(wakeUp) })
+                }
+                if !isStarted {
+                    continuation.resume(throwing: MQTTError.noResources(reason: "could not create a thread"))
+                }
+            }
+        } onCancel: {
+            wakeUp.stop()
+        }
+    }
+
+    /// What to subscribe to. One by one, so that the broker's queue for this client has room for what is retained in each.
+    fileprivate var filters: [String] {
+        let hosts = hosts.isEmpty ? ["+"] : hosts.map(MQTTTopic.escaped)
+        let apps = apps.isEmpty ? ["+"] : apps.map(MQTTTopic.escaped)
+        return hosts.flatMap { host in apps.map { "\(settings.topic)/\(host)/\($0)/+" } }
+    }
+}
+
+/// What the thread of a watcher knows.
+private struct Watch {
+    let watcher: MQTTWatcher
+    let wakeUp: MQTTWakeUp
+    let report: @Sendable (MQTTWatcher.Report) throws -> Void
+
+    private var roster: MQTTRoster
+    private var failures = 0
+    private var reportedMissed = 0
+
+    /// How long the broker may take to answer.
+    private static let answerLimit = Duration.seconds(20)
+
+    init(
+        watcher: MQTTWatcher,
+        wakeUp: MQTTWakeUp,
+        report: @escaping @Sendable (MQTTWatcher.Report) throws -> Void
+    ) {
+        self.watcher = watcher
+        self.wakeUp = wakeUp
+        self.report = report
+        roster = MQTTRoster(prefix: watcher.settings.topic)
+    }
+
+    mutating func run() throws {
+        var client: MQTTClient? = try connect()
+        while !wakeUp.isStopped {
+            do {
+                let present = try client ?? connect()
+                if client == nil { try report(.notice("the broker is back")) }
+                client = present
+                failures = 0
+                try follow(present)
+                present.disconnect()
+                try? present.turn(wakeUp, until: .now + .milliseconds(500))
+            } catch let error as MQTTError {
+                if failures == 0 { try report(.notice(error.reason)) }
+                client = nil
+                failures = min(failures + 1, 5)
+                wait(.seconds(Double(1 << failures) * .random(in: 0.25...1)))
+            }
+        }
+    }
+
+    mutating func forgetLost() throws -> [MQTTTopic] {
+        let client = try connect()
+        try follow(client, untilComplete: true)
+        let lost = roster.lost
+        for topic in lost {
+            while client.unacknowledged >= 16 { try client.turn(wakeUp) }
+            try client.publish(topic: topic.state, payload: [], retain: true)
+        }
+        while client.unacknowledged > 0 { try client.turn(wakeUp) }
+        client.disconnect()
+        try? client.turn(wakeUp, until: .now + .milliseconds(500))
+        return lost
+    }
+
+    private func connect() throws(MQTTError) -> MQTTClient {
+        let id = "ind-watch-\(String(UInt64.random(in: 0...UInt64.max), radix: 36))"
+        let client = try MQTTClient(id: id, settings: watcher.settings)
+        try client.connect(usesIPv4Only: failures % 2 == 1)
+        let deadline = ContinuousClock.now + Self.answerLimit
+        while !client.isConnected {
+            guard !wakeUp.isStopped, .now < deadline else {
+                throw .unreachable(watcher.settings.url, reason: "no answer within \(Self.answerLimit)")
+            }
+            try client.turn(wakeUp, until: deadline)
+        }
+        return client
+    }
+
+    /// Subscribes, and reports what arrives, until the watcher is stopped or all that is retained is there.
+    private mutating func follow(_ client: MQTTClient, untilComplete: Bool = false) throws {
+        let inbox = Inbox(roster: roster, report: report)
+        defer {
+            client.onMessage = { _ in }
+            roster = inbox.roster
+        }
+        inbox.roster.connected(at: .now)
+        client.onMessage = { inbox.receive($0) }
+        for filter in watcher.filters {
+            try client.subscribe(to: filter)
+            try client.subscribe(to: filter + "/events")
+            while client.unansweredSubscriptions > 0, !wakeUp.isStopped {
+                try client.turn(wakeUp, until: .now + Self.answerLimit)
+            }
+        }
+        while !wakeUp.isStopped, !untilComplete || !inbox.roster.isComplete {
+            try client.turn(wakeUp, until: .now + .seconds(1))
+            if let error = inbox.error { throw error }
+            for event in inbox.roster.advance(to: .now) { try report(.event(event)) }
+            let missed = inbox.roster.missedCount
+            if missed > reportedMissed {
+                reportedMissed = missed
+                try report(
+                    .notice(
+                        """
+                        the broker has not sent \(missed) of the indicators at the beginning; set max_queued_messages \
+                        (mosquitto) to more than there are, or follow some with --host and --app
+                        """
+                    )
+                )
+            }
+        }
+    }
+
+    private func wait(_ duration: Duration) {
+        let end = ContinuousClock.now + duration
+        while !wakeUp.isStopped, .now < end { wakeUp.wait(until: end) }
+    }
+
+    /// Takes in the messages of one connection.
+    private final class Inbox {
+        var roster: MQTTRoster
+        var error: (any Error)?
+        private let report: (MQTTWatcher.Report) throws -> Void
+
+        init(roster: MQTTRoster, report: @escaping (MQTTWatcher.Report) throws -> Void) {
+            self.roster = roster
+            self.report = report
+        }
+
+        func receive(_ message: MQTTClient.Message) {
+            guard error == nil, let event = roster.receive(message, at: .now) else { return }
+            do { try report(.event(event)) } catch { self.error = error }
+        }
+    }
+}
+#endif

@@ -1,0 +1,128 @@
+import Foundation
+import IndicatorCore
+public import Logging
+
+/// Standard output or standard error, for an app whose terminal shows live progress: what is written here is above the lines
+/// of a ``TerminalProgressBackend``.
+///
+/// ```swift
+/// print("Found 3 files", to: &TerminalOutput.shared)
+/// ```
+///
+/// Where no lines are shown, or the stream does not lead to their terminal, the text is written as it is, without a buffer.
+/// Any thread may write; a `print` is one write. As with `print`, writing waits while the terminal takes no output (Ctrl-S).
+/// Errors are ignored.
+public struct TerminalOutput: TextOutputStream, Sendable {
+    private let descriptor: CInt
+    /// What a `print` has written so far.
+    private var batch: [UInt8]?
+
+    init(descriptor: CInt, isBatch: Bool = false) {
+        self.descriptor = descriptor
+        batch = isBatch ? [] : nil
+    }
+
+    /// Standard output.
+    public static var shared: TerminalOutput {
+        get { TerminalOutput(descriptor: STDOUT_FILENO) }
+        _modify {
+            var output = TerminalOutput(descriptor: STDOUT_FILENO, isBatch: true)
+            defer { output.flush() }
+            yield &output
+        }
+    }
+
+    /// Standard error.
+    public static var sharedError: TerminalOutput {
+        get { TerminalOutput(descriptor: STDERR_FILENO) }
+        _modify {
+            var output = TerminalOutput(descriptor: STDERR_FILENO, isBatch: true)
+            defer { output.flush() }
+            yield &output
+        }
+    }
+
+    /// Writes a text.
+    public mutating func write(_ string: String) {
+        if batch != nil {
+            batch?.append(contentsOf: string.utf8)
+        } else {
+            Self.write(Array(string.utf8), to: descriptor)
+        }
+    }
+
+    private mutating func flush() {
+        if let bytes = batch.take(), !bytes.isEmpty { Self.write(bytes, to: descriptor) }
+    }
+
+    static func write(_ bytes: [UInt8], to descriptor: CInt) {
+        if let terminal = TerminalRegistry.drawnTerminal(of: descriptor) {
+            terminal.changeLines { $0.write(bytes) }
+            _ = try? terminal.settle()
+            return
+        }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if errno == EAGAIN {
+                var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&request, 1, -1)
+            } else if errno != EINTR {
+                return
+            }
+        }
+    }
+}
+
+/// A log handler whose messages are above the lines of a ``TerminalProgressBackend``: it removes them, lets another handler
+/// write, and draws them again.
+///
+/// ```swift
+/// LoggingSystem.bootstrap { IndicatorLogHandler(wrapping: StreamLogHandler.standardError(label: $0)) }
+/// ```
+///
+/// The other handler is called by the thread that logs, without a lock, and may write by any way: standard output, standard error.
+/// One that writes elsewhere needs no wrapping.
+///
+/// While lines are shown and the terminal takes no output (Ctrl-S, a window that hangs), a message waits for a second, and
+/// those that follow do not wait. They are then lost, and a line on the terminal says how many, as soon as it takes output
+/// again. A handler that has already begun to write waits for as long as its own write does.
+public struct IndicatorLogHandler: LogHandler {
+    private var handler: any LogHandler
+
+    /// Makes a handler that logs with another one.
+    public init(wrapping handler: any LogHandler) {
+        self.handler = handler
+    }
+
+    /// Logs with the other handler.
+    public func log(event: LogEvent) {
+        TerminalRegistry.withLinesAside { handler.log(event: event) }
+    }
+
+    /// The other handler's metadata.
+    public var metadata: Logger.Metadata {
+        get { handler.metadata }
+        set { handler.metadata = newValue }
+    }
+
+    /// The other handler's metadata provider.
+    public var metadataProvider: Logger.MetadataProvider? {
+        get { handler.metadataProvider }
+        set { handler.metadataProvider = newValue }
+    }
+
+    /// The other handler's level.
+    public var logLevel: Logger.Level {
+        get { handler.logLevel }
+        set { handler.logLevel = newValue }
+    }
+
+    /// A value of the other handler's metadata.
+    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { handler[metadataKey: key] }
+        set { handler[metadataKey: key] = newValue }
+    }
+}

@@ -1,0 +1,214 @@
+import Foundation
+import IndicatorCore
+
+/// Puts activities into lines of a terminal: label, bar or spinner, amount, rate, elapsed and remaining time, as many of them
+/// as fit.
+struct ProgressLines: Sendable {
+    /// What the terminal shows.
+    struct Look: Sendable, Hashable {
+        var usesUnicode = true
+        var usesColor = true
+
+        /// By the locale, and the variables `NO_COLOR` (no-color.org) and `CLICOLOR_FORCE` (bixense.com/clicolors).
+        ///
+        /// - Parameter isTerminal: whether colours are shown unless the variables say otherwise.
+        init(environment: [String: String], isTerminal: Bool) {
+            func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
+            // POSIX, section 8.2: the first of these that is set and not empty says what characters there are. The
+            // Linux console lacks the characters of the spinner.
+            let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(value).first?.lowercased() ?? ""
+            usesUnicode = (locale.contains("utf-8") || locale.contains("utf8")) && environment["TERM"] != "linux"
+            let isForced = value("CLICOLOR_FORCE").map { $0 != "0" } ?? false
+            usesColor = value("NO_COLOR") == nil && (isTerminal || isForced)
+        }
+
+        /// A style, where there are colours.
+        func style(_ style: LiveLine.Style) -> LiveLine.Style { usesColor ? style : .plain }
+
+        /// A text of unknown origin as it can be shown.
+        func text(_ text: String, limit: Int = 240) -> String {
+            let text = DisplayText.singleLine(text, limit: limit)
+            return usesUnicode ? text : TerminalTitleBackend.ascii(text)
+        }
+    }
+
+    var look: Look
+    var applicationName: String
+    /// How many activities have a line.
+    var maxLines: Int
+
+    /// What a line can say beside its label and bar.
+    private enum Field { case amount, percent, rate, elapsed, remaining }
+
+    /// What is shown, from wide windows to narrow ones: how long the bars are, and which fields there are.
+    private static let details: [(bar: Int, fields: [Field])] = [
+        (24, [.amount, .rate, .elapsed, .remaining]), (16, [.amount, .elapsed, .remaining]),
+        (12, [.amount, .remaining]),
+        (10, [.percent, .remaining]), (8, [.percent]), (0, [.percent]), (0, []),
+    ]
+
+    /// The lines of a snapshot; at most ``maxLines`` and one that says how many more activities there are.
+    ///
+    /// - Parameters:
+    ///   - width: the columns of the window, the last of which stays empty: some terminals wrap when it is written.
+    ///   - frame: counts the frames, for the spinner.
+    func lines(for snapshot: IndicatorSnapshot, width: Int, now: Date, frame: Int) -> [LiveLine] {
+        let width = max(width - 1, 1)
+        var activities = Array(snapshot.activities.prefix(maxLines))
+        if activities.isEmpty { activities = [ActivityDetails(label: applicationName, since: snapshot.since)] }
+        // A snapshot lists so many activities and no more; then the count says more, although it has those without a label.
+        let count = snapshot.activities.count < 16 ? snapshot.activities.count : snapshot.activityCount
+        let labels = activities.map(label)
+        let labelWidth = labels.map { DisplayText.columns(of: $0) }.max() ?? 0
+        let hasSpinner = activities.contains { $0.progress == nil }
+        let hasBar = activities.contains { $0.progress != nil }
+        let mark = hasSpinner ? 2 : 0
+
+        var rows: [[String]] = []
+        var widths: [Int] = []
+        var bar = 0
+        var room = 0
+        for detail in Self.details {
+            rows = activities.map { activity in detail.fields.map { text($0, of: activity, now) } }
+            widths = detail.fields.indices.map { field in
+                rows.map { DisplayText.columns(of: $0[field]) }.max() ?? 0
+            }
+            bar = hasBar ? detail.bar : 0
+            room = width - mark - ([bar] + widths).reduce(0) { $0 + ($1 > 0 ? $1 + 2 : 0) }
+            if room >= min(labelWidth, max(12, width / 4)) { break }
+        }
+        room = min(room, labelWidth)
+
+        var lines = zip(zip(activities, labels), rows).map { item, fields in
+            var line = LiveLine()
+            if hasSpinner { line.append(item.0.progress == nil ? spinner(frame) + " " : "  ", look.style(.accent)) }
+            line.append(
+                DisplayText.fitted(item.1, to: room, ellipsis: look.usesUnicode ? DisplayText.ellipsis : "..."),
+                look.style(item.0.attention == nil ? .plain : .failure)
+            )
+            var column = mark + room
+            if bar > 0 {
+                line.pad(to: column + 2)
+                if let progress = item.0.progress { append(progress, to: &line, columns: bar) }
+                column += bar + 2
+            }
+            for (field, width) in zip(fields, widths) where width > 0 {
+                column += width + 2
+                line.pad(to: column - DisplayText.columns(of: field))
+                line.append(field)
+            }
+            line.trim()
+            return line
+        }
+        if count > activities.count {
+            var line = LiveLine()
+            let text = "and \(count - activities.count) more"
+            line.append(DisplayText.fitted(text, to: width, ellipsis: ""), look.style(.faint))
+            lines.append(line)
+        }
+        return lines
+    }
+
+    /// The line that an activity leaves when it ends.
+    func line(for finished: FinishedActivity) -> String {
+        let label = look.text(finished.label)
+        let time = Self.time(finished.duration)
+        let (mark, style, text): (String, LiveLine.Style, String) =
+            switch finished.outcome {
+            case .failed(let message):
+                (
+                    look.usesUnicode ? "✗" : "x", .failure,
+                    message.isEmpty ? "\(label): failed" : "\(label): \(look.text(message))"
+                )
+            case .cancelled: ("-", .faint, "\(label): cancelled")
+            case .unspecified, .succeeded: (look.usesUnicode ? "✓" : "+", .success, label)
+            }
+        let shown = look.usesColor ? style.sequence + mark + LiveLine.Style.plain.sequence : mark
+        return "\(shown) \(text) (\(time))"
+    }
+
+    private func label(_ activity: ActivityDetails) -> String {
+        let label = [activity.attention, activity.label].compactMap { $0 }.joined(separator: " - ")
+        let text = String(repeating: "  ", count: activity.shownDepth) + look.text(label)
+        // A mark of the direction (LRM) keeps terminals that order text by direction from drawing the fields into it.
+        return text.unicodeScalars.contains(where: Self.isRightToLeft) ? text + "\u{200E}" : text
+    }
+
+    private static func isRightToLeft(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x590..<0x900, 0xFB1D..<0xFE00, 0xFE70..<0xFF00, 0x10800..<0x11000, 0x1E800..<0x1F000: true
+        default: false
+        }
+    }
+
+    private func spinner(_ frame: Int) -> String {
+        let frames = look.usesUnicode ? TerminalTitleBackend.spinnerFrames : TerminalTitleBackend.asciiSpinnerFrames
+        return frames[frame % frames.count]
+    }
+
+    private func append(_ progress: Double, to line: inout LiveLine, columns: Int) {
+        let halves = Int((min(max(progress, 0), 1) * Double(2 * columns)).rounded(.down))
+        let (done, half) = halves.quotientAndRemainder(dividingBy: 2)
+        line.append(String(repeating: look.usesUnicode ? "━" : "#", count: done), look.style(.accent))
+        if half == 1, look.usesUnicode { line.append("╸", look.style(.accent)) }
+        let rest = columns - done - (look.usesUnicode ? half : 0)
+        line.append(String(repeating: look.usesUnicode ? "─" : "-", count: rest), look.style(.faint))
+    }
+
+    private func text(_ field: Field, of activity: ActivityDetails, _ now: Date) -> String {
+        let percent = Percentage(activity.progress).map {
+            String(repeating: " ", count: $0.value < 10 ? 1 : 0) + "\($0.value)%"
+        }
+        switch field {
+        case .amount: return Self.amount(of: activity) ?? percent ?? ""
+        case .percent: return percent ?? ""
+        case .rate: return activity.shownRate.map { Self.rate($0, activity.unit) } ?? ""
+        case .elapsed: return SnapshotFormat.time(now.timeIntervalSince(activity.since))
+        case .remaining:
+            return activity.shownRemaining.map { "\(SnapshotFormat.time($0 / .seconds(1))) left" } ?? ""
+        }
+    }
+}
+
+extension ProgressLines {
+    /// Such as `12.3 of 40.0 MB`, `3 of 5 files`, `12.3 MB`; `nil` when nothing is counted.
+    static func amount(of activity: ActivityDetails) -> String? {
+        let (completed, total) = (activity.completed, activity.total)
+        if total == nil, completed == 0 { return nil }
+        guard activity.unit == .bytes else {
+            let name = activity.unit.name.isEmpty ? "" : " " + DisplayText.singleLine(activity.unit.name, limit: 20)
+            return total.map { "\(completed) of \($0)\(name)" } ?? "\(completed)\(name)"
+        }
+        let (factor, name) = byteUnit(Double(total ?? completed))
+        func number(_ bytes: Int) -> String { factor == 1 ? "\(bytes)" : tenths(Double(bytes) / factor) }
+        return total.map { "\(number(completed)) of \(number($0)) \(name)" } ?? "\(number(completed)) \(name)"
+    }
+
+    /// Such as `1.2 MB/s`, `3.4/s`.
+    private static func rate(_ rate: Double, _ unit: ActivityUnit) -> String {
+        guard unit == .bytes else { return "\(tenths(rate))/s" }
+        let (factor, name) = byteUnit(rate)
+        return "\(tenths(rate / factor)) \(name)/s"
+    }
+
+    /// Such as `2.1 s`, and from a minute on `1:05`.
+    static func time(_ duration: Duration) -> String {
+        duration < .seconds(60) ? "\(tenths(duration / .seconds(1))) s" : SnapshotFormat.time(duration / .seconds(1))
+    }
+
+    private static func byteUnit(_ bytes: Double) -> (factor: Double, name: String) {
+        [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")].first { abs(bytes) >= $0.0 } ?? (1, "B")
+    }
+
+    private static func tenths(_ number: Double) -> String {
+        let tenths = Int((min(max(number, 0), 1e15) * 10).rounded())
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+}
+
+extension ActivityDetails {
+    // What an activity says of its place in a group, its speed and the time left.
+    fileprivate var shownDepth: Int { 0 }
+    fileprivate var shownRate: Double? { nil }
+    fileprivate var shownRemaining: Duration? { nil }
+}

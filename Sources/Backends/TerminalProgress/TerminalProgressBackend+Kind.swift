@@ -1,0 +1,127 @@
+import Foundation
+import IndicatorCore
+
+extension BackendKind {
+    /// Bars on standard error; see ``TerminalProgressBackend``. No app has it unless the config file or the app names it.
+    public static var terminalProgress: BackendKind {
+        terminalProgress(descriptor: STDERR_FILENO, environment: ProcessInfo.processInfo.environment)
+    }
+
+    /// The kind, for another descriptor than standard error or in another environment.
+    package static func terminalProgress(descriptor: CInt, environment: [String: String]) -> BackendKind {
+        BackendKind(
+            name: "terminalProgress",
+            summary: "bars on standard error, one for each activity with a label",
+            settings: [
+                BackendSetting(
+                    "mode",
+                    .choice(TerminalProgressSettings.Mode.allCases.map(\.rawValue)),
+                    default: .string(standard.mode.rawValue),
+                    summary: "whether lines are drawn over; auto: in a terminal, but not in CI; live: there too"
+                ),
+                BackendSetting(
+                    "maxLines",
+                    .integer(1...16),
+                    default: .integer(standard.maxLines),
+                    summary: "how many activities have a line"
+                ),
+                BackendSetting(
+                    "finished",
+                    .choice(TerminalProgressSettings.Finished.allCases.map(\.rawValue)),
+                    default: .string(standard.finished.rawValue),
+                    summary: "which activities leave a line when they end"
+                ),
+                BackendSetting(
+                    "accessible",
+                    .boolean,
+                    default: .boolean(standard.accessible),
+                    summary: "whether there are sentences instead of bars, for screen readers"
+                ),
+            ],
+            make: { context, settings in
+                TerminalProgressBackend(
+                    name: context.name,
+                    applicationName: context.applicationName,
+                    settings: TerminalProgressSettings(settings),
+                    descriptor: descriptor,
+                    environment: environment
+                )
+            },
+            availability: { context, settings in
+                let settings = TerminalProgressSettings(settings)
+                switch TerminalProgressBackend.display(settings, descriptor: descriptor, environment: environment) {
+                case .off: return .unavailable(reason: "its mode is 'off'", help: nil)
+                case .plain: return .available(detail: "plain lines on standard error")
+                case .live: break
+                }
+                do throws(TerminalTitleError) {
+                    let backend = TerminalProgressBackend(
+                        applicationName: context.applicationName,
+                        descriptor: descriptor,
+                        environment: environment
+                    )
+                    return .available(detail: try backend.openTerminal().device.name)
+                } catch {
+                    return .unavailable(reason: error.reason, help: error.help)
+                }
+            }
+        )
+    }
+
+    private static let standard = TerminalProgressSettings()
+}
+
+extension TerminalProgressSettings {
+    fileprivate init(_ settings: BackendSettings) {
+        self.init()
+        if let mode = settings.string("mode").flatMap(Mode.init(rawValue:)) { self.mode = mode }
+        if let maxLines = settings.integer("maxLines") { self.maxLines = maxLines }
+        if let finished = settings.string("finished").flatMap(Finished.init(rawValue:)) { self.finished = finished }
+        if let accessible = settings.boolean("accessible") { self.accessible = accessible }
+    }
+}
+
+/// How a ``TerminalProgressBackend`` shows the indicator.
+public struct TerminalProgressSettings: Sendable, Hashable {
+    /// Whether lines are drawn over.
+    public enum Mode: String, Sendable, Hashable, CaseIterable {
+        /// Where standard error is a terminal that knows control sequences, unless the variable `CI` is set.
+        case auto
+        /// As `auto`, also where `CI` is set.
+        case live
+        /// Plain lines, one below the other, wherever standard error leads.
+        case plain
+        /// Nothing is written.
+        case off
+    }
+
+    /// Which activities leave a line when they end.
+    public enum Finished: String, Sendable, Hashable, CaseIterable {
+        /// Those that failed.
+        case failures
+        /// All that end while the indicator is shown.
+        case all
+        /// None.
+        case none
+
+        func includes(_ outcome: ActivityOutcome) -> Bool { self == .all || self == .failures && outcome.isFailure }
+    }
+
+    /// Whether lines are drawn over. Default: `auto`.
+    public var mode: Mode
+    /// How many activities have a line, 1…16; another line says how many more there are. Default: 4.
+    public var maxLines: Int
+    /// Which activities leave a line when they end. Default: `failures`. Plain lines also report the end of every activity
+    /// whose beginning they have reported.
+    public var finished: Finished
+    /// Whether there are sentences instead of bars, for screen readers. Default: `false`.
+    public var accessible: Bool
+
+    /// Makes settings, by default the default ones.
+    public init(mode: Mode = .auto, maxLines: Int = 4, finished: Finished = .failures, accessible: Bool = false) {
+        self.mode = mode
+        self.maxLines = maxLines
+        self.finished = finished
+        self.accessible = accessible
+    }
+}

@@ -1,0 +1,232 @@
+package import Foundation
+public import IndicatorCore
+
+/// Shows activities on standard error, with bars: one line for each that has a label, drawn over and over while the indicator
+/// is shown, and removed without a trace.
+///
+/// ```text
+/// debian-13.iso   ━━━━━━━━━╸──────────────  16.2 of 40.0 MB  1.3 MB/s  0:12  0:18 left
+/// Packages.gz     ━━━━━━━━━━━━━━━━━━━━━━╸─    3.9 of 4.1 MB  0.9 MB/s  0:04  0:01 left
+/// and 3 more
+/// ```
+///
+/// - The cursor stays above the lines, where the app and its user go on writing. What is written with ``TerminalOutput`` and
+///   ``IndicatorLogHandler`` is above them at once; after other output, the lines are complete again within two seconds.
+/// - There are at most ten frames a second, and none while the indicator is hidden. A frame is one write of what has changed.
+///   Numbers change five times a second.
+/// - Nothing is drawn while the process is in the background of its terminal.
+/// - The cursor is never hidden. The lines are removed when the indicator is hidden, the backend stopped, or the process
+///   exits. For signals that end or stop the process see
+///   ``IndicatorCore/IndicatorManager/configured(for:path:environment:registry:overrides:defaults:reloadTriggers:logger:)``.
+/// - An activity that fails while the indicator is shown leaves a line (``TerminalProgressSettings/finished``).
+///
+/// Where standard error is not a terminal, or one that knows no control sequences, and in CI (the variable `CI` is set), it
+/// writes plain lines instead: one for an activity that has lasted a second, and one when it ends; at most one a second.
+public final class TerminalProgressBackend: IndicatorBackend {
+    /// The name that the config file and the diagnostics use.
+    public let name: String
+
+    /// The latest snapshot, while visible: ten times a second for lines that are drawn over, once a second for plain ones.
+    public let delivery: BackendDelivery
+
+    /// How much time there is between two frames.
+    static let frameInterval: Duration = .milliseconds(100)
+    /// How much time there is between two changes of numbers, which cost more bytes than a spinner.
+    static let contentInterval: Duration = .milliseconds(200)
+    /// How much time there is between two frames that are drawn whole.
+    static let completeInterval: Duration = .seconds(2)
+
+    /// How the indicator is shown.
+    enum Display: Sendable, Hashable {
+        case live, plain, off
+    }
+
+    private struct State {
+        var terminal: SharedTerminal?
+        /// When the indicator was shown, by the wall clock; `nil` while it is hidden.
+        var shownSince: Date?
+        var report: ProgressReport
+        /// What the lines say until ``contentDue``.
+        var content: (snapshot: IndicatorSnapshot, date: Date)?
+        var contentDue: Duration = .zero
+        var frameDue: Duration = .zero
+        var completeDue: Duration = .zero
+        var frame = 0
+        /// What is to be written above the lines.
+        var finished: [FinishedActivity] = []
+    }
+
+    private let settings: TerminalProgressSettings
+    private let layout: ProgressLines
+    private let display: Display
+    private let descriptor: CInt
+    private let environment: [String: String]
+    private let time: TimeSource
+    private let date: @Sendable () -> Date
+    private let state: Locked<State>
+
+    /// Makes a backend. Nothing is written yet.
+    ///
+    /// - Parameters:
+    ///   - name: the name that the diagnostics use.
+    ///   - applicationName: the name of the app, which is shown when no activity has a label.
+    ///   - settings: how the indicator is shown.
+    public convenience init(
+        name: String = "terminalProgress",
+        applicationName: String,
+        settings: TerminalProgressSettings = TerminalProgressSettings()
+    ) {
+        self.init(
+            name: name,
+            applicationName: applicationName,
+            settings: settings,
+            descriptor: STDERR_FILENO,
+            environment: ProcessInfo.processInfo.environment
+        )
+    }
+
+    /// Makes a backend for another descriptor than standard error, in another environment or on another clock.
+    package init(
+        name: String = "terminalProgress",
+        applicationName: String,
+        settings: TerminalProgressSettings = TerminalProgressSettings(),
+        descriptor: CInt,
+        environment: [String: String],
+        clock: any Clock<Duration> = ContinuousClock(),
+        date: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.name = name
+        self.settings = settings
+        self.descriptor = descriptor
+        self.environment = environment
+        self.date = date
+        time = TimeSource.reading(clock)
+        display = Self.display(settings, descriptor: descriptor, environment: environment)
+        let look = ProgressLines.Look(environment: environment, isTerminal: isatty(descriptor) == 1 && display == .live)
+        layout = ProgressLines(
+            look: look,
+            applicationName: look.text(applicationName),
+            maxLines: settings.maxLines
+        )
+        state = Locked(State(report: ProgressReport(settings: settings, look: look)))
+        delivery = BackendDelivery(
+            animationInterval: display == .live ? Self.frameInterval : display == .plain ? .seconds(1) : nil
+        )
+    }
+
+    /// How settings show the indicator on a descriptor.
+    static func display(
+        _ settings: TerminalProgressSettings,
+        descriptor: CInt,
+        environment: [String: String]
+    ) -> Display {
+        func isSet(_ name: String) -> Bool { environment[name]?.isEmpty == false }
+        switch settings.mode {
+        case .off: return .off
+        case .plain: return .plain
+        case .auto where isSet("CI"): return .plain
+        case .auto, .live:
+            let isDumb = !isSet("TERM") || environment["TERM"] == "dumb"
+            return settings.accessible || isDumb || isatty(descriptor) == 0 ? .plain : .live
+        }
+    }
+
+    /// Opens the terminal, if lines are to be drawn over; writes nothing.
+    ///
+    /// - Throws: ``TerminalTitleError`` when it cannot be opened.
+    public func start() async throws {
+        let terminal = display == .live ? try openTerminal() : nil
+        state.withLock {
+            $0 = State(terminal: terminal, report: ProgressReport(settings: settings, look: layout.look))
+        }
+    }
+
+    /// Opens the terminal that the descriptor leads to.
+    func openTerminal() throws(TerminalTitleError) -> SharedTerminal {
+        try TerminalRegistry.open(
+            path: TerminalDevice.path(of: descriptor),
+            style: KnownTerminal.recognize(by: environment).title
+        )
+    }
+
+    /// Draws a frame, or writes a line, and waits for as long as the terminal takes no bytes.
+    ///
+    /// - Throws: ``TerminalTitleError`` when the terminal was closed.
+    public func update(_ snapshot: IndicatorSnapshot) async throws {
+        let (now, date) = (time.now, date())
+        if display == .off { return }
+        let (terminal, line) = state.withLock { state -> (SharedTerminal?, String?) in
+            if snapshot.isVisible, state.shownSince == nil { state.shownSince = snapshot.since }
+            // What was too short to be shown is not reported when other work is.
+            let finished = snapshot.finished.filter { $0.date >= state.shownSince ?? .distantFuture }
+            if !snapshot.isVisible { state.shownSince = nil }
+            guard let terminal = state.terminal else {
+                return (nil, state.report.line(for: snapshot, finished: finished, date: date, at: now))
+            }
+            state.finished += finished.filter { settings.finished.includes($0.outcome) }
+            if snapshot.isVisible {
+                draw(snapshot, on: terminal, at: now, date, state: &state)
+            } else {
+                writeFinished(on: terminal, state: &state)
+                (state.content, state.frameDue) = (nil, .zero)
+                terminal.changeLines { $0.hide(ObjectIdentifier(self)) }
+            }
+            return (terminal, nil)
+        }
+        if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
+        try terminal?.settle()
+    }
+
+    /// Removes the lines, and writes what was still to be reported.
+    public func stop() async {
+        let now = time.now
+        let (terminal, line) = state.withLock { state -> (SharedTerminal?, String?) in
+            defer { state.terminal = nil }
+            return (state.terminal, state.report.takeLine(at: now))
+        }
+        if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
+        guard let terminal else { return }
+        terminal.changeLines { $0.hide(ObjectIdentifier(self)) }
+        if (try? terminal.settle(within: TerminalTitleBackend.stopLimit)) == false {
+            TerminalRegistry.settleLater(terminal)
+        }
+    }
+
+    private func draw(
+        _ snapshot: IndicatorSnapshot,
+        on terminal: SharedTerminal,
+        at now: Duration,
+        _ date: Date,
+        state: inout State
+    ) {
+        let isFirst = state.content == nil
+        // A timer is not on time to the millisecond; in the long run there are ten frames a second.
+        guard isFirst || now >= state.frameDue - .milliseconds(20) else { return }
+        state.frameDue = max(state.frameDue, now - Self.frameInterval) + Self.frameInterval
+        state.frame += 1
+        // During the completion delay, what was shown last.
+        let hasChanged = state.content?.snapshot.activities.map(\.label) != snapshot.activities.map(\.label)
+        if isFirst || snapshot.activityCount > 0, hasChanged || now >= state.contentDue {
+            state.content = (snapshot, date)
+            state.contentDue = now + Self.contentInterval
+        }
+        guard terminal.device.isInForeground else {
+            terminal.changeLines { $0.leave(ObjectIdentifier(self)) }
+            return
+        }
+        writeFinished(on: terminal, state: &state)
+        let isComplete = now >= state.completeDue
+        if isComplete { state.completeDue = now + Self.completeInterval }
+        let size = terminal.device.size
+        guard let content = state.content else { return }
+        let lines = layout.lines(for: content.snapshot, width: size.columns, now: content.date, frame: state.frame)
+        terminal.changeLines { $0.show(ObjectIdentifier(self), lines, size: size, anew: isComplete) }
+    }
+
+    private func writeFinished(on terminal: SharedTerminal, state: inout State) {
+        guard !state.finished.isEmpty, terminal.device.isInForeground else { return }
+        let text = state.finished.map { layout.line(for: $0) + "\r\n" }.joined()
+        state.finished = []
+        terminal.changeLines { $0.write(text.utf8) }
+    }
+}

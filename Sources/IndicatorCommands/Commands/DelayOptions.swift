@@ -1,0 +1,49 @@
+import ArgumentParser
+package import IndicatorCore
+
+/// A number of seconds on the command line; ``IndicatorDelays`` says which numbers make sense.
+package struct Seconds: ExpressibleByArgument, Sendable, Hashable {
+    var value: Double
+
+    package init?(argument: String) {
+        guard let value = Double(argument) else { return nil }
+        self.value = value
+    }
+
+    /// The duration, rounded as all delays are.
+    ///
+    /// - Throws: `ValidationError` that names the option, when it is negative, infinite or not a number.
+    package func duration(for setting: IndicatorDelays.Setting) throws -> Duration {
+        do throws(InvalidDelayError) {
+            return try IndicatorDelays.duration(ofSeconds: value, for: setting)
+        } catch {
+            throw ValidationError("\(error)")
+        }
+    }
+}
+
+/// The delays that the command line gives, over those from elsewhere.
+package struct DelayOverrides: Sendable, Hashable {
+    var startDelay: Duration?
+    var completionDelay: Duration?
+    var minimumVisibleTime: Duration?
+
+    /// Makes overrides of what was given.
+    ///
+    /// - Throws: `ValidationError` that names the option that is wrong.
+    package init(startDelay: Seconds? = nil, completionDelay: Seconds? = nil, minimumVisibleTime: Seconds? = nil) throws
+    {
+        self.startDelay = try startDelay?.duration(for: .startDelay)
+        self.completionDelay = try completionDelay?.duration(for: .completionDelay)
+        self.minimumVisibleTime = try minimumVisibleTime?.duration(for: .minimumVisibleTime)
+    }
+
+    /// The delays with these over them.
+    package func applied(to delays: IndicatorDelays) throws(InvalidDelayError) -> IndicatorDelays {
+        try IndicatorDelays(
+            startDelay: startDelay ?? delays.startDelay,
+            completionDelay: completionDelay ?? delays.completionDelay,
+            minimumVisibleTime: minimumVisibleTime ?? delays.minimumVisibleTime
+        )
+    }
+}

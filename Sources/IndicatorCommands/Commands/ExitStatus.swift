@@ -1,0 +1,9 @@
+package import ArgumentParser
+import Foundation
+
+extension ExitCode {
+    /// The command line, or a file that it names, is wrong: `EX_USAGE` of `sysexits.h`.
+    package static let usage = ExitCode(EX_USAGE)
+    /// The configuration is wrong: `EX_CONFIG` of `sysexits.h`.
+    package static let configuration = ExitCode(EX_CONFIG)
+}

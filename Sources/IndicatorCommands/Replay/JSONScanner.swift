@@ -1,0 +1,201 @@
+import Foundation
+
+/// What is wrong with a JSON text, and at which byte.
+package struct JSONProblem: Error, Hashable {
+    package var offset: Int
+    package var message: String
+}
+
+/// Reads a JSON text (RFC 8259) in memory, one token after the other, where the caller expects it.
+///
+/// A trace has a few short keys a line and may have millions of lines. `JSONDecoder` takes microseconds to set out for each,
+/// builds a tree of the whole of an object, and does not tell where a mistake is; this scanner touches each byte once.
+package struct JSONScanner {
+    /// A string in the text, between its quotes and not decoded yet.
+    package struct StringToken {
+        fileprivate var range: Range<Int>
+        fileprivate var hasEscapes: Bool
+    }
+
+    private let base: UnsafePointer<UInt8>
+    private let end: Int
+    /// The offset of the next byte.
+    private(set) var position = 0
+
+    /// Makes a scanner. The text must outlive it.
+    package init(_ base: UnsafePointer<UInt8>, count: Int) {
+        self.base = base
+        end = count
+    }
+
+    /// Whether nothing but white space is left; skips that.
+    package mutating func isAtEnd() -> Bool {
+        skipWhitespace()
+        return position == end
+    }
+
+    /// Skips white space, and the byte if it is the next one.
+    package mutating func skip(_ byte: UInt8) -> Bool {
+        skipWhitespace()
+        guard position < end, base[position] == byte else { return false }
+        position += 1
+        return true
+    }
+
+    /// Skips white space and this byte, which must follow.
+    package mutating func expect(_ byte: UInt8) throws(JSONProblem) {
+        guard skip(byte) else {
+            throw problem("expected '\(Character(UnicodeScalar(byte)))', found \(found)")
+        }
+    }
+
+    /// Whether a string follows; skips the white space before it.
+    package mutating func isAtString() -> Bool {
+        skipWhitespace()
+        return position < end && base[position] == UInt8(ascii: "\"")
+    }
+
+    /// Skips a string.
+    package mutating func string() throws(JSONProblem) -> StringToken {
+        guard skip(UInt8(ascii: "\"")) else { throw problem("expected a string, found \(found)") }
+        let start = position
+        var hasEscapes = false
+        while position < end {
+            let byte = base[position]
+            if byte == UInt8(ascii: "\"") {
+                position += 1
+                return StringToken(range: start..<(position - 1), hasEscapes: hasEscapes)
+            }
+            guard byte >= 0x20 else { throw problem("a string must not contain the control character \(found)") }
+            if byte == UInt8(ascii: "\\") {
+                hasEscapes = true
+                position += 1
+            }
+            position += 1
+        }
+        position = end
+        throw problem("the string does not end", at: start - 1)
+    }
+
+    /// The text of a string.
+    package func text(of token: StringToken) throws(JSONProblem) -> String {
+        let bytes = UnsafeBufferPointer(start: base + token.range.lowerBound, count: token.range.count)
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw problem("the string is not valid UTF-8", at: token.range.lowerBound)
+        }
+        guard token.hasEscapes else { return text }
+        guard let decoded = try? JSONDecoder().decode(String.self, from: Data("\"\(text)\"".utf8)) else {
+            throw problem("the string contains an invalid escape", at: token.range.lowerBound)
+        }
+        return decoded
+    }
+
+    /// Whether a string is this one. Names are compared as they are written, without decoding escapes.
+    package func isEqual(_ token: StringToken, to name: StaticString) -> Bool {
+        token.range.count == name.utf8CodeUnitCount
+            && memcmp(base + token.range.lowerBound, name.utf8Start, name.utf8CodeUnitCount) == 0
+    }
+
+    /// Reads a whole number, zero or more.
+    package mutating func wholeNumber() throws(JSONProblem) -> Int {
+        skipWhitespace()
+        let start = position
+        var value = 0
+        while position < end, case let digit = base[position] &- UInt8(ascii: "0"), digit <= 9 {
+            guard value <= (Int.max - 9) / 10 else { throw problem("the number is too large", at: start) }
+            value = value * 10 + Int(digit)
+            position += 1
+        }
+        let isCanonical = position == start + 1 || (position > start && base[start] != UInt8(ascii: "0"))
+        guard isCanonical, position == end || !Self.continuesNumber(base[position]) else {
+            throw problem("expected a whole number, zero or more, found \(word(at: start))", at: start)
+        }
+        return value
+    }
+
+    /// Skips a value of any kind.
+    package mutating func skipValue(depth: Int = 0) throws(JSONProblem) {
+        guard depth < 100 else { throw problem("more than 100 levels of nesting") }
+        if skip(UInt8(ascii: "{")) {
+            try elements(until: UInt8(ascii: "}")) { scanner throws(JSONProblem) in
+                _ = try scanner.text(of: scanner.string())
+                try scanner.expect(UInt8(ascii: ":"))
+                try scanner.skipValue(depth: depth + 1)
+            }
+        } else if skip(UInt8(ascii: "[")) {
+            try elements(until: UInt8(ascii: "]")) { scanner throws(JSONProblem) in
+                try scanner.skipValue(depth: depth + 1)
+            }
+        } else if isAtString() {
+            _ = try text(of: string())
+        } else {
+            let start = position
+            while position < end, Self.continuesWord(base[position]) { position += 1 }
+            let bytes = Data(bytes: base + start, count: position - start)
+            guard (try? JSONSerialization.jsonObject(with: bytes, options: .fragmentsAllowed)) != nil else {
+                position = start
+                throw problem("expected a value, found \(found)")
+            }
+        }
+    }
+
+    /// Reads what stands between the brackets of an object or a list, the first of which was read.
+    package mutating func elements(
+        until close: UInt8,
+        _ element: (inout JSONScanner) throws(JSONProblem) -> Void
+    ) throws(JSONProblem) {
+        if skip(close) { return }
+        repeat {
+            try element(&self)
+        } while skip(UInt8(ascii: ","))
+        guard skip(close) else {
+            throw problem("expected ',' or '\(Character(UnicodeScalar(close)))', found \(found)")
+        }
+    }
+
+    /// A problem at the present position, or at another.
+    package func problem(_ message: String, at offset: Int? = nil) -> JSONProblem {
+        JSONProblem(offset: offset ?? position, message: message)
+    }
+
+    /// What stands at the present position, for messages.
+    package var found: String {
+        guard position < end else { return "the end" }
+        let byte = base[position]
+        return byte == 0x0A
+            ? "the end of the line" : byte < 0x20 || byte >= 0x7F ? Self.hexadecimal(byte) : word(at: position)
+    }
+
+    private mutating func skipWhitespace() {
+        while position < end {
+            let byte = base[position]
+            guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return }
+            position += 1
+        }
+    }
+
+    private func word(at start: Int) -> String {
+        var stop = start
+        while stop < end, stop < start + 20, Self.continuesWord(base[stop]) { stop += 1 }
+        let bytes = UnsafeBufferPointer(start: base + start, count: min(max(stop - start, 1), end - start))
+        return bytes.isEmpty ? "the end" : "'\(String(decoding: bytes, as: UTF8.self))'"
+    }
+
+    private static func continuesNumber(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: ".") || byte | 0x20 == UInt8(ascii: "e")
+    }
+
+    private static func continuesWord(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "."), UInt8(ascii: "+"), UInt8(ascii: "-"),
+            UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> String {
+        "byte 0x" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+    }
+}

@@ -1,0 +1,91 @@
+package import IndicatorCore
+
+/// One event of a trace.
+package struct TraceEvent: Hashable, Sendable {
+    /// When it happens, in milliseconds.
+    package var milliseconds: Int
+    /// What happens.
+    package var event: ActivityReplay.Event
+}
+
+/// What a trace file says about the delays; what it does not say is `nil`.
+package struct TraceDelays: Hashable, Sendable {
+    package var startDelay: Int?
+    package var completionDelay: Int?
+    package var minimumVisibleTime: Int?
+
+    /// The delays: what the file says, the standard for the rest.
+    package func delays() throws(InvalidDelayError) -> IndicatorDelays {
+        let standard = IndicatorDelays.standard
+        return try IndicatorDelays(
+            startDelay: startDelay.map(Duration.milliseconds) ?? standard.startDelay,
+            completionDelay: completionDelay.map(Duration.milliseconds) ?? standard.completionDelay,
+            minimumVisibleTime: minimumVisibleTime.map(Duration.milliseconds) ?? standard.minimumVisibleTime
+        )
+    }
+}
+
+extension JSONScanner {
+    private enum EventName {
+        case start, stop, enable, disable
+    }
+
+    /// Reads an event: an object of `t_ms`, `event` and, if there is an identity, `id`.
+    package mutating func traceEvent(after earliest: Int) throws(JSONProblem) -> TraceEvent {
+        var time: Int?
+        var name: EventName?
+        var id: String?
+        var timeOffset = position
+        try expect(UInt8(ascii: "{"))
+        let start = position - 1
+        try elements(until: UInt8(ascii: "}")) { scanner throws(JSONProblem) in
+            let keyOffset = scanner.position
+            let key = try scanner.string()
+            try scanner.expect(UInt8(ascii: ":"))
+            if scanner.isEqual(key, to: "t_ms") {
+                guard time == nil else { throw scanner.problem("'t_ms' stands twice", at: keyOffset) }
+                timeOffset = scanner.position
+                time = try scanner.wholeNumber()
+            } else if scanner.isEqual(key, to: "event") {
+                guard name == nil else { throw scanner.problem("'event' stands twice", at: keyOffset) }
+                name = try scanner.eventName()
+            } else if scanner.isEqual(key, to: "id") {
+                guard id == nil else { throw scanner.problem("'id' stands twice", at: keyOffset) }
+                guard scanner.isAtString() else {
+                    throw scanner.problem(
+                        "'id' must be a string, found \(scanner.found); leave it out if there is none"
+                    )
+                }
+                id = try scanner.text(of: scanner.string())
+            } else {
+                let text = try scanner.text(of: key)
+                throw scanner.problem("unknown key '\(text)', expected 't_ms', 'event' or 'id'", at: keyOffset)
+            }
+        }
+        guard let time else { throw problem("the event has no 't_ms'", at: start) }
+        guard let name else { throw problem("the event has no 'event'", at: start) }
+        guard time >= earliest else {
+            throw problem("'t_ms' is \(time), earlier than \(earliest) of the event before", at: timeOffset)
+        }
+        switch name {
+        case .start: return TraceEvent(milliseconds: time, event: .start(id: id))
+        case .stop: return TraceEvent(milliseconds: time, event: .stop(id: id))
+        case .enable: return TraceEvent(milliseconds: time, event: .enable)
+        case .disable: return TraceEvent(milliseconds: time, event: .disable)
+        }
+    }
+
+    private mutating func eventName() throws(JSONProblem) -> EventName {
+        guard isAtString() else {
+            throw problem("expected 'start', 'stop', 'enable' or 'disable', found \(found)")
+        }
+        let offset = position
+        let token = try string()
+        if isEqual(token, to: "start") { return .start }
+        if isEqual(token, to: "stop") { return .stop }
+        if isEqual(token, to: "enable") { return .enable }
+        if isEqual(token, to: "disable") { return .disable }
+        let text = try text(of: token)
+        throw problem("unknown event '\(text)', expected 'start', 'stop', 'enable' or 'disable'", at: offset)
+    }
+}

@@ -1,0 +1,71 @@
+/// The keys of a trace that is an object.
+package enum TraceObjectKey: String, CaseIterable {
+    case name
+    case startDelay = "start_delay_ms"
+    case completionDelay = "completion_delay_ms"
+    case minimumVisibleTime = "minimum_visible_time_ms"
+    case events
+    case expected
+}
+
+extension JSONScanner {
+    /// Reads a trace that is an object to its end, checks all of it, and returns its delays.
+    package mutating func traceObject() throws(JSONProblem) -> TraceDelays {
+        var delays = TraceDelays()
+        var seen: Set<TraceObjectKey> = []
+        try forEachKey { scanner, key, offset throws(JSONProblem) in
+            guard seen.insert(key).inserted else { throw scanner.problem("'\(key.rawValue)' stands twice", at: offset) }
+            switch key {
+            case .name: _ = try scanner.text(of: scanner.string())
+            case .startDelay: delays.startDelay = try scanner.wholeNumber()
+            case .completionDelay: delays.completionDelay = try scanner.wholeNumber()
+            case .minimumVisibleTime: delays.minimumVisibleTime = try scanner.wholeNumber()
+            case .events: try scanner.eventList { _ in }
+            case .expected: try scanner.skipValue()
+            }
+        }
+        guard seen.contains(.events) else { throw problem("the object has no 'events'") }
+        return delays
+    }
+
+    /// Reads the events of a trace that is an object and that was found to be right.
+    package mutating func forEachEvent(_ body: (TraceEvent) throws -> Void) throws {
+        var failure: (any Error)?
+        try forEachKey { scanner, key, _ throws(JSONProblem) in
+            guard key == .events else { return try scanner.skipValue() }
+            try scanner.eventList { event in
+                guard failure == nil else { return }
+                do { try body(event) } catch { failure = error }
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    private mutating func forEachKey(
+        _ body: (inout JSONScanner, TraceObjectKey, Int) throws(JSONProblem) -> Void
+    ) throws(JSONProblem) {
+        try expect(UInt8(ascii: "{"))
+        try elements(until: UInt8(ascii: "}")) { scanner throws(JSONProblem) in
+            _ = scanner.isAtString()
+            let offset = scanner.position
+            let text = try scanner.text(of: scanner.string())
+            guard let key = TraceObjectKey(rawValue: text) else {
+                let names = TraceObjectKey.allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+                throw scanner.problem("unknown key '\(text)', expected one of \(names)", at: offset)
+            }
+            try scanner.expect(UInt8(ascii: ":"))
+            try body(&scanner, key, offset)
+        }
+        guard isAtEnd() else { throw problem("expected the end of the trace, found \(found)") }
+    }
+
+    private mutating func eventList(_ body: (TraceEvent) -> Void) throws(JSONProblem) {
+        var latest = 0
+        try expect(UInt8(ascii: "["))
+        try elements(until: UInt8(ascii: "]")) { scanner throws(JSONProblem) in
+            let event = try scanner.traceEvent(after: latest)
+            latest = event.milliseconds
+            body(event)
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import IndicatorCore
+
+/// Takes what a trace says, in its order.
+package protocol TraceConsumer {
+    /// The trace begins; `delays` is what the file says about them. Called once.
+    mutating func begin(delays: TraceDelays) throws
+    /// An event.
+    mutating func apply(_ event: TraceEvent) throws
+    /// All that can be read at once was read; more may follow.
+    mutating func flush() throws
+}
+
+/// Reads a trace in either of its forms: JSON Lines, an event a line, or an object with the delays and a list of events.
+///
+/// Lines are read as they come, in memory that does not grow with their number. An object is held in memory as text.
+package struct TraceReader {
+    /// The longest line that is read.
+    package static let longestLine = 1 << 20
+    /// The largest object that is read.
+    package static let largestObject = 256 << 20
+
+    private let input: TraceInput
+
+    /// Opens a trace; `-` is standard input.
+    package init(path: String) throws(TraceError) {
+        input = try TraceInput(path: path)
+    }
+
+    /// Reads the trace to its end.
+    ///
+    /// - Throws: ``TraceError`` with the number of the line that is not understood; what the consumer throws.
+    package func read(into consumer: inout some TraceConsumer) throws {
+        if try isObject() {
+            try readObject(into: &consumer)
+        } else {
+            try consumer.begin(delays: TraceDelays())
+            try readLines(into: &consumer)
+        }
+    }
+
+    /// Whether the trace is an object. One whose first line is only a brace is, and so is one whose first key is not an event's.
+    private func isObject() throws(TraceError) -> Bool {
+        while true {
+            if let answer = Self.isObject(input.bytes) { return answer }
+            guard try input.fill(limit: Self.longestLine) else { return false }
+        }
+    }
+
+    /// `nil` when the bytes do not tell yet.
+    private static func isObject(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool? {
+        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }
+        guard let brace = bytes.firstIndex(where: { !isSpace($0) }) else { return nil }
+        guard bytes[brace] == UInt8(ascii: "{") else { return false }
+        let rest = bytes[(brace + 1)...]
+        guard let quote = rest.firstIndex(where: { !isSpace($0) }) else { return nil }
+        if rest[..<quote].contains(0x0A) { return true }
+        guard rest[quote] == UInt8(ascii: "\"") else { return false }
+        guard let close = rest[(quote + 1)...].firstIndex(of: UInt8(ascii: "\"")) else { return nil }
+        return TraceObjectKey(rawValue: String(decoding: rest[(quote + 1)..<close], as: UTF8.self)) != nil
+    }
+
+    private func readLines(into consumer: inout some TraceConsumer) throws {
+        var number = 0
+        var latest = 0
+        var isAtEnd = false
+        while !isAtEnd || !input.bytes.isEmpty {
+            let bytes = input.bytes
+            var length = bytes.count
+            if let base = bytes.baseAddress, let newline = memchr(base, 0x0A, length) {
+                length = UnsafeRawPointer(base).distance(to: UnsafeRawPointer(newline)) + 1
+            } else if !isAtEnd {
+                try consumer.flush()
+                isAtEnd = try !input.fill(limit: Self.longestLine)
+                if isAtEnd, input.bytes.count == Self.longestLine {
+                    throw error("the line is longer than \(Self.longestLine) bytes", line: number + 1)
+                }
+                continue
+            }
+            number += 1
+            if let base = bytes.baseAddress, let event = try event(in: base, count: length, line: number, after: latest)
+            {
+                latest = event.milliseconds
+                try consumer.apply(event)
+            }
+            input.consume(length)
+        }
+        try consumer.flush()
+    }
+
+    /// The event in a line; `nil` when the line is blank.
+    private func event(
+        in base: UnsafePointer<UInt8>,
+        count: Int,
+        line: Int,
+        after latest: Int
+    ) throws(TraceError) -> TraceEvent? {
+        do throws(JSONProblem) {
+            var scanner = JSONScanner(base, count: count)
+            guard !scanner.isAtEnd() else { return nil }
+            let event = try scanner.traceEvent(after: latest)
+            guard scanner.isAtEnd() else {
+                throw scanner.problem("expected the end of the line, found \(scanner.found)")
+            }
+            return event
+        } catch {
+            throw self.error(message(of: error, in: UnsafeBufferPointer(start: base, count: count)), line: line)
+        }
+    }
+
+    private func readObject(into consumer: inout some TraceConsumer) throws {
+        while try input.fill(limit: Self.largestObject) {}
+        let bytes = input.bytes
+        guard bytes.count < Self.largestObject, let base = bytes.baseAddress else {
+            throw TraceError(
+                file: input.name,
+                message: "is larger than \(Self.largestObject >> 20) MiB; use JSON Lines, an event a line, instead"
+            )
+        }
+        do {
+            var scanner = JSONScanner(base, count: bytes.count)
+            let delays = try scanner.traceObject()
+            try consumer.begin(delays: delays)
+            scanner = JSONScanner(base, count: bytes.count)
+            try scanner.forEachEvent { try consumer.apply($0) }
+        } catch let problem as JSONProblem {
+            let line = 1 + bytes.prefix(problem.offset).count { $0 == 0x0A }
+            throw error(message(of: problem, in: bytes), line: line)
+        }
+        try consumer.flush()
+    }
+
+    private func error(_ message: String, line: Int) -> TraceError {
+        TraceError(file: input.name, line: line, message: message)
+    }
+
+    /// The message of a problem, or that the text is not text at all, which explains any other problem.
+    private func message(of problem: JSONProblem, in bytes: UnsafeBufferPointer<UInt8>) -> String {
+        String(validating: bytes, as: UTF8.self) == nil ? "not valid UTF-8" : problem.message
+    }
+}

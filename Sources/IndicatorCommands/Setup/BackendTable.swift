@@ -1,0 +1,53 @@
+import IndicatorBackends
+
+/// The table of backends that `backends` prints.
+package struct BackendTable {
+    package let backends: [ProgramBackend]
+    package let style: TerminalStyle
+
+    /// The table, with a line break at the end of each row.
+    package var text: String {
+        let nameWidth = (["NAME"] + backends.map(title)).map { TextWidth.columns(of: $0) }.max() ?? 0
+        let stateWidth = 11
+        // On a narrow terminal, what does not fit beside the name is below it.
+        let indentation = style.width - nameWidth - stateWidth - 4 >= 30 ? nameWidth + stateWidth + 4 : 2
+        var text = row("NAME", "STATE", nameWidth)
+        if indentation > 2 { text += "  WHERE, OR WHY NOT" }
+        text += "\n"
+        for backend in backends {
+            let (state, emphasis) = state(of: backend)
+            let padding = indentation > 2 ? String(repeating: " ", count: stateWidth - state.count) : ""
+            let first = row(title(backend), state + padding, nameWidth)
+            let lines = lines(of: backend, width: style.width - indentation)
+            let indent = String(repeating: " ", count: indentation)
+            let head = emphasis.map { style.styled(first, $0) } ?? first
+            if indentation > 2, let line = lines.first {
+                text += "\(head)  \(line)\n"
+                text += lines.dropFirst().map { "\(indent)\($0)\n" }.joined()
+            } else {
+                text += "\(head)\n" + lines.map { "\(indent)\($0)\n" }.joined()
+            }
+        }
+        return text
+    }
+
+    private func title(_ backend: ProgramBackend) -> String {
+        backend.name == backend.kind ? backend.name : "\(backend.name) (\(backend.kind))"
+    }
+
+    private func row(_ name: String, _ state: String, _ width: Int) -> String {
+        name + String(repeating: " ", count: width + 2 - TextWidth.columns(of: name)) + state
+    }
+
+    private func state(of backend: ProgramBackend) -> (String, TerminalStyle.Emphasis?) {
+        guard backend.isAvailable else { return ("unavailable", .yellow) }
+        return backend.isUsed ? ("available", .green) : ("not used", nil)
+    }
+
+    private func lines(of backend: ProgramBackend, width: Int) -> [String] {
+        guard case .available(let detail) = backend.availability else {
+            return backend.problemLines(width: width, style: style)
+        }
+        return TextWidth.wrapped(detail ?? backend.summary, to: width, splitsWords: style.isTerminal)
+    }
+}

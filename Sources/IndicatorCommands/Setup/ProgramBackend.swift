@@ -1,0 +1,95 @@
+package import IndicatorBackends
+package import IndicatorCore
+import Logging
+
+/// A backend that the program uses, or that it would use if it could run here.
+package struct ProgramBackend: Sendable {
+    /// The name: that of its kind, or of its section in the config file.
+    package var name: String
+    /// The name of its kind.
+    package var kind: String
+    /// What it is, in a few words; empty for a kind that is not in this build.
+    package var summary = ""
+    /// Whether the configuration names it.
+    package var isUsed = true
+    /// Whether it can show anything here.
+    package var availability: BackendAvailability
+
+    /// Whether it can show anything here.
+    package var isAvailable: Bool {
+        if case .available = availability { true } else { false }
+    }
+
+    /// Why it cannot show anything here; `nil` when it can.
+    package var reason: String? {
+        if case .unavailable(let reason, _) = availability { reason } else { nil }
+    }
+
+    /// Finds out whether the backends of a configuration can run here.
+    package static func all(of configuration: IndicatorConfiguration) async -> [ProgramBackend] {
+        var backends: [ProgramBackend] = []
+        for backend in configuration.backends { backends.append(await ProgramBackend(backend)) }
+        return backends
+    }
+
+    /// The kinds that are not in this build.
+    package static func missing(in registry: BackendRegistry) -> [ProgramBackend] {
+        registry.missingKindNames.map { name in
+            let reason = registry.reasonForMissing(name) ?? "not in this build"
+            let parts = reason.split(separator: "; ", maxSplits: 1).map(String.init)
+            let availability = BackendAvailability.unavailable(reason: parts[0], help: parts.count > 1 ? parts[1] : nil)
+            return ProgramBackend(name: name, kind: name, isUsed: false, availability: availability)
+        }
+    }
+
+    private init(_ backend: IndicatorConfiguration.Backend) async {
+        let logger = Logger(label: Program.name, factory: { _ in SwiftLogNoOpLogHandler() })
+        let context = BackendContext(
+            name: backend.name,
+            applicationName: Program.name,
+            logger: logger
+        )
+        let availability = await backend.kind.availability(context, backend.settings)
+        self.init(
+            name: backend.name,
+            kind: backend.kind.name,
+            summary: backend.kind.summary,
+            availability: availability
+        )
+    }
+
+    private init(
+        name: String,
+        kind: String,
+        summary: String = "",
+        isUsed: Bool = true,
+        availability: BackendAvailability
+    ) {
+        self.name = name
+        self.kind = kind
+        self.summary = summary
+        self.isUsed = isUsed
+        self.availability = availability
+    }
+
+    /// The backend with what has become of it where it was said to be available.
+    package func updated(by status: BackendStatus?) -> ProgramBackend {
+        guard isAvailable, let status, status.state != .running else { return self }
+        var updated = self
+        let reason =
+            switch status.state {
+            case .unavailable(let reason): reason
+            case .stalled, .starting: "it does not answer\(status.lastError.map { ": \($0)" } ?? "")"
+            case .running, .stopped: status.lastError ?? "it was stopped"
+            }
+        updated.availability = .unavailable(reason: reason, help: nil)
+        return updated
+    }
+
+    /// Why the backend cannot show anything here, and advice, in lines of a width.
+    package func problemLines(width: Int, style: TerminalStyle) -> [String] {
+        guard case .unavailable(let reason, let help) = availability else { return [] }
+        let advice = help.map { TextWidth.wrapped("advice: \($0)", to: width, splitsWords: style.isTerminal) } ?? []
+        return TextWidth.wrapped(reason, to: width, splitsWords: style.isTerminal) + advice
+    }
+}

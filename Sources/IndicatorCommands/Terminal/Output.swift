@@ -1,0 +1,60 @@
+import ArgumentParser
+import Foundation
+
+/// Standard output or standard error, written to without a buffer in between.
+package struct Output: Sendable {
+    /// A text could not be written.
+    package enum Problem: Error, Hashable {
+        /// Nobody reads any more.
+        case closed
+        /// Another error, by its number.
+        case failed(Int32)
+    }
+
+    package static let standard = Output(descriptor: STDOUT_FILENO)
+    package static let error = Output(descriptor: STDERR_FILENO)
+
+    package let descriptor: Int32
+
+    /// Writes a text.
+    package func write(_ text: String) throws(Problem) {
+        try write(Array(text.utf8))
+    }
+
+    /// Writes bytes.
+    package func write(_ bytes: [UInt8]) throws(Problem) {
+        var written = 0
+        while written < bytes.count {
+            let count = bytes.withUnsafeBufferPointer { buffer in
+                Foundation.write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
+            }
+            if count >= 0 {
+                written += count
+            } else if errno == EPIPE {
+                throw .closed
+            } else if errno == EAGAIN {
+                var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&wait, 1, -1)
+            } else if errno != EINTR {
+                throw .failed(errno)
+            }
+        }
+    }
+
+    /// Does what a command does on standard output, and ends the program as is usual when that cannot be written to: quietly,
+    /// as `SIGPIPE` would have it, when the reader has had enough, and with a message for anything else.
+    package static func guarding<Result>(_ body: () async throws -> Result) async throws -> Result {
+        do {
+            return try await body()
+        } catch Problem.closed {
+            signal(SIGPIPE, SIG_DFL)
+            raise(SIGPIPE)
+            throw ExitCode.failure
+        } catch Problem.failed(let number) {
+            try? error.write(
+                "\(Program.name): error: cannot write to standard output: \(String(cString: strerror(number)))\n"
+            )
+            throw ExitCode.failure
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+
+/// What the terminal that a text goes to can show.
+package struct TerminalStyle: Sendable, Hashable {
+    /// How many columns it has.
+    package var width: Int
+    /// Whether it shows Unicode; else only ASCII is written.
+    package var usesUnicode: Bool
+    /// Whether it shows colours.
+    package var usesColor: Bool
+    /// Whether it is a terminal, on which a line can be written over.
+    package var isTerminal: Bool
+
+    /// The style of standard output: its width or `$COLUMNS`, colours if it is a terminal and `$NO_COLOR` is not set, Unicode
+    /// if the locale says so.
+    package static func standardOutput() -> Self {
+        var size = winsize()
+        let hasSize = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0
+        return Self(
+            columns: hasSize ? Int(size.ws_col) : 0,
+            isTerminal: isatty(STDOUT_FILENO) == 1,
+            environment: ProcessInfo.processInfo.environment
+        )
+    }
+
+    /// Makes a style of what is known about an output.
+    ///
+    /// - Parameters:
+    ///   - columns: the columns that the terminal itself reports; 0 when it does not.
+    ///   - isTerminal: whether it is a terminal.
+    ///   - environment: the environment variables.
+    package init(columns: Int, isTerminal: Bool, environment: [String: String]) {
+        let fromEnvironment = environment["COLUMNS"].flatMap(Int.init) ?? 0
+        width = columns > 0 ? columns : fromEnvironment > 0 ? fromEnvironment : 80
+        // POSIX, section 8.2: the first of these that is set and not empty says what characters there are.
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
+        let encoding = locale.lowercased()
+        usesUnicode = encoding.contains("utf-8") || encoding.contains("utf8")
+        let isDumb = ["", "dumb"].contains(environment["TERM"] ?? "")
+        self.isTerminal = isTerminal && !isDumb
+        usesColor = self.isTerminal && (environment["NO_COLOR"] ?? "").isEmpty
+    }
+
+    package init(width: Int, usesUnicode: Bool, usesColor: Bool = false, isTerminal: Bool = false) {
+        self.width = width
+        self.usesUnicode = usesUnicode
+        self.usesColor = usesColor
+        self.isTerminal = isTerminal
+    }
+
+    /// A colour or weight of a text (ECMA-48, `SGR`).
+    package enum Emphasis: String {
+        case bold = "1"
+        case faint = "2"
+        case red = "31"
+        case green = "32"
+        case yellow = "33"
+        case cyan = "36"
+    }
+
+    /// A text in a colour, where there are colours.
+    package func styled(_ text: String, _ emphasis: Emphasis) -> String {
+        usesColor && !text.isEmpty ? "\u{1B}[\(emphasis.rawValue)m\(text)\u{1B}[0m" : text
+    }
+}

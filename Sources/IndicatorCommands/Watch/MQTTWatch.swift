@@ -1,0 +1,215 @@
+import ArgumentParser
+import Foundation
+import IndicatorBackends
+
+/// The options of `watch --mqtt`.
+struct MQTTWatchOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Follow an MQTT broker instead of a bus.", valueName: "url"))
+    var mqtt: String?
+
+    @Option(help: ArgumentHelp("With --mqtt: what all topics begin with.", valueName: "topic"))
+    var topic: String?
+
+    @Option(help: ArgumentHelp("With --mqtt: only this machine; may be repeated.", valueName: "name"))
+    var host: [String] = []
+
+    @Option(help: ArgumentHelp("With --mqtt: only this app; may be repeated.", valueName: "name"))
+    var app: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "With --mqtt: a line of your own, of {event} {host} {app} {instance} {state} {count} {label} {progress}.",
+            valueName: "text"
+        )
+    )
+    var format: String?
+
+    @Flag(help: "With --mqtt: have the broker forget the indicators that are lost, print them and end.")
+    var forget = false
+
+    @Option(help: ArgumentHelp("With --mqtt: the name of the user; the password is in INDICATOR_MQTT_PASSWORD."))
+    var username: String?
+
+    @Option(help: ArgumentHelp("With --mqtt: the file with the password.", valueName: "path"))
+    var passwordFile: String?
+
+    @Option(help: ArgumentHelp("With mqtts: the authorities to trust.", valueName: "path"))
+    var caFile: String?
+
+    @Option(help: ArgumentHelp("With mqtts: the certificate of this client.", valueName: "path"))
+    var certificateFile: String?
+
+    @Option(help: ArgumentHelp("With mqtts: its private key.", valueName: "path"))
+    var keyFile: String?
+
+    #if MQTT
+    /// What to follow; `nil` without `--mqtt`.
+    var watcher: MQTTWatcher? {
+        get throws(MQTTError) {
+            guard let mqtt else { return nil }
+            var settings = MQTTSettings(url: try MQTTURL(mqtt))
+            settings.username = username
+            if let passwordFile {
+                settings.password = .file(passwordFile)
+            } else if let password = ProcessInfo.processInfo.environment["INDICATOR_MQTT_PASSWORD"] {
+                settings.password = .text(password)
+            }
+            (settings.caFile, settings.certificateFile, settings.keyFile) = (caFile, certificateFile, keyFile)
+            if let topic { settings.topic = topic }
+            var watcher = MQTTWatcher(settings: settings)
+            (watcher.hosts, watcher.apps) = (host, app)
+            return watcher
+        }
+    }
+    #endif
+
+    func validate() throws {
+        if mqtt == nil, topic != nil || !host.isEmpty || !app.isEmpty || format != nil || forget {
+            throw ValidationError("--topic, --host, --app, --format and --forget go with --mqtt")
+        }
+        #if MQTT
+        do throws(MQTTError) { _ = try watcher } catch { throw ValidationError("\(error)") }
+        if let format, let problem = MQTTWatchFormat(text: format).problem { throw ValidationError(problem) }
+        #else
+        if mqtt != nil { throw ValidationError("this build has no MQTT; build with the trait MQTT") }
+        #endif
+    }
+}
+
+#if MQTT
+/// `watch --mqtt`: every indicator on a broker, as it changes.
+struct MQTTWatch {
+    let options: MQTTWatchOptions
+    let printsJSON: Bool
+
+    func run() async throws {
+        guard let watcher = try options.watcher else { return }
+        try await Output.guarding {
+            do {
+                if options.forget {
+                    for topic in try await watcher.forgetLost() {
+                        try Output.standard.write("\(MQTTWatchLine.name(topic)) forgotten\n")
+                    }
+                } else {
+                    let format = options.format.map(MQTTWatchFormat.init)
+                    let printsJSON = printsJSON
+                    try await watcher.run { report in
+                        switch report {
+                        case .notice(let text): try? Output.error.write("\(Program.name): \(text)\n")
+                        case .event(let event):
+                            let line = MQTTWatchLine(event)
+                            let text = printsJSON ? try line.json : format?.text(for: line) ?? line.text
+                            try Output.standard.write(text + "\n")
+                        }
+                    }
+                }
+            } catch let error as MQTTError {
+                try? Output.error.write("\(Program.name): error: \(error)\n")
+                throw ExitCode.failure
+            }
+        }
+    }
+}
+
+/// A line of `watch --mqtt`.
+struct MQTTWatchLine: Encodable {
+    /// What has happened: `appeared`, `changed`, `finished`, `lost` or `vanished`.
+    var event: String
+    var host: String
+    var app: String
+    var instance: String
+    var state: MQTTReport?
+    var finished: [MQTTEvents.Finished]?
+    var omitted: Int?
+
+    private let topic: MQTTTopic
+
+    init(_ event: MQTTRoster.Event) {
+        switch event {
+        case .appeared(let topic, let report): (self.event, self.topic, state) = ("appeared", topic, report)
+        case .changed(let topic, let report): (self.event, self.topic, state) = ("changed", topic, report)
+        case .lost(let topic, let report): (self.event, self.topic, state) = ("lost", topic, report)
+        case .vanished(let topic): (self.event, self.topic) = ("vanished", topic)
+        case .finished(let topic, let events):
+            (self.event, self.topic) = ("finished", topic)
+            (finished, omitted) = (events.finished, events.omitted)
+        }
+        (host, app, instance) = (topic.host, topic.app, topic.instance)
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case event, host, app, instance, state, finished, omitted
+    }
+
+    /// For programs.
+    var json: String {
+        get throws {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            return String(decoding: try encoder.encode(self), as: UTF8.self)
+        }
+    }
+
+    /// For people. What a message says goes to the terminal as text and nothing else.
+    var text: String {
+        let name = Self.name(topic)
+        if let finished {
+            var parts = finished.map { item in
+                let message = item.message.map { ": \(Self.shown($0))" } ?? ""
+                return "'\(Self.shown(item.label))' \(Self.shown(item.outcome))\(message), \(item.seconds) s"
+            }
+            if let omitted { parts.append("and \(omitted) more") }
+            return "\(name) finished: \(parts.joined(separator: "; "))"
+        }
+        guard let state, event != "vanished" else { return "\(name) \(event)" }
+        var parts = [state.visible == true ? "shown" : "hidden", state.state]
+        if let count = state.count { parts.append(count == 1 ? "1 activity" : "\(count) activities") }
+        if let progress { parts.append(progress) }
+        if let label = state.label { parts.append("'\(Self.shown(label))'") }
+        if let attention = state.attention { parts.append("asks '\(Self.shown(attention))'") }
+        return "\(name) \(event): \(parts.joined(separator: ", "))"
+    }
+
+    /// In percent.
+    var progress: String? {
+        guard let value = state?.progress, (0...1).contains(value) else { return nil }
+        return "\(Int((value * 100 + 1e-6).rounded(.down)))%"
+    }
+
+    static func name(_ topic: MQTTTopic) -> String {
+        "\(shown(topic.host))/\(shown(topic.app))/\(shown(topic.instance))"
+    }
+
+    static func shown(_ text: String) -> String { DisplayText.singleLine(text, limit: 200) }
+}
+
+/// What `--format` says.
+struct MQTTWatchFormat {
+    let text: String
+
+    private static let names = ["event", "host", "app", "instance", "state", "count", "label", "progress"]
+
+    /// What is wrong with it.
+    var problem: String? {
+        let unknown = text.matches(of: /\{([^{}]*)\}/).map { String($0.1) }.first { !Self.names.contains($0) }
+        return unknown.map {
+            "--format: there is no '{\($0)}', but \(Self.names.map { "{\($0)}" }.joined(separator: " "))"
+        }
+    }
+
+    func text(for line: MQTTWatchLine) -> String {
+        text.replacing(/\{([^{}]*)\}/) { match in
+            switch match.1 {
+            case "event": line.event
+            case "host": MQTTWatchLine.shown(line.host)
+            case "app": MQTTWatchLine.shown(line.app)
+            case "instance": MQTTWatchLine.shown(line.instance)
+            case "state": line.state?.state ?? line.event
+            case "count": line.state?.count.map { String($0) } ?? ""
+            case "label": MQTTWatchLine.shown(line.state?.label ?? "")
+            default: line.progress ?? ""
+            }
+        }
+    }
+}
+#endif

@@ -1,0 +1,104 @@
+#if DBus
+import Foundation
+package import IndicatorBackends
+
+/// A line of `watch`: an indicator of any app, and what has become of it.
+package struct WatchedIndicator: Encodable {
+    /// What has become of it.
+    package enum Event: String, Encodable {
+        case appeared
+        case changed
+        case vanished
+    }
+
+    package var event: Event
+    /// The bus name.
+    package var name: String
+    /// The names of the properties that have changed.
+    package var changed: [String]?
+    private var properties: [String: BusValue] = [:]
+
+    package init(_ event: IndicatorWatcher.Event) {
+        switch event {
+        case .appeared(let name, let properties):
+            self.event = .appeared
+            self.name = name
+            self.properties = Self.index(properties)
+        case .changed(let name, let properties, let changed):
+            self.event = .changed
+            self.name = name
+            self.changed = changed
+            self.properties = Self.index(properties)
+        case .vanished(let name):
+            self.event = .vanished
+            self.name = name
+        }
+    }
+
+    /// For programs.
+    package var json: String {
+        get throws {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            return String(decoding: try encoder.encode(self), as: UTF8.self)
+        }
+    }
+
+    /// For people. What another app says goes to the terminal as text and nothing else.
+    package var text: String {
+        let name = DisplayText.singleLine(name.dropFirst(IndicatorBusName.prefix.count), limit: 200)
+        guard event != .vanished else { return "\(name) vanished" }
+        var parts = [boolean("Visible") == true ? "shown" : "hidden", text("State") ?? "?"]
+        if let count = number("ActivityCount") { parts.append(count == 1 ? "1 activity" : "\(count) activities") }
+        if boolean("Enabled") == false { parts.append("disabled") }
+        if let progress { parts.append("\(Int((progress * 100 + 1e-6).rounded(.down)))%") }
+        if let label = text("Label"), !label.isEmpty { parts.append("'\(label)'") }
+        return "\(name) \(event.rawValue): \(parts.joined(separator: ", "))"
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(event, forKey: .event)
+        try container.encode(name, forKey: .name)
+        try container.encodeIfPresent(changed, forKey: .changed)
+        guard event != .vanished else { return }
+        try container.encode(boolean("Visible"), forKey: .visible)
+        try container.encode(string("State"), forKey: .state)
+        try container.encode(number("ActivityCount"), forKey: .activityCount)
+        try container.encode(string("Label"), forKey: .label)
+        try container.encode(progress, forKey: .progress)
+        try container.encode(string("Application"), forKey: .application)
+        try container.encode(number("ProcessID"), forKey: .processID)
+        try container.encode(boolean("Enabled"), forKey: .enabled)
+    }
+
+    private enum Key: String, CodingKey {
+        case event, name, changed, visible, state, activityCount, label, progress, application, processID, enabled
+    }
+
+    /// A program that is not ours may leave a property out, or have one twice.
+    private static func index(_ properties: [BusProperty]) -> [String: BusValue] {
+        Dictionary(properties.map { ($0.name, $0.value) }) { $1 }
+    }
+
+    /// `nil` when it is not known.
+    private var progress: Double? {
+        guard case .double(let value)? = properties["Progress"], (0...1).contains(value) else { return nil }
+        return value
+    }
+
+    private func boolean(_ name: String) -> Bool? {
+        if case .boolean(let value)? = properties[name] { value } else { nil }
+    }
+
+    private func number(_ name: String) -> UInt32? {
+        if case .uint32(let value)? = properties[name] { value } else { nil }
+    }
+
+    private func string(_ name: String) -> String? { properties[name]?.text }
+
+    private func text(_ name: String) -> String? {
+        string(name).map { DisplayText.singleLine($0, limit: 200) }
+    }
+}
+#endif

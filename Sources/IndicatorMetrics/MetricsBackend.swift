@@ -1,0 +1,132 @@
+public import CoreMetrics
+public import IndicatorCore
+
+/// The indicator as metrics, through swift-metrics: whatever the app has bootstrapped, such as Prometheus.
+///
+/// | metric | kind | dimensions | |
+/// |---|---|---|---|
+/// | `indicator_activities` | gauge | | how many activities are in progress |
+/// | `indicator_visible` | gauge | | 1 while the indicator is shown, else 0 |
+/// | `indicator_activity_duration` | timer | `outcome` | how long labelled activities lasted |
+/// | `indicator_activities_unmeasured` | counter | | how many more have ended, of which no time is known |
+/// | `indicator_backend_drops` | counter | `backend` | updates that a backend was too slow for |
+/// | `indicator_backend_outages` | counter | `backend` | how often a backend became unavailable |
+///
+/// An `outcome` is `unspecified`, `succeeded`, `failed` or `cancelled`, a `backend` the name of one: labels are not
+/// dimensions, because there is no end of them.
+///
+/// ```swift
+/// MetricsSystem.bootstrap(PrometheusMetricsFactory())
+/// indicator.addBackend(MetricsBackend())
+/// ```
+///
+/// The counters of backends are brought up to date whenever the indicator changes, and by ``refresh()``.
+public final class MetricsBackend: IndicatorBackend {
+    private struct State {
+        var control = IndicatorControl()
+        var counters: [String: (drops: Counter, outages: Counter, status: BackendStatus)] = [:]
+    }
+
+    /// `metrics`.
+    public let name: String
+
+    private let factory: any MetricsFactory
+    private let activities: Gauge
+    private let visible: Gauge
+    private let unmeasured: Counter
+    private let timers: [String: Timer]
+    private let state = Locked(State())
+
+    /// Makes a backend.
+    ///
+    /// - Parameters:
+    ///   - name: its name among the backends of an indicator.
+    ///   - factory: what makes the metrics. Default: that of the process.
+    public init(name: String = "metrics", factory: any MetricsFactory = MetricsSystem.factory) {
+        self.name = name
+        self.factory = factory
+        activities = Gauge(label: "indicator_activities", factory: factory)
+        visible = Gauge(label: "indicator_visible", factory: factory)
+        unmeasured = Counter(label: "indicator_activities_unmeasured", factory: factory)
+        timers = Dictionary(
+            uniqueKeysWithValues: ["unspecified", "succeeded", "failed", "cancelled"].map { outcome in
+                let dimensions = [("outcome", outcome)]
+                return (outcome, Timer(label: "indicator_activity_duration", dimensions: dimensions, factory: factory))
+            }
+        )
+    }
+
+    /// Hidden changes too: the gauges are right at any time.
+    public var delivery: BackendDelivery { BackendDelivery(includesHidden: true) }
+
+    /// Keeps the handle, for the statuses of the other backends.
+    public func attach(to control: IndicatorControl) {
+        state.withLock { $0.control = control }
+    }
+
+    /// Sets the gauges to nothing.
+    public func start() async throws {
+        activities.record(0)
+        visible.record(0)
+    }
+
+    /// Records the snapshot.
+    public func update(_ snapshot: IndicatorSnapshot) async throws {
+        activities.record(snapshot.activityCount)
+        visible.record(snapshot.isVisible ? 1 : 0)
+        for finished in snapshot.finished {
+            timers[finished.outcome.dimension]?.recordNanoseconds(finished.duration.wholeNanoseconds)
+        }
+        if snapshot.omittedFinishedCount > 0 { unmeasured.increment(by: snapshot.omittedFinishedCount) }
+        refresh()
+    }
+
+    /// Sets the gauges to nothing.
+    public func stop() async {
+        activities.record(0)
+        visible.record(0)
+        refresh()
+    }
+
+    /// Brings the counters of backends up to date, for an app that is about to be scraped.
+    public func refresh() {
+        let control = state.withLock { $0.control }
+        for status in control.backendStatuses() where status.name != name {
+            // Made without the lock: factories are foreign.
+            let known = state.withLock { $0.counters[status.name] != nil }
+            let dimensions = [("backend", status.name)]
+            let drops =
+                known ? nil : Counter(label: "indicator_backend_drops", dimensions: dimensions, factory: factory)
+            let outages =
+                known ? nil : Counter(label: "indicator_backend_outages", dimensions: dimensions, factory: factory)
+            let increments = state.withLock { state -> (Counter, Int, Counter, Int)? in
+                if let drops, let outages, state.counters[status.name] == nil {
+                    let zero = BackendStatus(name: status.name, state: .starting)
+                    state.counters[status.name] = (drops, outages, zero)
+                }
+                guard let entry = state.counters[status.name] else { return nil }
+                state.counters[status.name]?.status = status
+                // Less than before: another backend of that name.
+                func added(_ count: KeyPath<BackendStatus, Int>) -> Int {
+                    let before = entry.status[keyPath: count]
+                    return status[keyPath: count] - (status[keyPath: count] < before ? 0 : before)
+                }
+                return (entry.drops, added(\.updatesDropped), entry.outages, added(\.outages))
+            }
+            guard let (drops, newDrops, outages, newOutages) = increments else { continue }
+            drops.increment(by: newDrops)
+            outages.increment(by: newOutages)
+        }
+    }
+}
+
+extension ActivityOutcome {
+    fileprivate var dimension: String {
+        switch self {
+        case .unspecified: "unspecified"
+        case .succeeded: "succeeded"
+        case .failed: "failed"
+        case .cancelled: "cancelled"
+        }
+    }
+}

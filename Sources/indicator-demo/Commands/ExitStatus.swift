@@ -1,9 +1,0 @@
-import ArgumentParser
-import Foundation
-
-extension ExitCode {
-    /// The command line, or a file that it names, is wrong: `EX_USAGE` of `sysexits.h`.
-    static let usage = ExitCode(EX_USAGE)
-    /// The configuration is wrong: `EX_CONFIG` of `sysexits.h`.
-    static let configuration = ExitCode(EX_CONFIG)
-}

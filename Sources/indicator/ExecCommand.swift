@@ -1,0 +1,147 @@
+public import ArgumentParser
+import Foundation
+public import IndicatorBackends
+import IndicatorCommands
+import IndicatorCore
+
+/// `indicator exec`: a command, shown as an activity.
+struct ExecCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "exec",
+        abstract: "Run a command, show it as an activity, and say when it is done.",
+        usage: "indicator exec [--label <text>] [--notify <when>] [--after <seconds>] [--app <name>] -- <command> ...",
+        discussion: """
+            The command runs as without 'indicator': with the same terminal, streams, environment and arguments. Ctrl-C, \
+            Ctrl-Z, 'fg' and 'kill' do what they would do, and its exit status, or the signal that kills it, is passed on. \
+            The status is 127 if there is no such command, and 126 if it cannot be run.
+
+            It is shown on the backends of the config file of the app 'indicator', or of --app, as soon as it has lasted \
+            for the start delay. A mistake in that file does not stop the command.
+
+            When it has lasted 10 seconds, a notification says how it ended: on the desktop, or, over SSH and where there is \
+            no desktop, by the terminal if that is known to show notifications. Ctrl-C needs none.
+
+            There is no 'begin' and no 'end': an activity lasts as long as the process that began it.
+
+            EXAMPLES
+              indicator exec -- make -j4
+              indicator exec --label Backup -- sh -c 'tar cf - . | ssh host "cat > backup.tar"'
+              indicator exec --notify failures --after 60 -- ./deploy production
+            """
+    )
+
+    @Option(help: ArgumentHelp("What to show; by default the command's name.", valueName: "text"))
+    var label: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Leave a notification: never, of failures, or always. (default: always)",
+            valueName: "when"
+        )
+    )
+    var notify: WhenDone?
+
+    @Option(help: ArgumentHelp("Only if the command has lasted so many seconds. (default: 10)", valueName: "seconds"))
+    var after: Double?
+
+    @Option(
+        help: ArgumentHelp(
+            "Count so many seconds that have passed already: for a shell that reports what it has run itself.",
+            valueName: "seconds"
+        )
+    )
+    var lasted: Double?
+
+    @Option(help: ArgumentHelp("The name of the app whose config file is used.", valueName: "name"))
+    var app = "indicator"
+
+    @Argument(
+        parsing: .postTerminator,
+        help: ArgumentHelp("The command and its arguments.", valueName: "command")
+    )
+    var command: [String] = []
+
+    /// What ends within this time is shown nowhere: nobody could read it, and it costs no more than a process does.
+    private static let unshownTime = Duration.milliseconds(50)
+
+    func validate() throws {
+        guard !command.isEmpty else { throw ValidationError("Name the command after '--': indicator exec -- make") }
+        for (name, seconds) in [("after", after), ("lasted", lasted)] {
+            guard let seconds, !(0...1e9).contains(seconds) else { continue }
+            throw ValidationError("--\(name) is '\(seconds)'; it must be a number of seconds, 0 or more")
+        }
+        if app.isEmpty { throw ValidationError("--app must not be empty") }
+    }
+
+    func run() throws {
+        // As they are, and not as text: they need not be UTF-8.
+        let arguments = CommandLine.unsafeArgv + Int(CommandLine.argc) - command.count
+        var child: ChildCommand
+        do throws(ChildCommand.StartError) {
+            child = try ChildCommand(arguments)
+        } catch {
+            try? Output.error.write("indicator: \(error)\n")
+            throw ExitCode(error.status)
+        }
+        // After the command was started, which is to miss what this program misses.
+        StandardStreams.openMissing()
+        let began = ContinuousClock.now - .seconds(lasted ?? 0)
+        var shown: ShownCommand?
+        var deadline: ContinuousClock.Instant? = began + Self.unshownTime
+        while true {
+            switch child.wait(until: deadline) {
+            case .deadline:
+                deadline = nil
+                shown = ShownCommand(
+                    label: label ?? Self.label(for: command),
+                    began: began,
+                    app: app,
+                    notify: notify,
+                    after: after.map { .seconds($0) }
+                )
+            case .stopped(let signal):
+                ProcessSignals.suspendTerminals()
+                child.stop(by: signal)
+                ProcessSignals.resumeTerminals()
+            case .ended(let ending):
+                shown?.end(ending.outcome)
+                child.end(ending)
+            }
+        }
+    }
+
+    /// The name of the command, and its first argument if that is a word such as the `build` of `cargo build`. The others may
+    /// be long, or secret.
+    static func label(for command: [String]) -> String {
+        let name = command.first?.split(separator: "/").last.map(String.init) ?? ""
+        guard let word = command.dropFirst().first, word.count <= 20, word.first?.isLetter == true,
+            word.allSatisfy({ $0.isASCII && ($0.isLowercase || $0 == "-") })
+        else { return name }
+        return "\(name) \(word)"
+    }
+}
+
+extension WhenDone: ExpressibleByArgument {}
+
+extension ChildCommand.Ending {
+    /// The outcome of the activity.
+    fileprivate var outcome: ActivityOutcome {
+        switch self {
+        case .exited(0): .succeeded
+        case .exited(let status): .failed("exit status \(status)")
+        // By the user, as a rule.
+        case .killed(SIGINT): .cancelled
+        case .killed(let signal): .failed("killed by \(Self.name(of: signal))")
+        }
+    }
+
+    private static func name(of signal: Int32) -> String {
+        let names: [Int32: String] = [
+            SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL", SIGTRAP: "SIGTRAP",
+            SIGABRT: "SIGABRT", SIGBUS: "SIGBUS", SIGFPE: "SIGFPE", SIGKILL: "SIGKILL", SIGUSR1: "SIGUSR1",
+            SIGSEGV: "SIGSEGV", SIGUSR2: "SIGUSR2", SIGPIPE: "SIGPIPE", SIGALRM: "SIGALRM", SIGTERM: "SIGTERM",
+            SIGXCPU: "SIGXCPU", SIGXFSZ: "SIGXFSZ", SIGSYS: "SIGSYS",
+        ]
+        return names[signal] ?? "signal \(signal)"
+    }
+}

@@ -1,0 +1,96 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import Logging
+
+/// What shows a command that runs: an indicator with one activity, and what says how it ended.
+final class ShownCommand {
+    private let indicator: IndicatorManager
+    private let activity: ManagedActivity
+    private let label: String
+    private let began: ContinuousClock.Instant
+    /// What says how the command ended where the desktop does not; `nil` if nothing is to.
+    private var terminal: TerminalNotificationBackend?
+
+    private static let desktopName = "execNotification"
+
+    /// - Parameters:
+    ///   - label: what is shown.
+    ///   - began: when the command began.
+    ///   - app: the name of the app whose config file holds.
+    ///   - notify: when a notification says how it ended; `nil` is what the config file says, or always.
+    ///   - after: how long the command must last for that; `nil` is what the config file says, or 10 seconds.
+    init(label: String, began: ContinuousClock.Instant, app: String, notify: WhenDone?, after: Duration?) {
+        (self.label, self.began) = (label, began)
+        // Stronger than the config file.
+        var settings: [String: BackendSettingValue] = [:]
+        if let notify { settings["whenDone"] = .string(notify.rawValue) }
+        if let after { settings["after"] = .duration(after) }
+        var overrides = ConfigurationValues()
+        if !settings.isEmpty {
+            for kind in BackendRegistry.standard.kinds.map(\.name) where Self.notifies(kind) {
+                overrides.settings[kind] = settings
+            }
+        }
+        indicator = IndicatorManager.configured(
+            for: app,
+            overrides: overrides,
+            reloadTriggers: [],
+            // Diagnostics would get between what the command prints.
+            logger: Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() }),
+            printsMistakes: false
+        )
+        activity = ManagedActivity(label, in: indicator, lasted: began.duration(to: .now))
+        let isCovered = indicator.configuration?.backends.contains { backend in
+            backend.kind.name == "terminalNotification"
+                || Self.notifies(backend.kind.name) && (backend.settings.string("whenDone") ?? "never") != "never"
+        }
+        if isCovered != true, notify != .never { addNotification(of: app, notify ?? .always, after ?? .seconds(10)) }
+    }
+
+    private static func notifies(_ kind: String) -> Bool {
+        ["desktopNotification", "terminalNotification"].contains(kind)
+    }
+
+    /// Whether a backend shows what it is given, perhaps later.
+    private static func isUsable(_ status: BackendStatus?) -> Bool {
+        switch status?.state {
+        case .running, .starting: true
+        case .unavailable, .stalled, .stopped, nil: false
+        }
+    }
+
+    private func addNotification(of app: String, _ whenDone: WhenDone, _ after: Duration) {
+        terminal = TerminalNotificationBackend(
+            applicationName: app,
+            settings: TerminalNotificationSettings(whenDone: whenDone, after: after)
+        )
+        #if DesktopNotification
+        // Over SSH the desktop is another machine's, if there is any.
+        guard getenv("SSH_CONNECTION") == nil, getenv("SSH_TTY") == nil else { return }
+        var settings = DesktopNotificationSettings(whenDone: whenDone, after: after)
+        settings.showsIndicator = false
+        settings.icon = "utilities-terminal"
+        indicator.addBackend(
+            DesktopNotificationBackend(name: Self.desktopName, applicationName: app, settings: settings)
+        )
+        #endif
+    }
+
+    /// Shows how the command ended, and restores everything.
+    func end(_ outcome: ActivityOutcome) {
+        activity.end(outcome)
+        let desktop = indicator.backendStatuses.first { $0.name == Self.desktopName }
+        if let terminal, !Self.isUsable(desktop) {
+            // There may be no terminal, or one that shows no notifications.
+            try? terminal.open()
+            let duration = began.duration(to: .now)
+            try? terminal.notify(of: [FinishedActivity(label: label, outcome: outcome, duration: duration)])
+        }
+        ProcessSignals.shutDownIndicators()
+        if !indicator.configurationProblems.isEmpty, isatty(STDERR_FILENO) == 1 {
+            let note = "indicator: there are mistakes in the config file; see 'indicator check-config'\n"
+            try? FileHandle.standardError.write(contentsOf: Data(note.utf8))
+        }
+    }
+}

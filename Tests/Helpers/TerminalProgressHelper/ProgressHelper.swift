@@ -1,0 +1,71 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import Logging
+
+/// An app with live progress that does what it is told by the lines of a file, usually a FIFO.
+///
+/// Usage: `terminal-progress-helper CONFIG COMMANDS`. It appends an answer to each command to `COMMANDS.done`.
+///
+/// | command | does |
+/// |---|---|
+/// | `begin NAME` | begins an activity with that label |
+/// | `bytes NAME COMPLETED TOTAL` | changes it |
+/// | `end NAME`, `fail NAME TEXT` | ends it |
+/// | `log TEXT` | logs through `IndicatorLogHandler` |
+/// | `print TEXT` | prints to `TerminalOutput.shared` |
+/// | `raw TEXT`, `part TEXT` | writes to standard error in another way, with or without a line break |
+/// | `shutdown`, `exit`, `return` | ends |
+@main
+struct ProgressHelper {
+    static func main() async throws {
+        var none = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, nil)
+        // It does not outlive a test that fails.
+        alarm(300)
+        let commands = CommandLine.arguments[2]
+        let indicator = IndicatorManager.configured(for: "helper", path: CommandLine.arguments[1])
+        kept = indicator
+        let logger = Logger(label: "helper") { label in
+            IndicatorLogHandler(wrapping: StreamLogHandler.standardError(label: label))
+        }
+        var activities: [Substring: ManagedActivity] = [:]
+        guard let file = fopen(commands, "r+"), let answers = fopen(commands + ".done", "a") else { exit(2) }
+        while let line = read(file) {
+            let words = line.split(separator: " ", maxSplits: 1)
+            let rest = words.count > 1 ? words[1] : ""
+            let parts = rest.split(separator: " ", maxSplits: 1)
+            switch words.first {
+            case "begin": activities[rest] = ManagedActivity(String(rest), in: indicator)
+            case "bytes":
+                let numbers = parts[1].split(separator: " ").compactMap { Int($0) }
+                let activity = activities[parts[0]]
+                activity?.unit = .bytes
+                activity?.total = numbers[1]
+                activity?.completed = numbers[0]
+            case "end": activities.removeValue(forKey: rest)?.end(.succeeded)
+            case "fail": activities.removeValue(forKey: parts[0])?.end(.failed(String(parts[1])))
+            case "log": logger.info("\(rest)")
+            case "print": print(rest, to: &TerminalOutput.shared)
+            case "raw": write(STDERR_FILENO, String(rest) + "\n", rest.utf8.count + 1)
+            case "part": write(STDERR_FILENO, String(rest), rest.utf8.count)
+            case "shutdown": await indicator.shutdown()
+            case "exit": exit(3)
+            case "return": return
+            default: break
+            }
+            fputs("\(line)\n", answers)
+            fflush(answers)
+        }
+    }
+
+    // Written once, before anything else happens.
+    nonisolated(unsafe) private static var kept: IndicatorManager?
+
+    private static func read(_ file: UnsafeMutablePointer<FILE>) -> String? {
+        var buffer = [CChar](repeating: 0, count: 65536)
+        guard fgets(&buffer, CInt(buffer.count), file) != nil else { return nil }
+        return String(decoding: buffer.prefix { $0 != 0 && $0 != 10 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}

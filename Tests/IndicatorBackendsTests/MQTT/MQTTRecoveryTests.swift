@@ -1,0 +1,239 @@
+#if MQTT
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import TestSupport
+import Testing
+
+/// Brokers, apps and links that go away and come back.
+@Suite struct MQTTRecoveryTests {
+    private func manager(_ broker: MosquittoBroker, interval: Duration = .zero) throws -> (IndicatorManager, String) {
+        var settings = MQTTSettings(url: try MQTTURL(broker.url))
+        settings.interval = interval
+        let backend = MQTTBackend(applicationName: "app", settings: settings)
+        let delays = try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
+        return (IndicatorManager(delays: delays, backends: [backend]), backend.stateTopic)
+    }
+
+    private func app(_ broker: MosquittoBroker, in folder: TemporaryDirectory, wrapper: [String] = []) async throws
+        -> Daemon
+    {
+        let config = try folder.write(
+            "backends: [mqtt]\nstartDelay: 0\nmqtt: {url: '\(broker.url)', host: h}\n",
+            to: "c.yaml"
+        )
+        let command = wrapper + [try Command.built("desktop-probe"), "config=\(config)"]
+        let app = try Daemon(command[0], Array(command.dropFirst()))
+        #expect(await eventually { app.output.hasPrefix("ready\n") })
+        return app
+    }
+
+    @Test("Without a broker the status says why, and shutdown is not held up; a broker that appears is used")
+    func brokerAppears() async throws {
+        let broker = try await MosquittoBroker(isRunning: false)
+        let (gone, _) = try manager(broker)
+        #expect(await eventually { gone.backendStatuses[0].state.description.contains("cannot be reached") })
+        await gone.shutdown()
+
+        let (manager, topic) = try manager(broker)
+        #expect(await eventually { manager.backendStatuses[0].state.description.contains("cannot be reached") })
+        let activity = manager.begin("Working")
+        try await broker.start()
+        #expect(await eventually { manager.backendStatuses[0].state == .running })
+        #expect(try await eventually { try await broker.retained()[topic]?.contains("Working") == true })
+        activity.end()
+        await manager.shutdown()
+    }
+
+    @Test(
+        "A broker that is killed loses what it retains, or keeps it; on its return the truth is there",
+        arguments: [false, true]
+    )
+    func brokerIsKilled(isPersistent: Bool) async throws {
+        let broker = try await MosquittoBroker(isPersistent: isPersistent)
+        let (manager, topic) = try manager(broker)
+        let first = ManagedActivity("Before", in: manager)
+        #expect(try await eventually { try await broker.retained()[topic]?.contains("Before") == true })
+        await broker.end()
+        #expect(await eventually { manager.backendStatuses[0].state != .running })
+        first.end(.succeeded)
+        for number in 0..<1000 { manager.begin("Meanwhile \(number)").end(.succeeded) }
+        let second = ManagedActivity("After", in: manager)
+        try await broker.start()
+        let reader = try await broker.reader()
+        #expect(try await eventually { try await broker.retained()[topic]?.contains("After") == true })
+        // What has ended meanwhile is reported, bounded.
+        #expect(await eventually { reader.output.contains("Meanwhile 999") })
+        #expect(reader.output.contains(#""omitted":"#))
+        second.end()
+        await manager.shutdown()
+        #expect(try await broker.retained().isEmpty)
+    }
+
+    @Test(
+        "A broker that hangs holds nobody up: shutdown returns, memory is bounded, and when it goes on the death is told"
+    )
+    func brokerHangs() async throws {
+        let broker = try await MosquittoBroker()
+        let (manager, topic) = try manager(broker)
+        let activity = manager.begin("Working")
+        #expect(try await eventually { try await broker.retained()[topic]?.contains("Working") == true })
+        broker.send(SIGSTOP)
+        for number in 0..<1000 { activity.label = "Step \(number)" }
+        await manager.shutdown()
+        broker.send(SIGCONT)
+        // It got no farewell in time, so the broker says what it has seen; or it read the farewell before the end.
+        #expect(
+            try await eventually {
+                let payload = try await broker.retained()[topic]
+                return payload == nil || payload == #"{"epoch":1,"state":"lost"}"#
+            }
+        )
+        _ = consume activity
+    }
+
+    @Test("An app that is killed is lost; the next one has a topic of its own")
+    func appIsKilled() async throws {
+        let broker = try await MosquittoBroker()
+        let reader = try await broker.reader()
+        let folder = try TemporaryDirectory()
+        let app = try await app(broker, in: folder)
+        app.write("begin\tWorking")
+        #expect(await eventually { reader.output.contains(#""label":"Working""#) })
+        await app.end()
+        #expect(await eventually { reader.output.contains(#"{"epoch":1,"state":"lost"}"#) })
+        let next = try await self.app(broker, in: folder)
+        #expect(try await eventually { try await broker.retained().count == 2 })
+        next.write("quit")
+        #expect(
+            try await eventually { try await broker.retained().values.sorted() == [#"{"epoch":1,"state":"lost"}"#] }
+        )
+    }
+
+    @Test("An app that a signal ends takes its leave")
+    func appIsTerminated() async throws {
+        let broker = try await MosquittoBroker()
+        let app = try await app(broker, in: try TemporaryDirectory())
+        #expect(try await eventually { try await broker.retained().count == 1 })
+        app.send(SIGTERM)
+        #expect(await eventually { !app.isRunning })
+        #expect(app.status == 128 + Int(SIGTERM))
+        #expect(try await broker.retained().isEmpty)
+    }
+
+    @Test("A broker that closes at once, or says nonsense, is a reason and not the end")
+    func nonsense() async throws {
+        let folder = try TemporaryDirectory()
+        for answer in [
+            "true", "head -c 100 /dev/urandom",
+            "printf '\\040\\003\\000\\000'; sleep 0.1; printf '\\377\\377\\377\\377\\377'",
+        ] {
+            let port = Int.random(in: 20000..<30000)
+            let server = try Daemon(
+                "python3",
+                [
+                    "-c",
+                    """
+                    import socket, subprocess, sys
+                    s = socket.create_server(('127.0.0.1', \(port)))
+                    print('ready', flush=True)
+                    while True:
+                        c, _ = s.accept()
+                        c.sendall(subprocess.run(['sh', '-c', sys.argv[1]], stdout=subprocess.PIPE).stdout)
+                        c.close()
+                    """,
+                    answer,
+                ]
+            )
+            #expect(await eventually { server.output == "ready\n" })
+            for scheme in ["mqtt", "mqtts"] {
+                var settings = MQTTSettings(url: try MQTTURL("\(scheme)://127.0.0.1:\(port)"))
+                settings.interval = .zero
+                let manager = IndicatorManager(backends: [MQTTBackend(applicationName: "x", settings: settings)])
+                #expect(await eventually { manager.backendStatuses[0].lastError != nil })
+                await manager.shutdown()
+            }
+            await server.end()
+        }
+        withExtendedLifetime(folder) {}
+    }
+
+    @Test(
+        "Two machines: when the link is cut, the app is lost within one and a half times the keep-alive; mended, it is back",
+        .enabled("needs root and network namespaces") { try await TwoMachines.arePossible() }
+    )
+    func linkIsCut() async throws {
+        let machines = try await TwoMachines()
+        let broker = try await MosquittoBroker(address: "10.99.0.1", wrapper: machines.first)
+        let reader = try Daemon(
+            machines.first[0],
+            Array(machines.first.dropFirst())
+                + [
+                    "stdbuf", "-oL", "mosquitto_sub", "-h", broker.address, "-p", "\(broker.port)", "-t", "#", "-F",
+                    "%r %t %p",
+                ]
+        )
+        let app = try await app(broker, in: try TemporaryDirectory(), wrapper: machines.second)
+        app.write("begin\tWorking")
+        #expect(await eventually { reader.output.contains(#""label":"Working""#) })
+        try await machines.setLink(isUp: false)
+        #expect(await eventually { reader.output.contains(#"{"epoch":1,"state":"lost"}"#) })
+        app.write("label\tAlone")
+        try await machines.setLink(isUp: true)
+        #expect(await eventually { reader.output.contains(#""label":"Alone""#) })
+        let lines = reader.output.split(separator: "\n")
+        #expect(lines.last { $0.contains("lost") }?.contains(#""epoch":1"#) == true)
+        #expect(lines.last?.contains(#""epoch":1"#) == false, "a new connection has a new epoch")
+        await app.end()
+        #expect(await eventually { reader.output.split(separator: "\n").last?.contains("lost") == true })
+    }
+}
+
+/// Two machines with a link between them: two network namespaces, which end with their processes.
+private struct TwoMachines {
+    private let processes: [Daemon]
+
+    init() async throws {
+        processes = try (0..<2).map { _ in try Daemon("unshare", ["--net", "sleep", "1000"], package: "util-linux") }
+        for process in processes {
+            let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/net")
+            let path = "/proc/\(process.processID)/ns/net"
+            _ = await eventually {
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: path)).map { $0 != own } ?? false
+            }
+        }
+        try await ip(
+            ["link", "add", "veth0", "netns", "\(processes[0].processID)", "type", "veth", "peer", "name", "veth0"]
+                + ["netns", "\(processes[1].processID)"]
+        )
+        for number in 0..<2 {
+            let machine = number == 0 ? first : second
+            try await run(machine + ["ip", "link", "set", "lo", "up"])
+            try await run(machine + ["ip", "addr", "add", "10.99.0.\(number + 1)/24", "dev", "veth0"])
+            try await run(machine + ["ip", "link", "set", "veth0", "up"])
+        }
+    }
+
+    /// What runs a program on one of them.
+    var first: [String] { ["nsenter", "--target", "\(processes[0].processID)", "--net"] }
+    var second: [String] { ["nsenter", "--target", "\(processes[1].processID)", "--net"] }
+
+    func setLink(isUp: Bool) async throws {
+        try await run(second + ["ip", "link", "set", "veth0", isUp ? "up" : "down"])
+    }
+
+    /// Whether this user may make some. In CI the tests run in any case, and fail where they cannot.
+    static func arePossible() async throws -> Bool {
+        if ProcessInfo.processInfo.environment["CI"] != nil { return true }
+        guard geteuid() == 0 else { return false }
+        return try await Command.run("unshare", ["--net", "true"], package: "util-linux").status == 0
+    }
+
+    private func ip(_ arguments: [String]) async throws { try await run(["ip"] + arguments) }
+
+    private func run(_ command: [String]) async throws {
+        let result = try await Command.run(command[0], Array(command.dropFirst()), package: "iproute2")
+        if result.status != 0 { throw MosquittoBroker.NotStarted(error: "\(command): \(result.error)") }
+    }
+}
+#endif

@@ -1,0 +1,141 @@
+#if MQTT
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import Testing
+
+/// What a watcher makes of messages, without a broker and on a clock that is moved by hand.
+@Suite struct MQTTRosterTests {
+    private let topic = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "i")
+    private let start = ContinuousClock.now
+
+    private func receive(
+        _ roster: inout MQTTRoster,
+        _ payload: String,
+        topic: String? = nil,
+        isRetained: Bool = false,
+        expiry: UInt32? = nil,
+        after seconds: Int = 0
+    ) -> MQTTRoster.Event? {
+        Array(payload.utf8).withUnsafeBytes { bytes in
+            roster.receive(
+                MQTTClient.Message(
+                    topic: topic ?? self.topic.state,
+                    payload: bytes,
+                    isRetained: isRetained,
+                    expiry: expiry
+                ),
+                at: start + .seconds(seconds)
+            )
+        }
+    }
+
+    private func state(_ state: String = "active", epoch: Int, seq: Int) -> String {
+        #"{"state":"\#(state)","visible":true,"count":1,"epoch":\#(epoch),"seq":\#(seq)}"#
+    }
+
+    private func name(_ event: MQTTRoster.Event?) -> String {
+        event.map { "\($0)".prefix { $0 != "(" } }.map(String.init) ?? "nothing"
+    }
+
+    @Test func aLifeIsFollowed() {
+        var roster = MQTTRoster(prefix: "p")
+        #expect(name(receive(&roster, state(epoch: 1, seq: 1))) == "appeared")
+        #expect(name(receive(&roster, state(epoch: 1, seq: 2))) == "nothing")
+        #expect(name(receive(&roster, state("inactive", epoch: 1, seq: 3))) == "changed")
+        #expect(name(receive(&roster, state(epoch: 1, seq: 2))) == "nothing", "it is older")
+        #expect(name(receive(&roster, #"{"epoch":1,"state":"lost"}"#)) == "lost")
+        #expect(name(receive(&roster, #"{"epoch":1,"state":"lost"}"#)) == "nothing")
+        #expect(name(receive(&roster, state(epoch: 2, seq: 1))) == "appeared")
+        #expect(name(receive(&roster, "")) == "vanished")
+        #expect(name(receive(&roster, "")) == "nothing")
+        #expect(roster.count == 0)
+        #expect((roster.ignoredCount, roster.missedCount) == (0, 0))
+    }
+
+    @Test func aLateDeathDoesNotOverruleANewBirth() {
+        var roster = MQTTRoster(prefix: "p")
+        _ = receive(&roster, state(epoch: 2, seq: 1))
+        #expect(name(receive(&roster, #"{"epoch":1,"state":"lost"}"#)) == "nothing")
+        #expect(roster.lost.isEmpty)
+    }
+
+    @Test func aGhostIsLostUntilItIsForgotten() {
+        var roster = MQTTRoster(prefix: "p")
+        #expect(name(receive(&roster, #"{"epoch":7,"state":"lost"}"#, isRetained: true)) == "lost")
+        #expect(roster.lost == [topic])
+        roster.forget(topic)
+        #expect(roster.count == 0)
+    }
+
+    @Test func whoIsSilentForTooLongIsLost() {
+        var roster = MQTTRoster(prefix: "p")
+        _ = receive(&roster, state(epoch: 1, seq: 1))
+        _ = receive(&roster, state(epoch: 1, seq: 2), after: 600)
+        #expect(roster.advance(to: start + .seconds(1500)).isEmpty)
+        #expect(roster.advance(to: start + .seconds(1501)).map(name) == ["lost"])
+        #expect(name(receive(&roster, state(epoch: 1, seq: 3), after: 1600)) == "appeared")
+    }
+
+    @Test("How old a retained state is follows from when the broker will forget it, and not from any clock")
+    func age() {
+        var roster = MQTTRoster(prefix: "p")
+        let old = MQTTReport.stateExpiry - 800
+        #expect(name(receive(&roster, state(epoch: 1, seq: 9), isRetained: true, expiry: old)) == "appeared")
+        #expect(roster.advance(to: start + .seconds(101)).map(name) == ["lost"])
+        let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j").state
+        let older = MQTTReport.stateExpiry - 901
+        #expect(
+            name(receive(&roster, state(epoch: 1, seq: 9), topic: other, isRetained: true, expiry: older)) == "lost"
+        )
+    }
+
+    @Test func whatTheBrokerHasNotSentIsNoticed() {
+        var roster = MQTTRoster(prefix: "p")
+        #expect(name(receive(&roster, state(epoch: 1, seq: 5))) == "appeared")
+        #expect(roster.missedCount == 1)
+    }
+
+    @Test("After a new connection, an indicator that the broker no longer has has vanished")
+    func reconnection() {
+        var roster = MQTTRoster(prefix: "p")
+        let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j")
+        _ = receive(&roster, state(epoch: 1, seq: 1))
+        _ = receive(&roster, state(epoch: 1, seq: 1), topic: other.state)
+        roster.connected(at: start)
+        #expect(name(receive(&roster, state(epoch: 1, seq: 1), isRetained: true, expiry: 1800)) == "nothing")
+        #expect(roster.advance(to: start + .seconds(3)) == [.vanished(other)])
+        #expect(roster.advance(to: start + .seconds(4)) == [])
+        #expect(roster.count == 1)
+    }
+
+    @Test func strangersAreIgnoredAndCounted() {
+        var roster = MQTTRoster(prefix: "p")
+        let payloads = [
+            "hello", "{}", "[]", "null", #"{"state":"dancing","epoch":1}"#, #"{"state":"active"}"#, "\u{0}",
+            #"{"state":"active","epoch":1e99}"#, String(repeating: "[", count: 60000),
+            #"{"state":"active","epoch":1,"label":""# + String(repeating: "x", count: 70000) + #""}"#,
+        ]
+        for payload in payloads { #expect(name(receive(&roster, payload)) == "nothing", "\(payload.prefix(40))") }
+        #expect(roster.ignoredCount == payloads.count)
+        #expect(name(receive(&roster, state(epoch: 1, seq: 1), topic: "p/h/a/i/more/levels")) == "nothing")
+        #expect(name(receive(&roster, "{}", topic: topic.events)) == "nothing")
+        #expect(roster.ignoredCount == payloads.count + 2)
+        #expect(roster.count == 0)
+    }
+
+    @Test func randomMessagesDoNoHarm() {
+        var generator = SystemRandomNumberGenerator()
+        var roster = MQTTRoster(prefix: "p")
+        let pieces = [
+            "{", "}", "\"state\"", ":", "\"active\"", "\"lost\"", ",", "\"epoch\"", "\"seq\"", "1", "-9", "\u{0}", "é",
+        ]
+        for _ in 0..<5000 {
+            let payload = (0..<Int.random(in: 0...12)).map { _ in pieces.randomElement(using: &generator)! }.joined()
+            _ = receive(&roster, payload, isRetained: .random(), expiry: .random() ? .max : nil)
+            _ = roster.advance(to: start)
+        }
+        #expect(roster.count <= 1)
+    }
+}
+#endif

@@ -1,0 +1,234 @@
+import TestSupport
+import Testing
+
+@testable import IndicatorBackends
+
+@Suite("Live lines")
+struct LiveLinesTests {
+    /// Makes an object that a claim is named after; to be kept as long as the claim.
+    private final class Owner {}
+
+    private let owner = Owner()
+    private var id: ObjectIdentifier { ObjectIdentifier(owner) }
+    private let size = TerminalDevice.Size(columns: 20, rows: 6)
+
+    private func lines(_ texts: String...) -> [LiveLine] { texts.map(line) }
+
+    private func line(_ text: String) -> LiveLine {
+        var line = LiveLine()
+        line.append(text)
+        return line
+    }
+
+    private func take(_ live: inout LiveLines) -> String {
+        let bytes = Array(live.nextBytes)
+        live.didWrite(bytes.count)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test("are drawn below the cursor, which comes back, and only what changed is drawn again")
+    func bytes() {
+        var live = LiveLines()
+        #expect(take(&live) == "")
+        live.show(id, lines("one 1%", "two"), size: size, anew: false)
+        #expect(
+            take(&live)
+                == "\u{1B}[K\u{1B}D\u{1B}D\u{1B}[2A\u{1B}7\u{1B}[m\r\none 1%\u{1B}[K\r\ntwo\u{1B}[K\u{1B}[J\u{1B}8"
+        )
+        #expect(take(&live) == "")
+        live.show(id, lines("one 2%", "two"), size: size, anew: false)
+        #expect(take(&live) == "\u{1B}D\u{1B}[1A\u{1B}7\u{1B}[m\r\n\u{1B}[5G2\u{1B}8")
+        live.write("log\n".utf8)
+        #expect(take(&live).hasPrefix("\u{1B}[Jlog\n\u{1B}[K\u{1B}D\u{1B}D"))
+        live.hide(id)
+        #expect(take(&live) == "\u{1B}[J")
+        #expect(take(&live) == "")
+    }
+
+    @Test("are drawn by the latest state once the terminal takes bytes again, after the sequence that it has begun to take")
+    func slowTerminal() {
+        var live = LiveLines()
+        live.show(id, lines("one"), size: size, anew: false)
+        let first = Array(live.nextBytes)
+        live.didWrite(3)
+        for number in 1...100 { live.show(id, lines("number \(number)"), size: size, anew: false) }
+        #expect(Array(live.nextBytes) == Array(first.dropFirst(3)))
+        live.didWrite(first.count - 3)
+        #expect(take(&live).contains("number 100"))
+        #expect(take(&live) == "")
+    }
+
+    @Test("leave the cursor at the start of a line when the process is about to end")
+    func cleanLine() {
+        for before in ["", "^C"] {
+            var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
+            var live = LiveLines()
+            live.show(id, lines("one"), size: size, anew: false)
+            screen.receive(take(&live))
+            screen.receive(before)
+            live.endsLine = true
+            live.close()
+            screen.receive(take(&live))
+            #expect(screen.column == 0)
+            #expect(screen.lines == (before.isEmpty ? [] : [before]))
+        }
+    }
+
+    @Test("say how many log messages were lost, once")
+    func lostMessages() {
+        var live = LiveLines()
+        live.show(id, lines("one"), size: size, anew: false)
+        _ = take(&live)
+        live.lostMessages = 3
+        #expect(take(&live).hasPrefix("\u{1B}[J(3 log messages are lost: the terminal took no output)\r\n"))
+        #expect(take(&live) == "")
+    }
+
+    @Test("are those of all claims, in order, as far as the window has rows beside the cursor's")
+    func claims() {
+        let other = Owner()
+        var live = LiveLines()
+        var screen = ScreenEmulator(columns: 20, rows: 3)
+        let size = TerminalDevice.Size(columns: 20, rows: 3)
+        live.show(id, lines("a", "b"), size: size, anew: false)
+        live.show(ObjectIdentifier(other), lines("c"), size: size, anew: false)
+        screen.receive(take(&live))
+        #expect(screen.lines == ["", "a", "b"] && screen.row == 0)
+        live.hide(id)
+        screen.receive(take(&live))
+        #expect(screen.lines == ["", "c"])
+    }
+
+    @Test("never damage what others write, wherever it leaves the cursor, nor come above it", arguments: 0..<200)
+    func foreignOutput(seed: UInt64) {
+        var random = SplitMix(state: seed)
+        let size = TerminalDevice.Size(columns: Int.random(in: 8...30, using: &random), rows: Int.random(in: 2...8, using: &random))
+        var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
+        var live = LiveLines()
+        var foreign = [""]
+        for step in 0..<60 {
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0, 1:
+                // Letters, which no line of ours has.
+                let text = String(repeating: "x", count: Int.random(in: 1..<size.columns / 2, using: &random))
+                guard foreign[foreign.count - 1].count + text.count < size.columns else { continue }
+                screen.receive(text)
+                foreign[foreign.count - 1] += text
+            case 2:
+                screen.receive("\r\n")
+                foreign.append("")
+            case 3 where live.isDrawn:
+                guard foreign[foreign.count - 1].count + 5 < size.columns else { continue }
+                live.write("above\r\n".utf8)
+                screen.receive(take(&live))
+                foreign[foreign.count - 1] += "above"
+                foreign.append("")
+            case 3, 4:
+                live.hide(id)
+                screen.receive(take(&live))
+            default:
+                let count = Int.random(in: 1...4, using: &random)
+                let texts = (0..<count).map { "\($0):\(step)" }
+                live.show(id, texts.map(line), size: size, anew: step.isMultiple(of: 5))
+                screen.receive(take(&live))
+            }
+        }
+        live.show(id, lines("1"), size: size, anew: true)
+        screen.receive(take(&live))
+        live.hide(id)
+        screen.receive(take(&live))
+        // What is ours is digits and colons; of it only the rest of a line behind foreign text may have remained.
+        let expected = foreign.map { $0.trimmingSuffix(" ") }
+        let found = screen.all(count: expected.count)
+        for (text, line) in zip(expected, found) {
+            #expect(line.hasPrefix(text), "seed \(seed): '\(text)' is damaged: '\(line)'")
+            #expect(line.dropFirst(text.count).allSatisfy { "0123456789: ".contains($0) })
+        }
+        #expect(screen.column == foreign[foreign.count - 1].count)
+    }
+}
+
+extension String {
+    fileprivate func trimmingSuffix(_ character: Character) -> String {
+        var text = self
+        while text.last == character { text.removeLast() }
+        return text
+    }
+}
+
+/// A terminal as far as live lines use one: a window that scrolls, and what was scrolled out of it.
+private struct ScreenEmulator {
+    private let columns: Int
+    private let rows: Int
+    private var history: [[Character]] = []
+    private var window: [[Character]]
+    private var saved = (row: 0, column: 0)
+    private(set) var row = 0
+    private(set) var column = 0
+
+    init(columns: Int, rows: Int) {
+        (self.columns, self.rows) = (columns, rows)
+        window = Array(repeating: [], count: rows)
+    }
+
+    /// The lines of the window up to the last that is not empty.
+    var lines: [String] {
+        var lines = window.map { String($0).trimmingSuffix(" ") }
+        while lines.last == "" { lines.removeLast() }
+        return lines
+    }
+
+    /// The first lines since the beginning.
+    func all(count: Int) -> [String] {
+        (history + window).prefix(count).map { String($0) }
+    }
+
+    mutating func receive(_ text: String) {
+        var scalars = Array(text.unicodeScalars)[...]
+        while let scalar = scalars.popFirst() {
+            switch scalar {
+            case "\u{1B}":
+                switch scalars.popFirst() {
+                case "D": lineFeed()
+                case "7": saved = (row, column)
+                case "8": (row, column) = saved
+                default:
+                    let parameter = scalars.prefix { $0.value < 0x40 }
+                    scalars = scalars.dropFirst(parameter.count)
+                    let number = Int(String(String.UnicodeScalarView(parameter))) ?? 1
+                    switch scalars.popFirst() {
+                    case "A": row = max(0, row - number)
+                    case "G": column = number - 1
+                    case "K": erase()
+                    case "J":
+                        erase()
+                        for row in row + 1..<max(rows, row + 1) { window[row] = [] }
+                    case "m": break
+                    case let other: Issue.record("unknown sequence \(String(describing: other))")
+                    }
+                }
+            case "\r": column = 0
+            // Line feeds come without a return in raw mode.
+            case "\n": lineFeed()
+            default:
+                if column == columns {
+                    column = 0
+                    lineFeed()
+                }
+                while window[row].count <= column { window[row].append(" ") }
+                window[row][column] = Character(scalar)
+                column += 1
+            }
+        }
+    }
+
+    private mutating func erase() {
+        window[row] = Array(window[row].prefix(column))
+    }
+
+    private mutating func lineFeed() {
+        if row < rows - 1 { row += 1; return }
+        history.append(window.removeFirst())
+        window.append([])
+    }
+}

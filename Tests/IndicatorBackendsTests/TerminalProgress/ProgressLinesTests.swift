@@ -1,0 +1,196 @@
+import Foundation
+import IndicatorCore
+import Testing
+
+@testable import IndicatorBackends
+
+@Suite("The lines of progress")
+struct ProgressLinesTests {
+    private let now = Date(timeIntervalSince1970: 1_000_000)
+
+    private func layout(_ environment: [String: String] = ["LANG": "C.UTF-8", "NO_COLOR": "1"], maxLines: Int = 4) -> ProgressLines {
+        ProgressLines(look: .init(environment: environment, isTerminal: true), applicationName: "app", maxLines: maxLines)
+    }
+
+    private func activity(_ label: String, _ completed: Int = 0, of total: Int? = nil, age: TimeInterval = 12) -> ActivityDetails {
+        var details = ActivityDetails(label: label, since: now.addingTimeInterval(-age))
+        details.total = total
+        details.completed = completed
+        details.unit = .bytes
+        return details
+    }
+
+    private func texts(
+        _ activities: [ActivityDetails],
+        width: Int,
+        count: Int? = nil,
+        _ layout: ProgressLines? = nil
+    ) -> [String] {
+        let snapshot = IndicatorSnapshot(state: .active, activityCount: count ?? activities.count, activities: activities)
+        return (layout ?? self.layout()).lines(for: snapshot, width: width, now: now, frame: 0).map(\.text)
+    }
+
+    @Test("have bar, amount and times, as many as fit")
+    func widths() {
+        let activities = [activity("debian-13.iso", 16_200_000, of: 40_000_000), activity("Packages.gz", 400_000, of: 4_000_000)]
+        #expect(
+            texts(activities, width: 80) == [
+                "debian-13.iso  ━━━━━━━━━╸──────────────  16.2 of 40.0 MB  0:12",
+                "Packages.gz    ━━──────────────────────    0.4 of 4.0 MB  0:12",
+            ]
+        )
+        #expect(
+            texts(activities, width: 40) == ["debian-13…  ━━━━╸───────  16.2 of 40.0 MB", "Packages.gz  ━───────────    0.4 of 4.0 MB"]
+                || texts(activities, width: 40).allSatisfy { $0.count < 40 }
+        )
+        #expect(texts(activities, width: 20) == ["debian-1…  ━━━─────  40%"] || texts(activities, width: 20).allSatisfy { $0.count < 20 })
+    }
+
+    private static let labels = [
+        "Work", "Fetching äöü", "日本語のファイルを取得しています", "👨‍👩‍👧‍👦🇩🇪☎️ family", "שלום עולם", "e\u{301}e\u{301} combining",
+        String(repeating: "long ", count: 2000), "\u{1B}[2J\u{7}bad\r\nlabel", "",
+    ]
+
+    @Test("are never wider than the window, and have no control characters", arguments: labels)
+    func fit(label: String) {
+        for environment in [["LANG": "C.UTF-8"], ["LANG": "C"]] {
+            for width in 1...120 {
+                let snapshot = IndicatorSnapshot(
+                    state: .active,
+                    activityCount: 9,
+                    activities: [activity(label, 1_234_567, of: 40_000_000), activity("two"), activity("three", 5)]
+                )
+                for line in layout(environment).lines(for: snapshot, width: width, now: now, frame: width) {
+                    #expect(line.columns <= max(width - 1, 1))
+                    #expect(!line.text.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F })
+                }
+            }
+        }
+    }
+
+    @Test("say how many more activities there are")
+    func more() {
+        let activities = (1...6).map { activity("number \($0)") }
+        #expect(texts(activities, width: 80).last == "and 2 more")
+        #expect(texts(activities, width: 80, count: 500).last == "and 2 more")
+        let many = (1...16).map { activity("number \($0)") }
+        #expect(texts(many, width: 80, count: 1000).last == "and 996 more")
+        #expect(texts(activities, width: 80, layout(maxLines: 6)).count == 6)
+    }
+
+    @Test("show the app where no activity has a label")
+    func unlabelled() {
+        #expect(texts([], width: 80, count: 3).first?.hasPrefix("⠋ app") == true)
+    }
+
+    @Test("keep to ASCII where the locale has no Unicode, and to no colours where they are not wanted")
+    func looks() throws {
+        let ascii = texts([activity("Größe …", 50, of: 100)], width: 60, layout(["LANG": "C"]))
+        #expect(ascii == ["Grosse ...  ############------------  50 of 100 B  0:12"] || ascii[0].utf8.allSatisfy { $0 < 0x80 })
+        func color(_ environment: [String: String], isTerminal: Bool) -> Bool {
+            ProgressLines.Look(environment: environment, isTerminal: isTerminal).usesColor
+        }
+        #expect(color([:], isTerminal: true) && !color([:], isTerminal: false))
+        #expect(!color(["NO_COLOR": "1"], isTerminal: true) && color(["NO_COLOR": ""], isTerminal: true))
+        #expect(color(["CLICOLOR_FORCE": "1"], isTerminal: false) && !color(["CLICOLOR_FORCE": "0"], isTerminal: false))
+        #expect(!color(["CLICOLOR_FORCE": "1", "NO_COLOR": "1"], isTerminal: false))
+    }
+
+    @Test("count in the unit of the activity")
+    func amounts() {
+        func amount(_ completed: Int, _ total: Int?, _ unit: ActivityUnit) -> String? {
+            var details = ActivityDetails()
+            (details.completed, details.total, details.unit) = (completed, total, unit)
+            return ProgressLines.amount(of: details)
+        }
+        #expect(amount(12_300_000, 40_000_000, .bytes) == "12.3 of 40.0 MB")
+        #expect(amount(12, 900, .bytes) == "12 of 900 B")
+        #expect(amount(1_500, nil, .bytes) == "1.5 kB")
+        #expect(amount(3, 5, ActivityUnit("files")) == "3 of 5 files")
+        #expect(amount(3, 5, .count) == "3 of 5")
+        #expect(amount(0, nil, .count) == nil)
+    }
+
+    @Test("end as the activity did")
+    func ends() {
+        func line(_ outcome: ActivityOutcome, _ duration: Duration = .milliseconds(2_100)) -> String {
+            layout().line(for: FinishedActivity(label: "Fetching\nindex", outcome: outcome, duration: duration))
+        }
+        #expect(line(.failed("HTTP\u{1B}[m 503")) == "✗ Fetching index: HTTP[m 503 (2.1 s)")
+        #expect(line(.succeeded, .seconds(65)) == "✓ Fetching index (1:05)")
+        #expect(line(.cancelled) == "- Fetching index: cancelled (2.1 s)")
+    }
+
+    @Test("keep text that runs from right to left from taking the fields along")
+    func rightToLeft() {
+        #expect(texts([activity("שלום", 1, of: 2)], width: 80)[0].unicodeScalars.contains("\u{200E}"))
+        #expect(!texts([activity("hello", 1, of: 2)], width: 80)[0].unicodeScalars.contains("\u{200E}"))
+    }
+}
+
+@Suite("Plain reports of progress")
+struct ProgressReportTests {
+    private let start = Date(timeIntervalSince1970: 1_000_000)
+
+    private func makeReport(_ settings: TerminalProgressSettings = .init(), _ environment: [String: String] = [:]) -> ProgressReport {
+        ProgressReport(settings: settings, look: .init(environment: environment, isTerminal: false))
+    }
+
+    private func snapshot(_ labels: [String], age: TimeInterval, progress: Double? = nil) -> IndicatorSnapshot {
+        let activities = labels.enumerated().map { index, label in
+            ActivityDetails(label: label, progress: progress, since: start.addingTimeInterval(-age + Double(index) / 1000))
+        }
+        return IndicatorSnapshot(state: .active, activityCount: labels.count, activities: activities)
+    }
+
+    private func finished(_ label: String, _ outcome: ActivityOutcome, _ seconds: Int) -> FinishedActivity {
+        FinishedActivity(label: label, outcome: outcome, duration: .seconds(seconds), date: start)
+    }
+
+    @Test("tell of work that has lasted a second, and of its end; at most one line a second")
+    func lines() {
+        var report = makeReport()
+        #expect(report.line(for: snapshot(["a"], age: 0.5), finished: [], date: start, at: .zero) == nil)
+        #expect(report.line(for: snapshot(["a"], age: 1), finished: [], date: start, at: .seconds(1)) == "a: started\n")
+        #expect(report.line(for: snapshot(["a"], age: 1.5), finished: [], date: start, at: .seconds(1.5)) == nil)
+        let ends = [finished("b", .succeeded, 0), finished("c", .failed("no"), 0), finished("d", .succeeded, 70)]
+        #expect(report.line(for: snapshot(["a", "e"], age: 1.9), finished: ends, date: start, at: .seconds(1.9)) == nil)
+        #expect(
+            report.line(for: snapshot(["a", "e"], age: 2), finished: [], date: start, at: .seconds(2))
+                == "c: failed: no (0.0 s); d: done (1:10); e: started\n"
+        )
+    }
+
+    @Test("put many together, failures first, and lose none without a count")
+    func many() {
+        var report = makeReport()
+        let ends = (1...70).map { finished("a\($0)", .succeeded, 2) } + [finished("z", .failed(""), 2)]
+        let line = report.line(for: snapshot([], age: 0), finished: Array(ends.suffix(64)), date: start, at: .zero)
+        #expect(line?.hasPrefix("z: failed (2.0 s); a8: done (2.0 s); ") == true)
+        #expect(line?.hasSuffix("; and 59 more\n") == true)
+        #expect(report.takeLine(at: .seconds(9)) == nil)
+    }
+
+    @Test("are sentences for a screen reader")
+    func sentences() {
+        var report = makeReport(.init(accessible: true))
+        let busy = snapshot(["Fetching"], age: 2, progress: 0.4)
+        #expect(report.line(for: busy, finished: [], date: start, at: .zero) == "Fetching has started.\n")
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(5)) == nil)
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(10)) == "Fetching is 40 percent done.\n")
+        let failed = [finished("Fetching", .failed("HTTP 503"), 12)]
+        #expect(
+            report.line(for: IndicatorSnapshot(), finished: failed, date: start, at: .seconds(10.5))
+                == "Fetching has failed after 12.0 s: HTTP 503.\n"
+        )
+    }
+
+    @Test("have a colour only where it is forced")
+    func colors() {
+        let failed = [finished("a", .failed(""), 2)]
+        var plain = makeReport()
+        #expect(plain.line(for: IndicatorSnapshot(), finished: failed, date: start, at: .zero)?.contains("\u{1B}") == false)
+        var forced = makeReport(.init(), ["CLICOLOR_FORCE": "1"])
+        #expect(forced.line(for: IndicatorSnapshot(), finished: failed, date: start, at: .zero)?.contains("\u{1B}[0;31m") == true)
+    }
+}

@@ -1,0 +1,194 @@
+import Foundation
+import Subprocess
+import TestSupport
+import Testing
+
+/// Where `indicator exec` shows a command, and says how it ended.
+@Suite struct ExecOutcomeTests {
+    private let program: ExecProgram
+
+    init() throws {
+        program = try ExecProgram()
+        try Self.configure(program)
+    }
+
+    private static func configure(_ program: ExecProgram, backends: String = "logFile", more: String = "") throws {
+        let log = program.home.appending("log")
+        try program.configure("startDelay: 0\nbackends: [\(backends)]\nlogFile: {path: \(log), format: json}\n\(more)")
+    }
+
+    /// A script that runs another one as soon as the command is shown.
+    private func whenShown(_ script: String) -> String {
+        "until grep -q shown '\(program.home.appending("log"))' 2>/dev/null; do sleep 0.01; done; \(script)"
+    }
+
+    private struct Line: Decodable {
+        var event: String
+        var label: String?
+        var outcome: String?
+        var message: String?
+    }
+
+    private func finished() throws -> Line? {
+        try program.home.read("log").split(separator: "\n")
+            .map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }.last { $0.event == "finished" }
+    }
+
+    @Test(
+        "The outcome is the exit status",
+        arguments: [
+            ("exit 0", "succeeded", nil), ("exit 3", "failed", "exit status 3"),
+            ("kill -TERM $$", "failed", "killed by SIGTERM"), ("kill -34 $$", "failed", "killed by signal 34"),
+            ("kill -INT $$", "cancelled", nil),
+        ]
+    )
+    func outcomes(script: String, outcome: String, message: String?) async throws {
+        _ = try await program.run(["sh", "-c", whenShown(script)])
+        let line = try #require(try finished())
+        #expect(line.label == "sh" && line.outcome == outcome && line.message == message)
+    }
+
+    @Test(
+        "The label is given, or the command's name and a word",
+        arguments: [
+            (["--label", "Backup of ü"], ["sh", "-c"], "Backup of ü"), ([], ["/bin/sh", "-c"], "sh"),
+            ([], ["env", "sh", "-c"], "env sh"), ([], ["env", "SECRET=x", "sh", "-c"], "env"),
+        ]
+    )
+    func labels(options: [String], command: [String], label: String) async throws {
+        _ = try await program.run(command + [whenShown("exit 0")], options: options)
+        #expect(try finished()?.label == label)
+    }
+
+    @Test(
+        "A broken config file, no terminal and no bus stop no command",
+        arguments: [
+            "backends: [terminalTitle, dbusProperty, telegraph\n", "startDelay: yes\n", "\u{0}",
+            "backends: [logFile]\nlogFile: {path: /proc/no/such/file}\n", "backends: []\n",
+        ]
+    )
+    func brokenConfiguration(text: String) async throws {
+        try program.configure(text)
+        let result = try await program.run(["sh", "-c", "sleep 0.5; echo done; exit 4"])
+        #expect(result.status == .exited(4) && result.output == "done\n" && result.error == "")
+    }
+
+    @Test("Another app's config file")
+    func app() async throws {
+        try FileManager.default.moveItem(
+            atPath: program.home.appending("config/indicator"),
+            toPath: program.home.appending("config/other")
+        )
+        _ = try await program.run(["sh", "-c", whenShown("exit 0")], options: ["--app", "other"])
+        #expect(try finished()?.outcome == "succeeded")
+    }
+
+    // MARK: - Notifications
+
+    @Test(
+        "One notification of the terminal's own, over SSH",
+        arguments: [
+            ([], "exit 3", "sh", "Failed after 0 s: exit status 3"), ([], "exit 0", "sh", "Done after 0 s"),
+            (["--notify", "failures"], "exit 3", "sh", "Failed after 0 s: exit status 3"),
+            (["--notify", "failures"], "exit 0", "sh", nil), (["--notify", "never"], "exit 3", "sh", nil),
+            ([], "kill -INT $$", "sh", nil), (["--label", "a;b\u{1B}c"], "exit 0", "a,bc", "Done after 0 s"),
+        ]
+    )
+    func terminalNotification(options: [String], script: String, title: String, body: String?) async throws {
+        let terminal = try PseudoTerminal()
+        var environment = program.variables
+        environment["SSH_CONNECTION"] = "::1 2 ::1 22"
+        let assignments = environment.filter { !$0.value.isEmpty }.map { "\($0.key)=\($0.value)" }
+        let ending = try await terminal.run(
+            "env",
+            arguments: assignments + [program.path, "exec", "--after", "0"] + options + [
+                "--", "sh", "-c", whenShown(script),
+            ],
+            terminalType: "foot"
+        )
+        #expect(ending.errors == "")
+        let expected = body.map { "\u{1B}]777;notify;\(title);\($0)\u{1B}\\" } ?? ""
+        #expect(
+            String(decoding: terminal.read(), as: UTF8.self).replacing(/after \d+ s/, with: "after 0 s") == expected
+        )
+    }
+
+    @Test("What has not lasted leaves no notification, nor does a terminal that is not known to show any")
+    func noNotification() async throws {
+        for (type, options) in [("foot", []), ("xterm-256color", ["--after", "0"])] {
+            let terminal = try PseudoTerminal()
+            let assignments = program.variables.filter { !$0.value.isEmpty }.map { "\($0.key)=\($0.value)" }
+            let ending = try await terminal.run(
+                "env",
+                arguments: assignments + [program.path, "exec"] + options + ["--", "sh", "-c", whenShown("exit 3")],
+                terminalType: type
+            )
+            #expect(ending.status == 3)
+            #expect(terminal.read() == [])
+            try FileManager.default.removeItem(atPath: program.home.appending("log"))
+        }
+    }
+
+    @Test(
+        "One notification on the desktop, and none while the command runs",
+        arguments: [
+            ([], "exit 3", "Failed after 0 s: exit status 3"), (["--notify", "failures"], "exit 0", nil),
+        ]
+    )
+    func desktopNotification(options: [String], script: String, body: String?) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let program = try ExecProgram(bus: bus)
+        let path = program.home.appending("go")
+        let command = Task {
+            try await program.run(
+                ["sh", "-c", "until [ -e '\(path)' ]; do sleep 0.01; done; \(script)"],
+                options: ["--after", "0", "--label", "Build"] + options
+            )
+        }
+        // The program has found the server.
+        #expect(await eventually { monitor.output.contains("GetCapabilities") })
+        #expect(try await server.displayedCount == 0)
+        try program.home.write("", to: "go")
+        _ = try await command.value
+        guard let body else {
+            #expect(monitor.shown.isEmpty)
+            return
+        }
+        #expect(await eventually { !monitor.shown.isEmpty })
+        #expect(monitor.shown.count == 1)
+        let shown = try #require(monitor.shown.first)
+        #expect(shown.summary == "Build" && shown.applicationName == "indicator" && shown.identifier == 0)
+        #expect(shown.body.replacing(/after \d+ s/, with: "after 0 s") == body)
+        #expect(shown.hints["urgency"] == "y 1" && shown.hints["transient"] == nil && shown.timeout == -1)
+        #expect(try await server.displayedCount == 1)
+    }
+
+    @Test("Where the config file says it, and --notify stronger than that")
+    func configured() async throws {
+        let terminal = try PseudoTerminal()
+        try Self.configure(
+            program,
+            backends: "logFile, terminalNotification",
+            more: "terminalNotification: {after: 1000}\n"
+        )
+        let assignments = program.variables.filter { !$0.value.isEmpty }.map { "\($0.key)=\($0.value)" }
+        for (options, isNotified) in [
+            ([], false), (["--after", "0"], true), (["--after", "0", "--notify", "never"], false),
+        ] {
+            let ending = try await terminal.run(
+                "env",
+                arguments: assignments + [program.path, "exec"] + options + ["--", "sh", "-c", whenShown("exit 0")],
+                terminalType: "xterm-ghostty"
+            )
+            #expect(ending.status == 0)
+            let written = String(decoding: terminal.read(), as: UTF8.self)
+            #expect(
+                written.components(separatedBy: "]777;").count == (isNotified ? 2 : 1),
+                "\(options): \(written.debugDescription)"
+            )
+            try FileManager.default.removeItem(atPath: program.home.appending("log"))
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import Subprocess
+import SystemPackage
+import TestSupport
+
+/// The program under test, without the user's own configuration, bus and terminal.
+struct ExecProgram {
+    struct Result {
+        var status: TerminationStatus
+        var output: String
+        var error: String
+    }
+
+    /// The user's home folder, for the program.
+    let home: TemporaryDirectory
+    let path: String
+    var bus: String
+
+    init(bus: PrivateBus? = nil) throws {
+        path = try Command.built("indicator")
+        home = try TemporaryDirectory()
+        self.bus = bus?.address ?? "unix:path=\(home.appending("no-bus"))"
+    }
+
+    /// The environment variables that set the program apart from the user's own; an empty value takes the variable away.
+    var variables: [String: String] {
+        [
+            "HOME": home.path, "XDG_CONFIG_HOME": home.appending("config"), "XDG_STATE_HOME": home.appending("state"),
+            "XDG_CONFIG_DIRS": home.appending("xdg"), "LC_ALL": "C.UTF-8", "INDICATOR_CONFIG": "", "SSH_CONNECTION": "",
+            "SSH_TTY": "", "DBUS_SESSION_BUS_ADDRESS": bus, "PS1": "$ ", "HISTFILE": "",
+        ]
+    }
+
+    /// Writes the config file.
+    func configure(_ text: String) throws {
+        try FileManager.default.createDirectory(
+            atPath: home.appending("config/indicator"),
+            withIntermediateDirectories: true
+        )
+        try home.write(text, to: "config/indicator/indicator.yaml")
+    }
+
+    /// Runs a command by `indicator exec`, or by itself.
+    func run(
+        _ command: [String],
+        options: [String] = [],
+        directly: Bool = false,
+        input: String = "",
+        environment: [String: String] = [:]
+    ) async throws -> Result {
+        try await run(
+            directly ? command[0] : path,
+            arguments: directly ? Array(command.dropFirst()) : ["exec"] + options + ["--"] + command,
+            input: input,
+            environment: environment
+        )
+    }
+
+    /// Runs the program with arguments, without a terminal.
+    func run(
+        _ executable: String? = nil,
+        arguments: [String],
+        input: String = "",
+        environment: [String: String] = [:]
+    ) async throws -> Result {
+        var options = PlatformOptions()
+        options.createSession = true
+        let variables = variables.merging(environment) { $1 }
+        let result = try await Subprocess.run(
+            .path(FilePath(try Command.find(executable ?? path))),
+            arguments: Arguments(arguments),
+            environment: .inherit.updating(
+                Dictionary(
+                    uniqueKeysWithValues: variables.map {
+                        (Environment.Key(stringLiteral: $0), $1.isEmpty ? nil : $1)
+                    }
+                )
+            ),
+            platformOptions: options,
+            input: .string(input),
+            output: .string(limit: 1 << 20),
+            error: .string(limit: 1 << 20)
+        )
+        return Result(
+            status: result.terminationStatus,
+            output: result.standardOutput,
+            error: result.standardError
+        )
+    }
+
+    /// Starts a shell with job control.
+    func shell(
+        _ shell: [String] = InteractiveShell.bash,
+        package: String = "bash",
+        environment: [String: String] = [:]
+    ) async throws -> InteractiveShell {
+        try await InteractiveShell(shell, package: package, environment: variables.merging(environment) { $1 })
+    }
+}

@@ -1,0 +1,240 @@
+import Foundation
+import Subprocess
+import SystemPackage
+import TestSupport
+import Testing
+
+/// `indicator exec`, beside the same command without it: what differs is a defect.
+@Suite struct ExecTests {
+    private let program: ExecProgram
+
+    init() throws {
+        program = try ExecProgram()
+    }
+
+    // MARK: - Exit statuses
+
+    @Test(
+        "The exit status, and the signal that kills the command, are passed on",
+        arguments: [
+            "exit 0", "exit 3", "exit 255", "kill -TERM $$", "kill -KILL $$", "kill -INT $$", "kill -HUP $$",
+            "kill -PIPE $$",
+            "kill -ABRT $$", "kill -SEGV $$", "kill -ALRM $$", "kill -34 $$",
+        ]
+    )
+    func status(script: String) async throws {
+        // Long enough to be shown, and not.
+        for script in ["ulimit -c 0; \(script)", "ulimit -c 0; sleep 0.2; \(script)"] {
+            let expected = try await program.run(["sh", "-c", script], directly: true)
+            let result = try await program.run(["sh", "-c", script])
+            #expect(result.status == expected.status)
+            #expect(result.error == "" && result.output == "")
+        }
+    }
+
+    @Test("127 if there is no such command, 126 if it cannot be run")
+    func notRun() async throws {
+        let folder = program.home
+        let unusable = try folder.write("#!/no/such/interpreter\n", to: "unusable")
+        let data = try folder.write("data", to: "data")
+        for (command, status) in [
+            ("no-such-command", 127), ("/no/such", 127), ("", 127), (data, 126), (folder.path, 126),
+        ] {
+            let result = try await program.run([command, "argument"])
+            #expect(result.status == .exited(Int32(status)), "\(command)")
+            #expect(result.error.hasPrefix("indicator: cannot run '\(command)': "))
+        }
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: unusable)
+        #expect(try await program.run([unusable]).status == .exited(127))
+        let usage = try await program.run(arguments: ["exec", "true"])
+        #expect(usage.status == .exited(64) && usage.error.contains("--"))
+    }
+
+    @Test("A script without an interpreter runs, found by its path or on the PATH")
+    func plainScript() async throws {
+        let path = try program.home.write("echo \"plain $0 $1\"\n", to: "plain-script")
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+        #expect(try await program.run([path, "a b"]).output == "plain \(path) a b\n")
+        let found = try await program.run(
+            ["plain-script", "c"],
+            environment: ["PATH": "/nowhere:\(program.home.path):/usr/bin:/bin"]
+        )
+        #expect(found.output == "plain \(path) c\n")
+    }
+
+    // MARK: - What the command gets
+
+    @Test(
+        "The command has the same environment, arguments, descriptors, signals and group as without us",
+        arguments: [
+            "env", "tr '\\0' '\\n' </proc/$$/cmdline", "ls /proc/$$/fd", "grep -E '^Sig(Blk|Ign|Cgt)' /proc/$$/status",
+            "cat", "ulimit -a", "umask", "pwd",
+            // Those of a shell whose parent ignores signals, as nohup does, or closes streams.
+            "ls /proc/self/fd",
+        ]
+    )
+    func surroundings(script: String) async throws {
+        let odd = ["--", "-x", "", "a\nb", "ü", "--label"]
+        for setup in [
+            "", "trap '' HUP USR1; ", "exec <&-; ", "exec 3</dev/null; ",
+            "umask 077; export X=$(printf '\\377\\376'); ",
+        ] {
+            func outer(_ prefix: String) -> [String] {
+                ["sh", "-c", setup + #"exec \#(prefix) sh -c "$0" sh "$@""#, script] + odd
+            }
+            let expected = try await program.run(outer(""), directly: true, input: "input")
+            let result = try await program.run(outer("'\(program.path)' exec --"), directly: true, input: "input")
+            #expect(
+                result.output == expected.output && result.error == expected.error && result.status == expected.status
+            )
+        }
+    }
+
+    @Test("Arguments are passed on byte by byte")
+    func bytes() async throws {
+        let script = #"x=$(printf 'a\377\001b'); exec '\#(program.path)' exec -- printf '%s' "$x" | od -An -tx1"#
+        #expect(try await program.run(["sh", "-c", script], directly: true).output == " 61 ff 01 62\n")
+    }
+
+    @Test("It has one process more while it runs, and leaves nothing behind", .timeLimit(.minutes(5)))
+    func processes() async throws {
+        let before = try FileManager.default.contentsOfDirectory(atPath: program.home.path).sorted()
+        // One process group: the shell, the program, the command.
+        let script =
+            #"for i in $(seq 100); do '\#(program.path)' exec -- true || exit 1; done; ps -o comm= --ppid $$ | grep -vE '^(ps|grep|sh)$'"#
+        let result = try await program.run(["sh", "-c", script], directly: true)
+        #expect(result.output == "" && result.error == "")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: program.home.path).sorted() == before)
+        let alone = try await program.run(["sh", "-c", "ps -o pid= --ppid $PPID | wc -l"])
+        #expect(alone.output.trimmingCharacters(in: .whitespacesAndNewlines) == "1")
+    }
+
+    @Test("script(1) records the command's output and status")
+    func recorded() async throws {
+        let typescript = program.home.appending("typescript")
+        let command = "'\(program.path)' exec -- sh -c 'test -t 0 && test -t 1 && echo terminal; exit 7'"
+        let result = try await program.run(["script", "-qec", command, typescript], directly: true)
+        #expect(result.status == .exited(7) && result.output.contains("terminal"))
+    }
+
+    // MARK: - Signals
+
+    /// What runs under job control. It says that it runs, and with which number each signal comes.
+    private static let commands = [
+        "default": #"echo run-$((1 + 1)); exec sleep 1000"#,
+        "handles":
+            #"for s in INT QUIT TERM HUP USR1; do trap "echo got-$((3 + 4)) $s; exit 9" $s; done; echo run-$((1 + 1)); while :; do sleep 0.01; done"#,
+    ]
+
+    @Test(
+        "Keys on the terminal do what they do without us",
+        arguments: ["", " | cat", "; true"],
+        ["default", "handles"]
+    )
+    func keys(end: String, command: String) async throws {
+        let script = try program.home.write(Self.commands[command] ?? "", to: "script")
+        var results: [[String]] = []
+        for prefix in ["", "'\(program.path)' exec -- "] {
+            let shell = try await program.shell()
+            var result: [String] = []
+            for key in ["\u{03}", "\u{1C}"] {
+                try await shell.run("\(prefix)sh \(script)\(end)", shows: "run-2")
+                shell.terminal.type(key)
+                result.append(try await shell.value(of: #"printf '\n<%s>\n' "${PIPESTATUS[*]}""#))
+            }
+            // Stopped, continued in the foreground, stopped, continued in the background, killed.
+            try await shell.run("\(prefix)sh \(script)\(end)", shows: "run-2")
+            for _ in 0..<2 {
+                shell.terminal.type("\u{1A}")
+                try await shell.wait(for: "Stopped")
+                result.append(try await shell.value(of: #"printf '\n<%s>\n' "$(jobs -s | wc -l) $(jobs -r | wc -l)""#))
+                shell.terminal.type("fg\n")
+                try await shell.wait(for: "script")
+            }
+            shell.terminal.type("\u{1A}")
+            try await shell.wait(for: "Stopped")
+            shell.terminal.type("bg\n")
+            result.append(try await shell.value(of: #"printf '\n<%s>\n' "$(jobs -s | wc -l) $(jobs -r | wc -l)""#))
+            result.append(try await shell.value(of: #"kill %1; wait %1; printf '\n<%s>\n' "$?""#))
+            results.append(result)
+        }
+        #expect(results[0] == results[1])
+        #expect(results[0].count == 6)
+    }
+
+    @Test(
+        "Signals to the process or the job do what they do without us",
+        arguments: [
+            "TERM", "INT", "HUP", "QUIT", "USR1", "KILL",
+        ],
+        ["default", "handles"]
+    )
+    func signals(signal: String, command: String) async throws {
+        let script = try program.home.write(Self.commands[command] ?? "", to: "script")
+        var results: [[String]] = []
+        for prefix in ["", "'\(program.path)' exec -- "] {
+            let shell = try await program.shell()
+            var result: [String] = []
+            for target in ["$!", "%1"] {
+                // SIGKILL cannot be passed on; of the job it kills both.
+                if signal == "KILL", target == "$!" { continue }
+                try await shell.run("\(prefix)sh \(script) &", shows: "run-2")
+                result.append(
+                    try await shell.value(of: #"kill -\#(signal) \#(target); wait $!; printf '\n<%s>\n' "$?""#)
+                )
+                // And one that is stopped.
+                try await shell.run("\(prefix)sh \(script) &", shows: "run-2")
+                shell.terminal.type("kill -TSTP \(target)\n")
+                let isStopped = "until jobs -s | grep -q script; do sleep 0.01; jobs >/dev/null; done"
+                result.append(
+                    try await shell.value(
+                        of:
+                            #"\#(isStopped); kill -\#(signal) \#(target); kill -CONT \#(target); wait $!; printf '\n<%s>\n' "$?""#
+                    )
+                )
+            }
+            results.append(result)
+        }
+        #expect(results[0] == results[1])
+        #expect(results[0].count == (signal == "KILL" ? 2 : 4))
+    }
+
+    @Test("A command in the background that reads the terminal is stopped, and reads when it is in the foreground")
+    func reading() async throws {
+        var results: [String] = []
+        for prefix in ["", "'\(program.path)' exec -- "] {
+            let shell = try await program.shell()
+            shell.terminal.type("\(prefix)cat &\n")
+            let isStopped = "until jobs -s | grep -q cat; do sleep 0.01; jobs >/dev/null; done"
+            try await shell.run(#"\#(isStopped); echo "stopped-$((1 + 1))""#, shows: "stopped-2")
+            try await shell.run("jobs -l", shows: "Stopped (tty input)")
+            shell.terminal.type("fg\n")
+            try await shell.wait(for: "cat")
+            try await shell.run("hello", shows: "hello\r\nhello")
+            shell.terminal.type("\u{04}")
+            results.append(try await shell.value(of: #"printf '\n<%s>\n' "$?""#))
+        }
+        #expect(results == ["0", "0"])
+    }
+
+    @Test("A command that only others stop is continued by them")
+    func stoppedAlone() async throws {
+        let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
+        let file = program.home.appending("pid")
+        let process = try Daemon(program.path, ["exec", "--", "sh", script, file], environment: program.variables)
+        #expect(await eventually { (try? program.home.read("pid"))?.hasSuffix("\n") == true })
+        let child = try #require(Int32(try program.home.read("pid").dropLast()))
+        func state(_ process: Int32) -> String {
+            let stat = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
+            return String(stat.split(separator: ")").last?.prefix(2).dropFirst() ?? "")
+        }
+        kill(child, SIGSTOP)
+        #expect(await eventually { state(child) == "T" })
+        // SIGCONT to the program continues the command; SIGTERM is passed on.
+        process.send(SIGCONT)
+        #expect(await eventually { state(child) == "S" })
+        #expect(state(process.processID) == "S")
+        process.send(SIGTERM)
+        #expect(await eventually { process.status == 128 + Int(SIGTERM) })
+    }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import IndicatorCore
+import TestSupport
+
+/// A shell with job control on a terminal of its own, into which a test types.
+final class InteractiveShell: Sendable {
+    /// Without readline, which would redraw what is typed.
+    static let bash = ["bash", "--norc", "--noprofile", "--noediting", "-i"]
+
+    let terminal: PseudoTerminal
+    private let daemon: Daemon
+    private let transcript = Locked("")
+    /// How much of the transcript has been looked at.
+    private let position = Locked(0)
+
+    /// Starts bash, or another shell; returns when it takes commands.
+    ///
+    /// - Parameters:
+    ///   - shell: the shell and its arguments.
+    ///   - package: the Debian package that has it.
+    ///   - environment: added to that of the test; an empty value takes the variable away.
+    init(
+        _ shell: [String] = InteractiveShell.bash,
+        package: String = "bash",
+        environment: [String: String] = [:]
+    ) async throws {
+        terminal = try PseudoTerminal()
+        _ = try Command.find(shell[0], package: package)
+        // `setsid --ctty` makes a terminal of standard input the controlling one.
+        daemon = try Daemon(
+            "sh",
+            [
+                "-c", #"terminal=$1; shift; exec setsid --ctty --wait "$@" <"$terminal" >"$terminal" 2>&1"#, "sh",
+                terminal.path,
+            ]
+                + shell,
+            environment: environment.merging(["TERM": "xterm", "TMUX": ""]) { own, _ in own }
+        )
+        try await run(#"ulimit -c 0; printf 'ready-%s\n' 2"#, shows: "ready-2")
+    }
+
+    deinit {
+        // Every process of the session gets a SIGHUP, stopped ones a SIGCONT too.
+        terminal.hangUp()
+    }
+
+    /// What the terminal has shown so far.
+    var shown: String {
+        let new = String(decoding: terminal.read(), as: UTF8.self)
+        return transcript.withLock { transcript in
+            transcript += new
+            return transcript
+        }
+    }
+
+    /// Waits until the terminal shows a text, after what was waited for before.
+    func wait(for text: String) async throws {
+        let found = await eventually {
+            let shown = shown
+            let start = shown.utf8.index(shown.startIndex, offsetBy: position.withLock { $0 })
+            guard let range = shown[start...].range(of: text) else { return false }
+            position.withLock { $0 = shown.utf8.distance(from: shown.startIndex, to: range.upperBound) }
+            return true
+        }
+        guard found else { throw NotShown(text: text, shown: shown) }
+    }
+
+    /// Types a command, and waits for what it shows. That must not be in the command, which is shown as well.
+    func run(_ command: String, shows text: String) async throws {
+        terminal.type(command + "\n")
+        try await wait(for: text)
+    }
+
+    /// Types a command that prints something between < and >, and returns it.
+    func value(of command: String) async throws -> String {
+        terminal.type(command + "\n")
+        // Not those of what was typed.
+        try await wait(for: "\n<")
+        let start = position.withLock { $0 }
+        try await wait(for: ">")
+        let text = shown
+        let utf8 = text.utf8
+        return String(
+            text[
+                utf8.index(
+                    text.startIndex,
+                    offsetBy: start
+                )..<utf8.index(text.startIndex, offsetBy: position.withLock { $0 } - 1)
+            ]
+        )
+    }
+
+    private struct NotShown: Error, CustomStringConvertible {
+        var text: String
+        var shown: String
+        var description: String { "the terminal does not show '\(text)': \(shown.debugDescription)" }
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The functions for shells that the article shows, in the real shells.
+@Suite struct ShellRecipeTests {
+    private static let article = URL(filePath: #filePath)
+        .appending(path: "../../../Sources/Backends/IndicatorBackends.docc/RunningCommands.md").standardized
+
+    private static func recipe(_ shell: String) throws -> String {
+        let text = try String(contentsOf: article, encoding: .utf8)
+        let block = try #require(text.components(separatedBy: "```\(shell)\n").dropFirst().first)
+        return block.components(separatedBy: "```")[0]
+    }
+
+    @Test(
+        "A command that has lasted leaves a notification, with its name and outcome, and others none",
+        arguments: [
+            ("bash", ["bash", "--noprofile", "--noediting", "-i", "--rcfile"]), ("zsh", ["zsh", "--no-rcs", "-i"]),
+            ("fish", ["fish", "--no-config", "-i"]),
+        ]
+    )
+    func notification(shell: String, command: [String]) async throws {
+        let program = try ExecProgram()
+        let folder = (program.path as NSString).deletingLastPathComponent
+        let recipe = try Self.recipe(shell)
+        let file = try program.home.write(recipe, to: "recipe")
+        let immediately = shell == "fish" ? "set -g indicator_after 0" : "indicator_after=0"
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+        let session = try await program.shell(
+            command + (shell == "bash" ? ["/dev/null"] : []),
+            package: shell,
+            environment: ["PATH": "\(folder):\(path)", "TERM": "foot", "SSH_CONNECTION": "::1 2 ::1 22"]
+        )
+        // What does not last is not said: neither this, nor what comes before the next line.
+        try await session.run("source \(file); printf 'loaded-%s\\n' 2", shows: "loaded-2")
+        try await session.run("printf 'quick-%s\\n' 2", shows: "quick-2")
+        try await session.run("\(immediately); printf 'set-%s\\n' 2", shows: "set-2")
+        session.terminal.type("sh -c 'sleep 0.01; exit 3'\n")
+        try await session.wait(for: "]777;notify;sh;Failed after")
+        try await session.wait(for: "exit status 3")
+        session.terminal.type("sh -c 'kill -TERM $$'\n")
+        try await session.wait(for: "killed by SIGTERM")
+        // The status is still there for the user.
+        session.terminal.type(shell == "fish" ? "sh -c 'exit 5'\n" : "sh -c 'exit 5'\n")
+        try await session.wait(for: "exit status 5")
+        session.terminal.type("true | cat\n")
+        try await session.wait(for: "]777;notify;true;Done after")
+        let shown = session.shown
+        #expect(!shown.contains("notify;source") && !shown.contains("notify;quick"))
+    }
+}

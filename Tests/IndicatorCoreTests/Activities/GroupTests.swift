@@ -1,0 +1,211 @@
+import IndicatorTesting
+import TestSupport
+import Testing
+
+@testable import IndicatorCore
+
+/// Activities that are made of others.
+@Suite struct GroupTests {
+    private let manager = TestIndicator().manager
+
+    private var labels: [String] {
+        manager.snapshot.activities.map { String(repeating: "  ", count: $0.depth) + ($0.label ?? "") }
+    }
+
+    @Test func aGroupIsOneActivityToTheCountAndTheLabel() {
+        manager.withGroup("Downloading", total: 4) { group in
+            let first = group.begin("a.iso")
+            let second = group.begin("b.iso")
+            let other = manager.begin("Other")
+            let third = group.begin("c.iso")
+            #expect(manager.activityCount == 2)
+            #expect(manager.snapshot.activityCount == 2)
+            #expect(manager.snapshot.label == "Downloading")
+            #expect(labels == ["Downloading", "  a.iso", "  b.iso", "  c.iso", "Other"])
+            #expect(Set(manager.snapshot.activities.map(\.id)).count == 5)
+            second.end()
+            #expect(labels == ["Downloading", "  a.iso", "  c.iso", "Other"])
+            first.end()
+            third.end()
+            other.end()
+            #expect(labels == ["Downloading"])
+        }
+        #expect(manager.activityCount == 0)
+        #expect(labels == [])
+    }
+
+    @Test func groupsNest() async {
+        await manager.withGroup("Building") { build in
+            await build.withGroup("Linking", total: 2) { linking in
+                await Task.yield()
+                linking.withActivity("app") {
+                    build.withActivity("Copying") {
+                        #expect(labels == ["Building", "  Linking", "    app", "  Copying"])
+                        #expect(manager.activityCount == 1)
+                    }
+                }
+                #expect(manager.snapshot.activities[1].progress == 0.5)
+            }
+        }
+        #expect(manager.activityCount == 0)
+    }
+
+    @Test func theProgressIsWeightedByTheTotalsIfAllHaveOne() {
+        manager.withGroup("Downloading", total: 3) { group in
+            #expect(manager.snapshot.progress == 0)
+            let first = group.begin("a", total: 1000, unit: .bytes)
+            let second = group.begin("b", unit: .bytes)
+            first.advance(by: 500)
+            // b and a third one, which is still to come, weigh as much as a.
+            #expect(manager.snapshot.progress == 500 / 3000.0)
+            second.total = 3000
+            second.advance(by: 1500)
+            #expect(manager.snapshot.progress == 2000 / 6000.0)
+            first.advance(by: 500)
+            first.end()
+            #expect(manager.snapshot.progress == 2500 / 6000.0)
+            #expect(manager.snapshot.activities.first?.completed == 1)
+            #expect(manager.snapshot.activities.first?.total == 3)
+            second.end()
+            #expect(manager.snapshot.progress == 4000 / 6000.0)
+        }
+    }
+
+    @Test func theProgressGoesByNumberIfOneHasNoTotal() {
+        manager.withGroup("Working", total: 4) { group in
+            let first = group.begin("a", total: 1000)
+            let second = group.begin("b", progress: 0.5)
+            #expect(manager.snapshot.progress == 0.125)
+            first.advance(by: 500)
+            #expect(manager.snapshot.progress == 0.25)
+            second.end()
+            #expect(manager.snapshot.progress == 0.375)
+            // Of different units, too.
+            let third = group.begin("c", total: 10, unit: .bytes)
+            let fourth = group.begin("d", total: 10, unit: ActivityUnit("files"))
+            #expect(manager.snapshot.progress == 0.375)
+            third.end()
+            fourth.end()
+            first.end()
+            #expect(manager.snapshot.progress == 1)
+        }
+    }
+
+    @Test func theProgressNeverGoesBackUnlessTheTotalGrows() {
+        manager.withGroup("Working", total: 2) { group in
+            let first = group.begin("a")
+            first.progress = 0.8
+            #expect(manager.snapshot.progress == 0.4)
+            first.progress = 0.1
+            #expect(manager.snapshot.progress == 0.4)
+            for label in ["b", "c", "d"] { group.begin(label).end() }
+            // Four are more than the two that were announced.
+            #expect(manager.snapshot.progress == 3.1 / 4)
+            group.total = 8
+            #expect(manager.snapshot.progress == 3.1 / 8)
+        }
+    }
+
+    @Test func whatTheGroupItselfCountsIsDone() {
+        manager.withGroup("Fetching", total: 4) { group in
+            // Two are there already.
+            group.advance(by: 2)
+            #expect(manager.snapshot.progress == 0.5)
+            group.withActivity("c") {}
+            #expect(manager.snapshot.progress == 0.75)
+            #expect(manager.snapshot.activities.first?.completed == 3)
+            group.progress = 0.1
+            #expect(manager.snapshot.progress == 0.1)
+        }
+    }
+
+    @Test func membersThatOutliveTheirGroupGoOn() {
+        let group = ManagedActivity("Group", in: manager)
+        let member = group.begin("member")
+        let inner = ManagedActivity("inner", in: group)
+        let innermost = inner.begin("innermost")
+        group.end()
+        #expect(manager.activityCount == 2)
+        #expect(labels == ["member", "inner", "  innermost"])
+        let late = group.begin("late")
+        #expect(manager.activityCount == 3)
+        #expect(labels == ["member", "inner", "  innermost", "late"])
+        member.end()
+        innermost.end()
+        inner.end()
+        late.end()
+        #expect(manager.activityCount == 0)
+        #expect(labels == [])
+    }
+
+    @Test func aGroupWithoutALabelShowsItsMembers() {
+        let group = ManagedActivity(in: manager)
+        #expect(manager.activityCount == 1)
+        let member = group.begin("member")
+        #expect(labels == ["member"])
+        #expect(manager.activityCount == 1)
+        let silent = group.begin()
+        #expect(labels == ["member"])
+        member.end()
+        group.label = "now"
+        #expect(labels == ["now"])
+        silent.end()
+        group.end()
+        #expect(manager.activityCount == 0)
+    }
+
+    @Test(arguments: [false, true])
+    func aFailedMemberMarksTheGroupOnlyIfItIsTold(isTold: Bool) async throws {
+        let surface = InMemoryBackend()
+        let manager = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [surface]
+        )
+        manager.withGroup("Group") { group in
+            group.failsWithMembers = isTold
+            group.begin("a").end(.succeeded)
+            group.begin("b").end(.failed("HTTP 503"))
+            group.begin("c").end(.failed("HTTP 404"))
+        }
+        await manager.shutdown()
+        let finished = surface.snapshots.flatMap(\.finished)
+        #expect(finished.map(\.label) == ["a", "b", "c", "Group"])
+        #expect(finished.last?.outcome == (isTold ? .failed("2 of 3 failed: b: HTTP 503") : .succeeded))
+    }
+
+    @Test func membersBeginAndEndOnManyThreads() async {
+        let manager = manager
+        await manager.withGroup("Many", total: 400) { group in
+            await withTaskGroup { tasks in
+                for index in 0..<400 {
+                    tasks.addTask {
+                        group.withActivity("\(index)", total: 10) { activity in
+                            for _ in 0..<10 { activity.advance() }
+                        }
+                    }
+                }
+            }
+            #expect(manager.snapshot.progress == 1)
+            #expect(manager.snapshot.activities.first?.completed == 400)
+            #expect(manager.activityCount == 1)
+        }
+        #expect(manager.activityCount == 0)
+    }
+
+    /// A manager that is released goes on until the members have ended, too.
+    @Test func membersKeepTheIndicator() async throws {
+        let surface = InMemoryBackend()
+        var manager: IndicatorManager? = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [surface]
+        )
+        var group = manager.map { ManagedActivity("group", in: $0) }
+        let member = group?.begin("member")
+        manager = nil
+        group = nil
+        member?.update { $0.label = "still" }
+        #expect(await eventually { surface.snapshots.last?.label == "still" })
+        member?.end()
+        #expect(await eventually { surface.stopCount == 1 })
+    }
+}

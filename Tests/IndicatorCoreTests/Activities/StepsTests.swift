@@ -1,0 +1,248 @@
+import Foundation
+import IndicatorTesting
+import TestSupport
+import Testing
+
+@testable import IndicatorCore
+
+/// Totals, steps, rate and time left.
+@Suite struct StepsTests {
+    @Test func theProgressFollowsFromTheSteps() {
+        let manager = TestIndicator().manager
+        let activity = manager.begin("Downloading", total: 200, unit: .bytes)
+        #expect(manager.snapshot.progress == 0)
+        activity.advance(by: 50)
+        activity.advance(by: 20)
+        activity.advance()
+        #expect(activity.completed == 71)
+        #expect(manager.snapshot.activities.first?.completed == 71)
+        #expect(manager.snapshot.progress == 0.355)
+        activity.total = nil
+        #expect(manager.snapshot.progress == nil)
+        activity.update {
+            $0.total = 100
+            $0.completed = 10
+        }
+        #expect(manager.snapshot.progress == 0.1)
+        activity.progress = 0.5
+        #expect(manager.snapshot.progress == 0.5)
+        activity.progress = nil
+        #expect(manager.snapshot.progress == 0.1)
+    }
+
+    @Test func stepsOfAnActivityThatSaysNothingElseAreKept() {
+        let manager = TestIndicator().manager
+        let activity = manager.begin()
+        activity.advance(by: 5)
+        activity.label = "later"
+        #expect(manager.snapshot.activities.first?.completed == 5)
+    }
+
+    @Test func stepsStayWithinTheirRange() {
+        let manager = TestIndicator().manager
+        let activity = manager.begin("much", total: 10)
+        activity.advance(by: .max)
+        activity.advance(by: .max)
+        #expect(activity.completed == .max)
+        #expect(manager.snapshot.progress == 1)
+        activity.completed = .min
+        activity.advance(by: .min)
+        #expect(activity.completed == .min)
+        #expect(manager.snapshot.progress == 0)
+        activity.update {
+            $0.total = .min
+            $0.completed = .max
+        }
+        #expect(manager.snapshot.progress == nil)
+        let unlabelled = manager.begin()
+        unlabelled.advance(by: .max)
+        unlabelled.advance(by: .max)
+        #expect(unlabelled.completed == .max)
+    }
+
+    /// The last step is published, although nobody takes the lock for most of them.
+    @Test func stepsOfManyThreadsArriveInTheEnd() async throws {
+        let surface = InMemoryBackend()
+        let manager = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [surface]
+        )
+        let activity = ManagedActivity("counting", total: 400_000, in: manager)
+        await withTaskGroup { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    for _ in 0..<100_000 { activity.advance() }
+                }
+            }
+        }
+        #expect(activity.completed == 400_000)
+        #expect(await eventually { surface.snapshots.last?.activities.first?.completed == 400_000 })
+        activity.end()
+        activity.advance()
+        #expect(activity.completed == 0)
+        await manager.shutdown()
+    }
+
+    @Test func aManagedActivityMayEndWhileOthersAdvance() async {
+        let manager = TestIndicator().manager
+        for _ in 0..<200 {
+            let activity = ManagedActivity("ending", in: manager)
+            await withTaskGroup { group in
+                for index in 0..<4 {
+                    group.addTask {
+                        for step in 0..<50 {
+                            if index == 3, step == 25 { activity.end(.failed("\(step)")) }
+                            activity.advance()
+                            activity.update { $0.total = step }
+                        }
+                    }
+                }
+            }
+            #expect(activity.hasEnded)
+        }
+        #expect(manager.activityCount == 0)
+        #expect(manager.snapshot.activities.isEmpty)
+    }
+
+    // MARK: - The estimate
+
+    @Test func theRateIsTheMeanAtFirstAndFollowsLater() throws {
+        var estimate = RateEstimate(done: 0, at: .zero)
+        for tick in 1...9 { estimate.measure(Double(tick) * 10, at: .milliseconds(tick * 100)) }
+        #expect(estimate.perSecond(at: .milliseconds(900)) == nil)
+        estimate.measure(100, at: .seconds(1))
+        let first = try #require(estimate.perSecond(at: .seconds(1)))
+        #expect(abs(first - 100) < 0.001)
+        // Ten times as fast: half of the way after about 5 seconds, nearly all after 40.
+        for tick in 1...400 { estimate.measure(100 + Double(tick) * 100, at: .milliseconds(1000 + tick * 100)) }
+        let last = try #require(estimate.perSecond(at: .seconds(41)))
+        #expect(last > 950 && last <= 1000)
+    }
+
+    @Test func theRateDoesNotJump() throws {
+        var estimate = RateEstimate(done: 0, at: .zero)
+        var generator = SplitMix(state: 7)
+        var (done, before) = (0.0, Double?.none)
+        for tick in 1...600 {
+            // Packets of very different sizes, 1000 in a second on average.
+            done += Double(generator.next() % 200)
+            estimate.measure(done, at: .milliseconds(tick * 100))
+            guard let rate = estimate.perSecond(at: .milliseconds(tick * 100)) else { continue }
+            if let before, tick > 50 { #expect(abs(rate - before) < 0.05 * before) }
+            if tick > 100 { #expect(abs(rate - 1000) < 250) }
+            before = rate
+        }
+    }
+
+    @Test func aStandstillEndsTheEstimate() {
+        var estimate = RateEstimate(done: 0, at: .zero)
+        estimate.measure(10, at: .seconds(1))
+        #expect(estimate.perSecond(at: .milliseconds(5999)) != nil)
+        #expect(estimate.perSecond(at: .seconds(6)) == nil)
+        // Slow steps are no standstill.
+        var slow = RateEstimate(done: 0, at: .zero)
+        slow.measure(1, at: .seconds(60))
+        #expect(slow.perSecond(at: .seconds(239)).map { ($0 * 60).rounded() } == 1)
+        #expect(slow.perSecond(at: .seconds(300)) == nil)
+        // Less than before: from the beginning.
+        estimate.measure(0, at: .seconds(7))
+        estimate.measure(5, at: .milliseconds(7500))
+        #expect(estimate.perSecond(at: .milliseconds(7500)) == nil)
+        estimate.measure(10, at: .seconds(8))
+        #expect(estimate.perSecond(at: .seconds(8))?.rounded() == 10)
+    }
+
+    @Test func theTimeLeftFollowsFromTheRate() {
+        let list = ListOnAClock()
+        let activity = list.begin(ActivityDetails(label: "Downloading", since: .distantPast)) { $0.total = 1000 }
+        for second in 1...4 {
+            activity.advance(by: 100)
+            list.now = .seconds(second)
+            list.publish()
+        }
+        #expect(list.first?.rate.map { $0.rounded() } == 100)
+        #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 6)
+        #expect(list.estimateEnd == .seconds(9))
+        // Reading is no measurement, and the estimate ends by itself.
+        list.now = .seconds(9)
+        #expect(list.read().first?.rate == nil)
+        #expect(list.read().first?.remaining == nil)
+        // Progress that is set has a time left and no rate.
+        list.update(activity) { $0.progress = 0.25 }
+        list.publish()
+        list.now = .seconds(20)
+        list.update(activity) { $0.progress = 0.5 }
+        list.publish()
+        #expect(list.first?.rate == nil)
+        #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 22)
+    }
+
+    @Test func whatWasDoneBeforeIsNotCountedAsIfItHadBeenDoneNow() {
+        let list = ListOnAClock()
+        let activity = list.begin(ActivityDetails(label: "Resuming", since: .distantPast)) { $0.total = 1000 }
+        list.update(activity) { $0.completed = 900 }
+        list.publish()
+        list.now = .seconds(1)
+        activity.advance(by: 10)
+        list.publish()
+        #expect(list.first?.rate.map { $0.rounded() } == 10)
+        #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 9)
+        // Who counts by setting has a rate, too.
+        list.now = .seconds(2)
+        list.update(activity) { $0.completed = 920 }
+        list.publish()
+        #expect(list.first?.rate.map { $0.rounded() } == 10)
+    }
+
+    @Test func aStandstillIsPublished() async throws {
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        let activity = ManagedActivity("stalling", total: 100, in: indicator.manager)
+        #expect(await indicator.advance(by: .seconds(2), until: .active))
+        activity.advance(by: 10)
+        #expect(await eventually { indicator.surface.snapshots.last?.activities.first?.rate?.rounded() == 5 })
+        indicator.clock.advance(by: .seconds(8))
+        #expect(await eventually { indicator.surface.snapshots.last?.activities.first?.rate == nil })
+        #expect(indicator.surface.snapshots.last?.activities.first?.completed == 10)
+        await indicator.manager.shutdown()
+    }
+}
+
+/// An activity list on a clock that a test moves.
+private final class ListOnAClock {
+    var list = ActivityList(origin: Date())
+    var now = Duration.zero
+    private(set) var first: ActivityDetails?
+
+    var estimateEnd: Duration? { list.estimateEnd }
+
+    func begin(_ details: ActivityDetails, _ change: (inout ActivityDetails) -> Void) -> ActivityRecord {
+        var details = details
+        change(&details)
+        return list.makeRecord(details, in: nil) { now }
+    }
+
+    func update(_ record: ActivityRecord, _ change: (inout ActivityDetails) -> Void) {
+        _ = list.update(record, at: { now }, change)
+    }
+
+    func publish() {
+        first = list.activities(at: { now }, isMeasured: true).first
+    }
+
+    func read() -> [ActivityDetails] {
+        list.activities { now }
+    }
+}
+
+/// A generator of the same numbers each time.
+private struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}

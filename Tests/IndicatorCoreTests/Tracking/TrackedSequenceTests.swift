@@ -1,0 +1,108 @@
+import IndicatorCore
+import IndicatorTesting
+import TestSupport
+import Testing
+
+/// Loops as activities.
+@Suite struct TrackedSequenceTests {
+    private struct Failure: Error, CustomStringConvertible {
+        var description: String { "the disk is full" }
+    }
+
+    private let surface = InMemoryBackend()
+    private let manager: IndicatorManager
+
+    init() throws {
+        manager = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [surface]
+        )
+    }
+
+    private func outcomes() async -> [ActivityOutcome] {
+        await manager.shutdown()
+        return surface.snapshots.flatMap(\.finished).map(\.outcome)
+    }
+
+    @Test func aLoopGetsOnWithEachElement() async {
+        var progress: [Double?] = []
+        for _ in ["a", "b", "c", "d"].tracked("Compressing", in: manager) {
+            progress.append(manager.snapshot.progress)
+            #expect(manager.snapshot.label == "Compressing")
+        }
+        #expect(progress == [0, 0.25, 0.5, 0.75])
+        #expect(manager.activityCount == 0)
+        #expect(await outcomes() == [.succeeded])
+    }
+
+    @Test func breakAndThrowAreCancellations() async {
+        for number in (1...9).tracked("breaking", in: manager) where number == 3 { break }
+        #expect(manager.activityCount == 0)
+        do {
+            for number in [1, 2].tracked("throwing", in: manager) where number == 2 { throw Failure() }
+        } catch {}
+        #expect(manager.activityCount == 0)
+        #expect(await outcomes() == [.cancelled, .cancelled])
+    }
+
+    @Test func anElementMayCountForSeveral() async {
+        var progress: [Double?] = []
+        for _ in ["aaa", "b"].tracked("Writing", in: manager, total: 4, unit: .bytes, by: \.utf8.count) {
+            progress.append(manager.snapshot.progress)
+        }
+        #expect(progress == [0, 0.75])
+        // Without a total there is no progress that would be wrong.
+        for _ in ["aaa", "b"].tracked("Writing", in: manager, by: \.utf8.count) {
+            #expect(manager.snapshot.progress == nil)
+        }
+    }
+
+    @Test func anEmptySequenceSucceeds() async {
+        for _ in [Int]().tracked("nothing", in: manager) {}
+        #expect(await outcomes() == [.succeeded])
+    }
+
+    @Test func anAsynchronousSequenceHasTheOutcomeOfItsEnd() async throws {
+        let chunks = AsyncThrowingStream<[UInt8], any Error> { continuation in
+            continuation.yield([1, 2, 3])
+            continuation.yield([4])
+            continuation.finish()
+        }
+        var progress: [Double?] = []
+        for try await _ in chunks.tracked("Downloading", in: manager, total: 4, unit: .bytes, by: \.count) {
+            progress.append(manager.snapshot.progress)
+        }
+        #expect(progress == [0, 0.75])
+        let failing = AsyncThrowingStream<Int, any Error> { $0.finish(throwing: Failure()) }
+        await #expect(throws: Failure.self) {
+            for try await _ in failing.tracked("failing", in: manager) {}
+        }
+        let endless = AsyncStream<Int> { continuation in
+            for number in 1...3 { continuation.yield(number) }
+        }
+        for await number in endless.tracked("breaking", in: manager) where number == 2 { break }
+        #expect(manager.activityCount == 0)
+        #expect(await outcomes() == [.succeeded, .failed("the disk is full"), .cancelled])
+    }
+
+    @Test func aCancelledTaskCancelsItsLoop() async {
+        let manager = manager
+        let task = Task {
+            for await _ in AsyncStream<Int>(unfolding: { 1 }).tracked("endless", in: manager) {}
+        }
+        #expect(await eventually { manager.activityCount == 1 })
+        task.cancel()
+        await task.value
+        #expect(await outcomes() == [.cancelled])
+    }
+
+    @Test func aLoopCanBeAMemberOfAGroup() async {
+        manager.withGroup("Group", total: 2) { group in
+            for _ in [1, 2].tracked("loop", in: group) {
+                #expect(manager.snapshot.activities.map(\.depth) == [0, 1])
+                #expect(manager.activityCount == 1)
+            }
+            #expect(manager.snapshot.progress == 0.5)
+        }
+    }
+}
