@@ -10,17 +10,12 @@ struct Client: Sendable {
 
 func compress(_ file: String) throws {}
 
-<<<<<<< HEAD
-func showTheIndicator(_ indicator: IndicatorManager, client: Client, files: [String], operation: Operation) async throws
-{
-=======
 func showTheIndicator(
     _ indicator: IndicatorManager,
     client: Client,
     files: [String],
     operation: Operation
 ) async throws {
->>>>>>> main
     let file = files[0]
     // snippet.show
     // Work that the compiler ends for you: `Activity` is noncopyable and ends when it goes out of scope.
