@@ -202,7 +202,8 @@ final class ConfigurationReloader: ManagerResource {
     /// The backends without those that nobody named and that have nothing to show on here.
     private func applicable(_ backends: [IndicatorConfiguration.Backend]) -> [IndicatorConfiguration.Backend] {
         backends.filter { backend in
-            if backend.isNamed || backend.kind.isApplicable(source.context(of: backend, logger: logger), backend.settings) { return true }
+            let context = source.context(of: backend, logger: logger)
+            if backend.isNamed || backend.kind.isApplicable(context, backend.settings) { return true }
             logger.debug("The backend '\(backend.name)' is left out: there is nothing here that it could show on.")
             return false
         }

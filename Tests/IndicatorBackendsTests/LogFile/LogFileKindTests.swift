@@ -36,6 +36,35 @@ import Testing
         #expect(log.settings == LogFileBackend.Settings(path: "/x", format: .text, maxSize: 5, keep: 7))
     }
 
+    @Test func eventsAreAListInTheFileAndInTheEnvironment() throws {
+        func load(_ events: String, environment: [String: String] = [:]) throws(ConfigurationError) -> [String]? {
+            let path = try? folder.write("backends: [logFile]\nlogFile:\n  events: \(events)\n", to: "config.yaml")
+            return try IndicatorConfiguration.load(applicationName: "my-app", path: path, environment: environment)
+                .backends.first?.settings.list("events")
+        }
+        func report(_ events: String) throws -> [String] {
+            let error = try #require(throws: ConfigurationError.self) { try load(events) }
+            return error.description.replacing("\(folder.path)/", with: "").split(separator: "\n").map(String.init)
+        }
+        #expect(try load("[begin, end]") == ["begin", "end"])
+        #expect(try load("[]") == [])
+        let variable = ["INDICATOR_LOG_FILE_EVENTS": "shown,end"]
+        #expect(try load("[begin, end]", environment: variable) == ["shown", "end"])
+        #expect(
+            try report("[begin, ends, 3, begin]") == [
+                "config.yaml:3:19: error: 'events': expected 'shown', 'hidden', 'label', 'finished', 'begin' or 'end', "
+                    + "found 'ends', did you mean 'end'?",
+                "config.yaml:3:25: error: 'events': expected 'shown', 'hidden', 'label', 'finished', 'begin' or 'end', "
+                    + "found '3'",
+                "config.yaml:3:28: error: 'begin' is in 'events' more than once",
+            ]
+        )
+        #expect(
+            try report("begin")
+                == ["config.yaml:3:11: error: 'events': expected a list such as [shown, hidden], found 'begin'"]
+        )
+    }
+
     @Test func theDefaultsAreThoseOfTheBackend() throws {
         let backend = try BackendKind.logFile.make(context, settings([:]))
         #expect((backend as? LogFileBackend)?.settings == LogFileBackend.Settings())

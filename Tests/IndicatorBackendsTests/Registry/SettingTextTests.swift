@@ -100,6 +100,16 @@ struct SettingTextTests {
         #expect(value("1", as: .string, from: quoted) == .string("1"))
     }
 
+    @Test("may be a list of words, in a variable with commas between them")
+    func words() {
+        let type = BackendSetting.ValueType.choices(["shown", "hidden", "end"])
+        #expect(value("end, shown", as: type, from: .environment) == .list(["end", "shown"]))
+        #expect(value("", as: type, from: .environment) == .list([]))
+        #expect(value("end,end", as: type, from: .environment) == nil)
+        #expect(value("end,", as: type, from: .environment) == nil)
+        #expect(value("ends", as: type, from: .environment) == nil)
+    }
+
     @Test("that is a duration is written without needless digits")
     func durations() {
         #expect(Duration.seconds(1).secondsText == "1")

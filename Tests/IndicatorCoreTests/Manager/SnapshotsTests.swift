@@ -130,6 +130,21 @@ import Testing
         await indicator.manager.shutdown()
     }
 
+    /// A panel showed an app that had ended as switched off.
+    @Test(arguments: [true, false])
+    func theLastSnapshotDoesNotReportThatTheIndicatorWasSwitchedOff(isEnabled: Bool) async throws {
+        let clock = VirtualClock()
+        let delays = try IndicatorDelays(startDelay: .zero)
+        let backend = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
+        let manager = IndicatorManager(delays: delays, isEnabled: isEnabled, backends: [backend], clock: clock)
+        manager.start("a", label: "A")
+        #expect(await eventually { backend.snapshots.last?.label == "A" && backend.isVisible == isEnabled })
+        await manager.shutdown()
+        #expect(backend.snapshots.last?.isVisible == false)
+        #expect(backend.snapshots.allSatisfy { $0.isEnabled == isEnabled })
+        #expect(!manager.isEnabled)
+    }
+
     @Test func eachReceiverGetsEachFinishedActivityOnce() async throws {
         let clock = VirtualClock()
         let gate = ScriptedBackend.Gate()

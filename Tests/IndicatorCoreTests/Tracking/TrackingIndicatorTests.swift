@@ -31,6 +31,27 @@ import Testing
         #expect(indicator.manager.activityCount == 0)
     }
 
+    @Test func aValueWithoutADescriptionForPeopleIsNoLabel() {
+        struct Step: Sendable { var name = "Parsing" }
+        enum Phase: Sendable { case parsing, reading(page: Int) }
+        struct Page: Sendable, CustomStringConvertible { var description: String { "page 2" } }
+        func label<Value: Sendable>(_ value: Value) -> String? {
+            let indicator = TestIndicator()
+            let tracker = ActivityTracker<Value>(equalWhen: { _, _ in false })
+            tracker.attach(to: indicator.manager)
+            let step = tracker.begin(value)
+            defer { step.end() }
+            return indicator.manager.snapshot.label
+        }
+        #expect(label(Step()) == nil)
+        #expect(label((1, 2)) == nil)
+        #expect(label(Phase.reading(page: 1)) == nil)
+        #expect(label(Phase.parsing) == "parsing")
+        #expect(label(Page()) == "page 2")
+        #expect(label(7) == "7")
+        #expect(label("Parsing") == "Parsing")
+    }
+
     @Test func theLabelComesFromAClosure() {
         let indicator = TestIndicator()
         let tracker = ActivityTracker<Int>()

@@ -134,17 +134,20 @@ import Testing
 
     @Test func aDownloadCanBeAMemberOfAGroup() async throws {
         let server = try breakingServer(tag: "\"x\"")
-        let backend = InMemoryBackend(delivery: BackendDelivery(mode: .everyTransition(capacity: 1024), includesHidden: true))
+        var delivery = BackendDelivery.everyTransition
+        delivery.includesHidden = true
+        let backend = InMemoryBackend(delivery: delivery)
         let indicator = IndicatorManager(backends: [backend])
         let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
         let seen = Locked<ActivityDetails?>(nil)
         try await indicator.withGroup("Downloading", total: 2) { group in
-            _ = try await client(retry: retry).download(URLRoute(server.url, label: "a"), to: target, in: group) { progress in
+            let client = client(retry: retry)
+            _ = try await client.download(URLRoute(server.url, label: "a"), to: target, in: group) { progress in
                 guard progress.bytesReceived == 100_000 else { return }
                 seen.withLock { $0 = indicator.snapshot.activities.last }
             }
             await #expect(throws: NetworkError.self) {
-                try await client().download(URLRoute(server.url, label: "b"), to: target, in: group)
+                try await self.client().download(URLRoute(server.url, label: "b"), to: target, in: group)
             }
         }
         let member = try #require(seen.withLock { $0 })

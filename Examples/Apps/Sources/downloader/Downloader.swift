@@ -17,7 +17,7 @@ struct Downloader: AsyncParsableCommand {
         let indicator = IndicatorManager.configured(for: "downloader")
         let failures = await download(urls, into: URL(filePath: folder), indicator)
         await indicator.shutdown()
-        for failure in failures { try FileHandle.standardError.write(contentsOf: Data("downloader: \(failure)\n".utf8)) }
+        for failure in failures { FileHandle.standardError.write(Data("downloader: \(failure)\n".utf8)) }
         if !failures.isEmpty { throw ExitCode.failure }
     }
 

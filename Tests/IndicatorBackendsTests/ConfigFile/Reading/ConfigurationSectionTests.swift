@@ -79,7 +79,9 @@ struct ConfigurationSectionTests {
     @Test("whose name is nearly there is a warning")
     func nearlyThere() throws {
         let configuration = try load("Indicator: {startDelay: 3}\n")
-        let warnings = configuration.warnings.map { $0.line(severity: "warning").replacing("\(folder.path)/", with: "") }
+        let warnings = configuration.warnings.map {
+            $0.line(severity: "warning").replacing("\(folder.path)/", with: "")
+        }
         let text = "there is no section 'indicator', but one named 'Indicator'; the defaults hold"
         #expect(warnings == ["my-app.yaml:1:1: warning: \(text)"])
     }
