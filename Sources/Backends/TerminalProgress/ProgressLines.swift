@@ -129,7 +129,7 @@ struct ProgressLines: Sendable {
 
     private func label(_ activity: ActivityDetails) -> String {
         let label = [activity.attention, activity.label].compactMap { $0 }.joined(separator: " - ")
-        let text = String(repeating: "  ", count: activity.shownDepth) + look.text(label)
+        let text = String(repeating: "  ", count: activity.depth) + look.text(label)
         // A mark of the direction (LRM) keeps terminals that order text by direction from drawing the fields into it.
         return text.unicodeScalars.contains(where: Self.isRightToLeft) ? text + "\u{200E}" : text
     }
@@ -162,10 +162,10 @@ struct ProgressLines: Sendable {
         switch field {
         case .amount: return Self.amount(of: activity) ?? percent ?? ""
         case .percent: return percent ?? ""
-        case .rate: return activity.shownRate.map { Self.rate($0, activity.unit) } ?? ""
+        case .rate: return activity.rate.map { Self.rate($0, activity.unit) } ?? ""
         case .elapsed: return SnapshotFormat.time(now.timeIntervalSince(activity.since))
         case .remaining:
-            return activity.shownRemaining.map { "\(SnapshotFormat.time($0 / .seconds(1))) left" } ?? ""
+            return activity.remaining.map { "\(SnapshotFormat.time($0 / .seconds(1))) left" } ?? ""
         }
     }
 }
@@ -204,11 +204,4 @@ extension ProgressLines {
         let tenths = Int((min(max(number, 0), 1e15) * 10).rounded())
         return "\(tenths / 10).\(tenths % 10)"
     }
-}
-
-extension ActivityDetails {
-    // What an activity says of its place in a group, its speed and the time left.
-    fileprivate var shownDepth: Int { 0 }
-    fileprivate var shownRate: Double? { nil }
-    fileprivate var shownRemaining: Duration? { nil }
 }
