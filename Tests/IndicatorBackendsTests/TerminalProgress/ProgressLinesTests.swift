@@ -109,21 +109,6 @@ struct ProgressLinesTests {
         #expect(!color(["CLICOLOR_FORCE": "1", "NO_COLOR": "1"], isTerminal: false))
     }
 
-    @Test("count in the unit of the activity")
-    func amounts() {
-        func amount(_ completed: Int, _ total: Int?, _ unit: ActivityUnit) -> String? {
-            var details = ActivityDetails()
-            (details.completed, details.total, details.unit) = (completed, total, unit)
-            return ProgressLines.amount(of: details)
-        }
-        #expect(amount(12_300_000, 40_000_000, .bytes) == "12.3 of 40.0 MB")
-        #expect(amount(12, 900, .bytes) == "12 of 900 B")
-        #expect(amount(1_500, nil, .bytes) == "1.5 kB")
-        #expect(amount(3, 5, ActivityUnit("files")) == "3 of 5 files")
-        #expect(amount(3, 5, .count) == "3 of 5")
-        #expect(amount(0, nil, .count) == nil)
-    }
-
     @Test("end as the activity did")
     func ends() {
         func line(_ outcome: ActivityOutcome, _ duration: Duration = .milliseconds(2_100)) -> String {
