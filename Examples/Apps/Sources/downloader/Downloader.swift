@@ -39,8 +39,9 @@ func download(_ urls: [URL], into folder: URL, _ indicator: IndicatorManager) as
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             for url in urls {
                 tasks.addTask {
-                    let name = url.lastPathComponent
-                    _ = try await client.download(URLRoute(url, label: name), to: folder.appending(path: name), in: group)
+                    let file = folder.appending(path: url.lastPathComponent)
+                    let route = URLRoute(url, label: url.lastPathComponent)
+                    _ = try await client.download(route, to: file, in: group)
                 }
             }
             try await tasks.waitForAll()
