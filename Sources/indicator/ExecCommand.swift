@@ -86,19 +86,13 @@ struct ExecCommand: ParsableCommand {
         // After the command was started, which is to miss what this program misses.
         StandardStreams.openMissing()
         let began = ContinuousClock.now - .seconds(lasted ?? 0)
-        var shown: ShownCommand?
-        var deadline: ContinuousClock.Instant? = began + Self.unshownTime
+        var shown = lasted == nil ? nil : shownCommand(began)
+        var deadline = shown == nil ? began + Self.unshownTime : nil
         while true {
             switch child.wait(until: deadline) {
             case .deadline:
                 deadline = nil
-                shown = ShownCommand(
-                    label: label ?? Self.label(for: command),
-                    began: began,
-                    app: app,
-                    notify: notify,
-                    after: after.map { .seconds($0) }
-                )
+                shown = shownCommand(began)
             case .stopped(let signal):
                 ProcessSignals.suspendTerminals()
                 child.stop(by: signal)
@@ -108,6 +102,16 @@ struct ExecCommand: ParsableCommand {
                 child.end(ending)
             }
         }
+    }
+
+    private func shownCommand(_ began: ContinuousClock.Instant) -> ShownCommand {
+        ShownCommand(
+            label: label ?? Self.label(for: command),
+            began: began,
+            app: app,
+            notify: notify,
+            after: after.map { .seconds($0) }
+        )
     }
 
     /// The name of the command, and its first argument if that is a word such as the `build` of `cargo build`. The others may

@@ -119,11 +119,16 @@ import Testing
 
     // MARK: - Signals
 
+    /// Waits in a shell until a process has ended: `wait` alone returns for one that is stopped, too.
+    private static func ended(_ process: String) -> String {
+        "while kill -0 \(process) 2>/dev/null; do sleep 0.01; done; wait \(process)"
+    }
+
     /// What runs under job control. It says that it runs, and with which number each signal comes.
     private static let commands = [
         "default": #"echo run-$((1 + 1)); exec sleep 1000"#,
         "handles":
-            #"for s in INT QUIT TERM HUP USR1; do trap "echo got-$((3 + 4)) $s; exit 9" $s; done; echo run-$((1 + 1)); while :; do sleep 0.01; done"#,
+            #"sleep 1000 & p=$!; for s in INT QUIT TERM HUP USR1; do trap "echo got-$((3 + 4)) $s; kill $p; exit 9" $s; done; echo run-$((1 + 1)); while :; do wait $p; done"#,
     ]
 
     @Test(
@@ -155,7 +160,9 @@ import Testing
             try await shell.wait(for: "Stopped")
             shell.terminal.type("bg\n")
             result.append(try await shell.value(of: #"printf '\n<%s>\n' "$(jobs -s | wc -l) $(jobs -r | wc -l)""#))
-            result.append(try await shell.value(of: #"kill %1; wait %1; printf '\n<%s>\n' "$?""#))
+            result.append(
+                try await shell.value(of: #"p=$(jobs -p %1); kill %1; \#(Self.ended("$p")); printf '\n<%s>\n' "$?""#)
+            )
             results.append(result)
         }
         #expect(results[0] == results[1])
@@ -180,7 +187,9 @@ import Testing
                 if signal == "KILL", target == "$!" { continue }
                 try await shell.run("\(prefix)sh \(script) &", shows: "run-2")
                 result.append(
-                    try await shell.value(of: #"kill -\#(signal) \#(target); wait $!; printf '\n<%s>\n' "$?""#)
+                    try await shell.value(
+                        of: #"kill -\#(signal) \#(target); \#(Self.ended("$!")); printf '\n<%s>\n' "$?""#
+                    )
                 )
                 // And one that is stopped.
                 try await shell.run("\(prefix)sh \(script) &", shows: "run-2")
@@ -189,7 +198,7 @@ import Testing
                 result.append(
                     try await shell.value(
                         of:
-                            #"\#(isStopped); kill -\#(signal) \#(target); kill -CONT \#(target); wait $!; printf '\n<%s>\n' "$?""#
+                            #"\#(isStopped); kill -\#(signal) \#(target); kill -CONT \#(target); \#(Self.ended("$!")); printf '\n<%s>\n' "$?""#
                     )
                 )
             }
@@ -209,7 +218,8 @@ import Testing
             try await shell.run(#"\#(isStopped); echo "stopped-$((1 + 1))""#, shows: "stopped-2")
             try await shell.run("jobs -l", shows: "Stopped (tty input)")
             shell.terminal.type("fg\n")
-            try await shell.wait(for: "cat")
+            try await shell.wait(for: "fg\r\n")
+            try await shell.wait(for: "cat\r\n")
             try await shell.run("hello", shows: "hello\r\nhello")
             shell.terminal.type("\u{04}")
             results.append(try await shell.value(of: #"printf '\n<%s>\n' "$?""#))

@@ -55,7 +55,7 @@ final class InteractiveShell: Sendable {
 
     /// Waits until the terminal shows a text, after what was waited for before.
     func wait(for text: String) async throws {
-        let found = await eventually {
+        let found = await eventually(within: .seconds(120)) {
             let shown = shown
             let start = shown.utf8.index(shown.startIndex, offsetBy: position.withLock { $0 })
             guard let range = shown[start...].range(of: text) else { return false }

@@ -65,6 +65,8 @@ extension IndicatorManager {
             defaults: defaults,
             reloadTriggers: reloadTriggers,
             logger: logger,
+            section: section,
+            asShared: asShared,
             printsMistakes: true
         )
     }
@@ -79,6 +81,8 @@ extension IndicatorManager {
         defaults: ConfigurationValues = ConfigurationValues(),
         reloadTriggers: ConfigurationReloadTriggers = .all,
         logger: Logger = Logger(label: "indicator"),
+        section: String? = nil,
+        asShared: Bool = false,
         printsMistakes: Bool
     ) -> IndicatorManager {
         let source = ConfigurationSource(

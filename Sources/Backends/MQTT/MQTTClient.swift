@@ -261,7 +261,7 @@ package final class MQTTWakeUp: Sendable {
         guard SpareDescriptors.exist else {
             throw .noResources(reason: "fewer than \(SpareDescriptors.reserve) descriptors are left")
         }
-        descriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+        descriptor = indicator_mqtt_make_event_descriptor()
         guard descriptor >= 0 else { throw .noResources(reason: String(cString: strerror(errno))) }
     }
 

@@ -129,7 +129,7 @@ struct ProgressLines: Sendable {
 
     private func label(_ activity: ActivityDetails) -> String {
         let label = [activity.attention, activity.label].compactMap { $0 }.joined(separator: " - ")
-        let text = String(repeating: "  ", count: activity.shownDepth) + look.text(label)
+        let text = String(repeating: "  ", count: activity.depth) + look.text(label)
         // A mark of the direction (LRM) keeps terminals that order text by direction from drawing the fields into it.
         return text.unicodeScalars.contains(where: Self.isRightToLeft) ? text + "\u{200E}" : text
     }
@@ -160,55 +160,24 @@ struct ProgressLines: Sendable {
             String(repeating: " ", count: $0.value < 10 ? 1 : 0) + "\($0.value)%"
         }
         switch field {
-        case .amount: return Self.amount(of: activity) ?? percent ?? ""
+        case .amount: return activity.amountText ?? percent ?? ""
         case .percent: return percent ?? ""
-        case .rate: return activity.shownRate.map { Self.rate($0, activity.unit) } ?? ""
+        case .rate: return activity.rateText ?? ""
         case .elapsed: return SnapshotFormat.time(now.timeIntervalSince(activity.since))
         case .remaining:
-            return activity.shownRemaining.map { "\(SnapshotFormat.time($0 / .seconds(1))) left" } ?? ""
+            return activity.remaining.map { "\(SnapshotFormat.time($0 / .seconds(1))) left" } ?? ""
         }
     }
 }
 
 extension ProgressLines {
-    /// Such as `12.3 of 40.0 MB`, `3 of 5 files`, `12.3 MB`; `nil` when nothing is counted.
-    static func amount(of activity: ActivityDetails) -> String? {
-        let (completed, total) = (activity.completed, activity.total)
-        if total == nil, completed == 0 { return nil }
-        guard activity.unit == .bytes else {
-            let name = activity.unit.name.isEmpty ? "" : " " + DisplayText.singleLine(activity.unit.name, limit: 20)
-            return total.map { "\(completed) of \($0)\(name)" } ?? "\(completed)\(name)"
-        }
-        let (factor, name) = byteUnit(Double(total ?? completed))
-        func number(_ bytes: Int) -> String { factor == 1 ? "\(bytes)" : tenths(Double(bytes) / factor) }
-        return total.map { "\(number(completed)) of \(number($0)) \(name)" } ?? "\(number(completed)) \(name)"
-    }
-
-    /// Such as `1.2 MB/s`, `3.4/s`.
-    private static func rate(_ rate: Double, _ unit: ActivityUnit) -> String {
-        guard unit == .bytes else { return "\(tenths(rate))/s" }
-        let (factor, name) = byteUnit(rate)
-        return "\(tenths(rate / factor)) \(name)/s"
-    }
-
     /// Such as `2.1 s`, and from a minute on `1:05`.
     static func time(_ duration: Duration) -> String {
         duration < .seconds(60) ? "\(tenths(duration / .seconds(1))) s" : SnapshotFormat.time(duration / .seconds(1))
-    }
-
-    private static func byteUnit(_ bytes: Double) -> (factor: Double, name: String) {
-        [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")].first { abs(bytes) >= $0.0 } ?? (1, "B")
     }
 
     private static func tenths(_ number: Double) -> String {
         let tenths = Int((min(max(number, 0), 1e15) * 10).rounded())
         return "\(tenths / 10).\(tenths % 10)"
     }
-}
-
-extension ActivityDetails {
-    // What an activity says of its place in a group, its speed and the time left.
-    fileprivate var shownDepth: Int { 0 }
-    fileprivate var shownRate: Double? { nil }
-    fileprivate var shownRemaining: Duration? { nil }
 }

@@ -18,8 +18,8 @@ struct ProgressReport: Sendable {
 
     private let settings: TerminalProgressSettings
     private let look: ProgressLines.Look
-    /// When the activities in progress that were reported began.
-    private var reported: Set<Date> = []
+    /// The activities in progress that were reported.
+    private var reported: Set<UInt64> = []
     private var pending: [(text: String, isFailure: Bool)] = []
     private var omittedCount = 0
     private var nextLine: Duration?
@@ -46,11 +46,11 @@ struct ProgressReport: Sendable {
         omittedCount += snapshot.omittedFinishedCount
         let patience = Self.patience / .seconds(1)
         for activity in snapshot.activities where date.timeIntervalSince(activity.since) >= patience {
-            guard let label = activity.label, reported.insert(activity.since).inserted else { continue }
+            guard let label = activity.label, reported.insert(activity.id).inserted else { continue }
             add("\(look.text(label))\(settings.accessible ? " has started." : ": started")", false)
             nextProgress = max(nextProgress, now + Self.progressInterval)
         }
-        reported.formIntersection(snapshot.activities.map(\.since))
+        reported.formIntersection(snapshot.activities.map(\.id))
         if settings.accessible, now >= nextProgress, let label = snapshot.label,
             let percent = Percentage(snapshot.progress)
         {

@@ -205,7 +205,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
         state.frameDue = max(state.frameDue, now - Self.frameInterval) + Self.frameInterval
         state.frame += 1
         // During the completion delay, what was shown last.
-        let hasChanged = state.content?.snapshot.activities.map(\.label) != snapshot.activities.map(\.label)
+        let hasChanged = state.content?.snapshot.activities.map(\.id) != snapshot.activities.map(\.id)
         if isFirst || snapshot.activityCount > 0, hasChanged || now >= state.contentDue {
             state.content = (snapshot, date)
             state.contentDue = now + Self.contentInterval

@@ -50,7 +50,7 @@ extension ActivityUnit {
         guard self == .bytes else {
             return Scale(suffix: name.isEmpty ? "" : " \(DisplayText.singleLine(name, limit: 20))")
         }
-        var scale = Scale(suffix: " bytes")
+        var scale = Scale(suffix: " B")
         for suffix in [" kB", " MB", " GB", " TB", " PB", " EB"] where value.magnitude >= scale.divisor * 1000 {
             scale = Scale(divisor: scale.divisor * 1000, suffix: suffix)
         }

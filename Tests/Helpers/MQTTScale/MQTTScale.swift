@@ -220,7 +220,7 @@ private final class WatcherThread: @unchecked Sendable {
                 while !lock.withLock({ isStopped }) {
                     try client.turn(wakeUp, until: .now + .milliseconds(100))
                     var usage = rusage()
-                    getrusage(__rusage_who_t(rawValue: 1), &usage)
+                    getrusage(__rusage_who_t(1), &usage)
                     lock.withLock { time = seconds(usage) }
                 }
             } catch { print("watcher: \(error)") }
@@ -295,7 +295,7 @@ private func seconds(_ usage: rusage) -> Double {
 
 private func processCPU() -> Double {
     var usage = rusage()
-    getrusage(__rusage_who_t(rawValue: 0), &usage)
+    getrusage(__rusage_who_t(0), &usage)
     return seconds(usage)
 }
 

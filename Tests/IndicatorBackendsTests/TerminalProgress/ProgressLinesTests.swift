@@ -8,11 +8,19 @@ import Testing
 struct ProgressLinesTests {
     private let now = Date(timeIntervalSince1970: 1_000_000)
 
-    private func layout(_ environment: [String: String] = ["LANG": "C.UTF-8", "NO_COLOR": "1"], maxLines: Int = 4) -> ProgressLines {
-        ProgressLines(look: .init(environment: environment, isTerminal: true), applicationName: "app", maxLines: maxLines)
+    private func layout(_ environment: [String: String] = ["LANG": "C.UTF-8", "NO_COLOR": "1"], maxLines: Int = 4)
+        -> ProgressLines
+    {
+        ProgressLines(
+            look: .init(environment: environment, isTerminal: true),
+            applicationName: "app",
+            maxLines: maxLines
+        )
     }
 
-    private func activity(_ label: String, _ completed: Int = 0, of total: Int? = nil, age: TimeInterval = 12) -> ActivityDetails {
+    private func activity(_ label: String, _ completed: Int = 0, of total: Int? = nil, age: TimeInterval = 12)
+        -> ActivityDetails
+    {
         var details = ActivityDetails(label: label, since: now.addingTimeInterval(-age))
         details.total = total
         details.completed = completed
@@ -26,13 +34,19 @@ struct ProgressLinesTests {
         count: Int? = nil,
         _ layout: ProgressLines? = nil
     ) -> [String] {
-        let snapshot = IndicatorSnapshot(state: .active, activityCount: count ?? activities.count, activities: activities)
+        let snapshot = IndicatorSnapshot(
+            state: .active,
+            activityCount: count ?? activities.count,
+            activities: activities
+        )
         return (layout ?? self.layout()).lines(for: snapshot, width: width, now: now, frame: 0).map(\.text)
     }
 
     @Test("have bar, amount and times, as many as fit")
     func widths() {
-        let activities = [activity("debian-13.iso", 16_200_000, of: 40_000_000), activity("Packages.gz", 400_000, of: 4_000_000)]
+        let activities = [
+            activity("debian-13.iso", 16_200_000, of: 40_000_000), activity("Packages.gz", 400_000, of: 4_000_000),
+        ]
         #expect(
             texts(activities, width: 80) == [
                 "debian-13.iso  ━━━━━━━━━╸──────────────  16.2 of 40.0 MB  0:12",
@@ -40,10 +54,9 @@ struct ProgressLinesTests {
             ]
         )
         #expect(
-            texts(activities, width: 40) == ["debian-13…  ━━━━╸───────  16.2 of 40.0 MB", "Packages.gz  ━───────────    0.4 of 4.0 MB"]
-                || texts(activities, width: 40).allSatisfy { $0.count < 40 }
+            texts(activities, width: 40) == ["debian-13.iso  ━━━━──────  40%", "Packages.gz    ━─────────  10%"]
         )
-        #expect(texts(activities, width: 20) == ["debian-1…  ━━━─────  40%"] || texts(activities, width: 20).allSatisfy { $0.count < 20 })
+        #expect(texts(activities, width: 20) == ["debian-13.iso  40%", "Packages.gz    10%"])
     }
 
     private static let labels = [
@@ -85,8 +98,8 @@ struct ProgressLinesTests {
 
     @Test("keep to ASCII where the locale has no Unicode, and to no colours where they are not wanted")
     func looks() throws {
-        let ascii = texts([activity("Größe …", 50, of: 100)], width: 60, layout(["LANG": "C"]))
-        #expect(ascii == ["Grosse ...  ############------------  50 of 100 B  0:12"] || ascii[0].utf8.allSatisfy { $0 < 0x80 })
+        let ascii = texts([activity("Große …", 50, of: 100)], width: 60, layout(["LANG": "C"]))
+        #expect(ascii == ["Gro?e ...  ############------------  50 of 100 B  0:12"])
         func color(_ environment: [String: String], isTerminal: Bool) -> Bool {
             ProgressLines.Look(environment: environment, isTerminal: isTerminal).usesColor
         }
@@ -94,21 +107,6 @@ struct ProgressLinesTests {
         #expect(!color(["NO_COLOR": "1"], isTerminal: true) && color(["NO_COLOR": ""], isTerminal: true))
         #expect(color(["CLICOLOR_FORCE": "1"], isTerminal: false) && !color(["CLICOLOR_FORCE": "0"], isTerminal: false))
         #expect(!color(["CLICOLOR_FORCE": "1", "NO_COLOR": "1"], isTerminal: false))
-    }
-
-    @Test("count in the unit of the activity")
-    func amounts() {
-        func amount(_ completed: Int, _ total: Int?, _ unit: ActivityUnit) -> String? {
-            var details = ActivityDetails()
-            (details.completed, details.total, details.unit) = (completed, total, unit)
-            return ProgressLines.amount(of: details)
-        }
-        #expect(amount(12_300_000, 40_000_000, .bytes) == "12.3 of 40.0 MB")
-        #expect(amount(12, 900, .bytes) == "12 of 900 B")
-        #expect(amount(1_500, nil, .bytes) == "1.5 kB")
-        #expect(amount(3, 5, ActivityUnit("files")) == "3 of 5 files")
-        #expect(amount(3, 5, .count) == "3 of 5")
-        #expect(amount(0, nil, .count) == nil)
     }
 
     @Test("end as the activity did")
@@ -132,13 +130,17 @@ struct ProgressLinesTests {
 struct ProgressReportTests {
     private let start = Date(timeIntervalSince1970: 1_000_000)
 
-    private func makeReport(_ settings: TerminalProgressSettings = .init(), _ environment: [String: String] = [:]) -> ProgressReport {
+    private func makeReport(_ settings: TerminalProgressSettings = .init(), _ environment: [String: String] = [:])
+        -> ProgressReport
+    {
         ProgressReport(settings: settings, look: .init(environment: environment, isTerminal: false))
     }
 
     private func snapshot(_ labels: [String], age: TimeInterval, progress: Double? = nil) -> IndicatorSnapshot {
         let activities = labels.enumerated().map { index, label in
-            ActivityDetails(label: label, progress: progress, since: start.addingTimeInterval(-age + Double(index) / 1000))
+            var details = ActivityDetails(label: label, progress: progress, since: start.addingTimeInterval(-age))
+            details.id = UInt64(index)
+            return details
         }
         return IndicatorSnapshot(state: .active, activityCount: labels.count, activities: activities)
     }
@@ -154,7 +156,9 @@ struct ProgressReportTests {
         #expect(report.line(for: snapshot(["a"], age: 1), finished: [], date: start, at: .seconds(1)) == "a: started\n")
         #expect(report.line(for: snapshot(["a"], age: 1.5), finished: [], date: start, at: .seconds(1.5)) == nil)
         let ends = [finished("b", .succeeded, 0), finished("c", .failed("no"), 0), finished("d", .succeeded, 70)]
-        #expect(report.line(for: snapshot(["a", "e"], age: 1.9), finished: ends, date: start, at: .seconds(1.9)) == nil)
+        #expect(
+            report.line(for: snapshot(["a", "e"], age: 1.9), finished: ends, date: start, at: .seconds(1.9)) == nil
+        )
         #expect(
             report.line(for: snapshot(["a", "e"], age: 2), finished: [], date: start, at: .seconds(2))
                 == "c: failed: no (0.0 s); d: done (1:10); e: started\n"
@@ -189,8 +193,13 @@ struct ProgressReportTests {
     func colors() {
         let failed = [finished("a", .failed(""), 2)]
         var plain = makeReport()
-        #expect(plain.line(for: IndicatorSnapshot(), finished: failed, date: start, at: .zero)?.contains("\u{1B}") == false)
+        #expect(
+            plain.line(for: IndicatorSnapshot(), finished: failed, date: start, at: .zero)?.contains("\u{1B}") == false
+        )
         var forced = makeReport(.init(), ["CLICOLOR_FORCE": "1"])
-        #expect(forced.line(for: IndicatorSnapshot(), finished: failed, date: start, at: .zero)?.contains("\u{1B}[0;31m") == true)
+        #expect(
+            forced.line(for: IndicatorSnapshot(), finished: failed, date: start, at: .zero)?.contains("\u{1B}[0;31m")
+                == true
+        )
     }
 }

@@ -1,0 +1,32 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import Logging
+import NetworkKit
+
+/// Downloads files at once, with a bar for each and log lines above them: `downloads SERVER FOLDER FILE…`.
+@main
+struct Downloads {
+    static func main() async throws {
+        LoggingSystem.bootstrap { IndicatorLogHandler(wrapping: StreamLogHandler.standardError(label: $0)) }
+        let logger = Logger(label: "downloads")
+        let indicator = IndicatorManager.configured(
+            for: "downloads",
+            defaults: ConfigurationValues(backends: ["terminalProgress"])
+        )
+        let (server, folder) = (URL(string: CommandLine.arguments[1])!, URL(filePath: CommandLine.arguments[2]))
+        let client = NetworkClient()
+        try await withThrowingTaskGroup { group in
+            for name in CommandLine.arguments.dropFirst(3) {
+                group.addTask {
+                    // NetworkKit announces its requests, so they are activities.
+                    let route = URLRoute(server, .get(name).with(\.label, name))
+                    _ = try await client.download(route, to: folder.appending(path: name))
+                    logger.info("\(name) is complete")
+                }
+            }
+            try await group.waitForAll()
+        }
+        await indicator.shutdown()
+    }
+}

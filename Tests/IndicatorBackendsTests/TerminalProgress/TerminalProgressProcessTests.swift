@@ -1,0 +1,217 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Live progress of a real app: in tmux, under script(1), on pipes, and with every way to end.
+@Suite("Live progress of an app", .timeLimit(.minutes(3)))
+struct TerminalProgressProcessTests {
+    private let folder: TemporaryDirectory
+    private let helper: String
+
+    init() throws {
+        folder = try TemporaryDirectory()
+        helper = try Command.built("terminal-progress-helper")
+        try folder.write("startDelay: 0\ncompletionDelay: 0\nbackends: [terminalProgress]\n", to: "config.yaml")
+        try #require(mkfifo(folder.appending("commands"), 0o600) == 0)
+    }
+
+    private var arguments: [String] { [folder.appending("config.yaml"), folder.appending("commands")] }
+
+    /// Has the app do something, and returns when it has.
+    private func tell(_ commands: String...) async throws {
+        for command in commands {
+            func count() -> Int { ((try? folder.read("commands.done")) ?? "").count(where: \.isNewline) }
+            let before = count()
+            // Both ways, so that opening does not wait for the app.
+            let file = try #require(FileHandle(forUpdatingAtPath: folder.appending("commands")))
+            try file.write(contentsOf: Data((command + "\n").utf8))
+            try #require(await eventually { count() > before }, "\(command) is not answered")
+        }
+    }
+
+    /// Runs the app in the shell of a real terminal with a prompt that can be recognized.
+    private func inTerminal(
+        columns: Int = 80,
+        rows: Int = 24,
+        prefix: String = "",
+        suffix: String = "",
+        _ body: (Tmux) async throws -> Void
+    ) async throws {
+        try await Tmux.withServer { tmux in
+            try await tmux.command("resize-window", "-x", "\(columns)", "-y", "\(rows)")
+            try await tmux.type("export LC_ALL=C.UTF-8 NO_COLOR=1; unset CI; PS1='ready> '; clear")
+            try #require(await eventually { try await screen(tmux) == ["ready>"] })
+            let line = "clear; \(prefix)\(helper) \(arguments.joined(separator: " "))\(suffix)"
+            try await tmux.type(line)
+            try await body(tmux)
+        }
+    }
+
+    /// The lines of the screen without those that are empty.
+    private func screen(_ tmux: Tmux) async throws -> [String] {
+        try await tmux.screen.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0 != "" }
+    }
+
+    private func shows(_ tmux: Tmux, _ condition: ([String]) -> Bool) async throws -> Bool {
+        try await eventually { try await condition(screen(tmux)) }
+    }
+
+    @Test("fits windows of every width, and follows a change", arguments: [20, 40, 80, 200])
+    func widths(columns: Int) async throws {
+        try await inTerminal(columns: columns, rows: 12) { tmux in
+            try await tell(
+                "begin debian-13.iso",
+                "bytes debian-13.iso 20000000 40000000",
+                "begin 日本語 äöü",
+                "begin 3",
+                "begin 4",
+                "begin 5"
+            )
+            func isWhole(_ lines: [String]) -> Bool {
+                lines.count == 5 && lines[0].hasPrefix("debian-1") && lines[0].contains(columns < 30 ? "50%" : "━")
+                    && lines[1].contains("日本語") && lines[3].contains("4") && lines[4] == "and 1 more"
+            }
+            #expect(try await shows(tmux, isWhole))
+            for width in [60, 100, columns] {
+                try await tmux.command("resize-window", "-x", "\(width)", "-y", "12")
+                #expect(
+                    try await shows(tmux) { lines in
+                        lines.count == 5 && lines.filter { $0.hasPrefix("debian-1") }.count == 1
+                            && lines[4] == "and 1 more"
+                    }
+                )
+            }
+            try await tell("shutdown")
+            #expect(try await shows(tmux) { $0 == [] })
+        }
+    }
+
+    @Test("keeps what is logged and printed above the lines, and what others write readable")
+    func output() async throws {
+        try await inTerminal { tmux in
+            try await tell("begin one", "begin two", "log logged 日本", "print printed", "raw foreign")
+            func isWhole(_ lines: [String]) -> Bool {
+                lines.count == 5 && lines[0].hasSuffix("logged 日本") && lines[1] == "printed" && lines[2] == "foreign"
+                    && lines[3].contains(" one ") && lines[4].contains(" two ")
+            }
+            #expect(try await shows(tmux, isWhole))
+            try await tell("part Password: ")
+            // Keys that are typed are shown by the terminal, at the cursor.
+            try await tmux.command("send-keys", "-l", "secret")
+            #expect(try await shows(tmux) { $0.contains("Password: secret") && $0.last?.contains(" two ") == true })
+            try await tell("fail two HTTP 503", "end one")
+            #expect(try await shows(tmux) { $0.count == 4 && $0[3].hasPrefix("Password: secret✗ two: HTTP 503 (") })
+        }
+    }
+
+    @Test(
+        "leaves the cursor visible at the start of a clean line, however it ends",
+        arguments: ["exit", "return", "shutdown", "C-c", "TERM", "INT", "HUP", "QUIT", "KILL"]
+    )
+    func ends(how: String) async throws {
+        try await inTerminal(suffix: " & echo $! > \(folder.appending("pid")); fg >/dev/null") { tmux in
+            try await tell("begin one", "begin two", "print printed")
+            #expect(try await shows(tmux) { $0.first == "printed" && $0.count == 3 })
+            switch how {
+            case "C-c": try await tmux.command("send-keys", "C-c")
+            case "exit", "return":
+                try await tell("shutdown")
+                let file = try #require(FileHandle(forUpdatingAtPath: folder.appending("commands")))
+                try file.write(contentsOf: Data("\(how)\n".utf8))
+            case "shutdown": try await tell("shutdown", "end one"); try await tmux.command("send-keys", "C-c")
+            default:
+                _ = try await Command.run("kill", ["-\(how)", folder.read("pid").trimmingCharacters(in: .newlines)])
+            }
+            #expect(try await shows(tmux) { $0.contains("ready>") })
+            #expect(try await tmux.command("display-message", "-p", "#{cursor_flag},#{cursor_x}") == "1,7")
+            // A handler can run for these alone; what survives the others is below the cursor.
+            if !["QUIT", "KILL"].contains(how) {
+                #expect(try await shows(tmux) { $0.first == "printed" && $0.last == "ready>" })
+            }
+        }
+    }
+
+    @Test("draws nothing while it is stopped or in the background, and fg draws it again")
+    func jobControl() async throws {
+        try await inTerminal { tmux in
+            try await tell("begin one")
+            #expect(try await shows(tmux) { $0.last?.contains(" one ") == true })
+            for _ in 0..<2 {
+                try await tmux.command("send-keys", "C-z")
+                #expect(try await shows(tmux) { $0.last == "ready>" })
+                try await tmux.type("clear; bg")
+                try await tell("raw from the background")
+                #expect(
+                    try await shows(tmux) {
+                        $0.contains { $0.hasSuffix("from the background") } && !$0.contains { $0.contains(" one ") }
+                    }
+                )
+                try await tmux.type("clear; fg")
+                #expect(try await shows(tmux) { $0.last?.contains(" one ") == true })
+            }
+        }
+    }
+
+    @Test("leaves nothing but text in what script(1) records")
+    func script() async throws {
+        let record = folder.appending("record")
+        let daemon = try Daemon(
+            "script",
+            ["--quiet", "--flush", "--command", "\(helper) \(arguments.joined(separator: " "))", record],
+            environment: ["LC_ALL": "C.UTF-8", "TERM": "xterm", "NO_COLOR": "1", "CI": ""],
+            package: "bsdutils"
+        )
+        try await tell("begin one", "print printed")
+        #expect(await eventually { (try? folder.read("record"))?.contains("one") == true })
+        try await tell("shutdown", "return")
+        #expect(await eventually { !daemon.isRunning })
+        let lines = try folder.read("record").split(separator: "\n", omittingEmptySubsequences: false)
+        var screen = ScreenEmulator(columns: 80, rows: 24)
+        screen.receive(lines.dropFirst().prefix { !$0.hasPrefix("Script done") }.joined(separator: "\n"))
+        #expect(screen.lines.first == "printed" && screen.lines.count == 1 && screen.unknown == [])
+    }
+
+    @Test(
+        "writes plain lines without control characters to a pipe, and in CI",
+        arguments: [["CI": ""], ["CI": "true"]]
+    )
+    func pipe(environment: [String: String]) async throws {
+        let daemon = try Daemon(helper, arguments, environment: environment.merging(["TERM": "xterm"]) { $1 })
+        try await tell("begin one")
+        #expect(await eventually { daemon.errors.contains("one: started\n") })
+        try await tell("fail one HTTP 503", "shutdown")
+        #expect(daemon.errors.contains("one: failed: HTTP 503 ("))
+        #expect(!daemon.errors.unicodeScalars.contains { $0.value < 0x20 && $0 != "\n" })
+        await daemon.end()
+    }
+
+    @Test("a log message does not wait for ever for a terminal that is stopped, and is counted")
+    func stoppedTerminal() async throws {
+        let terminal = try PseudoTerminal()
+        let daemon = try Daemon(
+            "sh",
+            [
+                "-c", #"terminal=$1; shift; exec setsid --ctty --wait "$@" <"$terminal" 2<>"$terminal""#, "sh",
+                terminal.path, helper,
+            ]
+                + arguments,
+            environment: ["LC_ALL": "C.UTF-8", "TERM": "xterm", "NO_COLOR": "1", "CI": ""]
+        )
+        var text = ""
+        func written() -> String {
+            text += String(decoding: terminal.read(), as: UTF8.self)
+            return text
+        }
+        try await tell("begin one")
+        #expect(await eventually { written().contains("one") })
+        terminal.stopOutput()
+        try await tell("log first", "log second", "log third")
+        terminal.startOutput()
+        #expect(await eventually { written().contains("(3 log messages are lost: the terminal took no output)") })
+        try await tell("log fourth")
+        #expect(await eventually { written().contains("fourth") })
+        #expect(!text.contains("second"))
+        try await tell("shutdown")
+        await daemon.end()
+    }
+}

@@ -1,0 +1,83 @@
+/// A terminal as far as live lines use one: a window that scrolls, and what was scrolled out of it.
+package struct ScreenEmulator {
+    private let columns: Int
+    private let rows: Int
+    private var history: [[Character]] = []
+    private var window: [[Character]]
+    private var saved = (row: 0, column: 0)
+    /// Where the cursor is.
+    package private(set) var row = 0
+    package private(set) var column = 0
+    /// The sequences that it does not know.
+    package private(set) var unknown: [String] = []
+
+    package init(columns: Int, rows: Int) {
+        (self.columns, self.rows) = (columns, rows)
+        window = Array(repeating: [], count: rows)
+    }
+
+    /// The lines of the window up to the last that is not empty.
+    package var lines: [String] {
+        var lines = window.map { line in
+            var line = line
+            while line.last == " " { line.removeLast() }
+            return String(line)
+        }
+        while lines.last == "" { lines.removeLast() }
+        return lines
+    }
+
+    /// The first lines since the beginning.
+    package func all(count: Int) -> [String] {
+        (history + window).prefix(count).map { String($0) }
+    }
+
+    package mutating func receive(_ text: String) {
+        var scalars = Array(text.unicodeScalars)[...]
+        while let scalar = scalars.popFirst() {
+            switch scalar {
+            case "\u{1B}":
+                switch scalars.popFirst() {
+                case "D": lineFeed()
+                case "7": saved = (row, column)
+                case "8": (row, column) = saved
+                default:
+                    let parameter = scalars.prefix { $0.value < 0x40 }
+                    scalars = scalars.dropFirst(parameter.count)
+                    let number = Int(String(String.UnicodeScalarView(parameter))) ?? 1
+                    switch scalars.popFirst() {
+                    case "A": row = max(0, row - number)
+                    case "G": column = number - 1
+                    case "K": erase()
+                    case "J":
+                        erase()
+                        for row in row + 1..<max(rows, row + 1) { window[row] = [] }
+                    case "m": break
+                    case let other: unknown.append(String(describing: other))
+                    }
+                }
+            case "\r": column = 0
+            // Line feeds come without a return in raw mode.
+            case "\n": lineFeed()
+            default:
+                if column == columns {
+                    column = 0
+                    lineFeed()
+                }
+                while window[row].count <= column { window[row].append(" ") }
+                window[row][column] = Character(scalar)
+                column += 1
+            }
+        }
+    }
+
+    private mutating func erase() {
+        window[row] = Array(window[row].prefix(column))
+    }
+
+    private mutating func lineFeed() {
+        if row < rows - 1 { row += 1; return }
+        history.append(window.removeFirst())
+        window.append([])
+    }
+}
