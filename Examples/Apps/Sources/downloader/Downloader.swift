@@ -15,10 +15,13 @@ struct Downloader: AsyncParsableCommand {
 
     func run() async throws {
         let indicator = IndicatorManager.configured(for: "downloader")
-        let failures = await download(urls, into: URL(filePath: folder), indicator)
+        do {
+            try await download(urls, into: URL(filePath: folder), indicator)
+        } catch {
+            await indicator.shutdown()
+            throw error
+        }
         await indicator.shutdown()
-        for failure in failures { FileHandle.standardError.write(Data("downloader: \(failure)\n".utf8)) }
-        if !failures.isEmpty { throw ExitCode.failure }
     }
 
     private static func url(_ text: String) throws -> URL {
@@ -29,23 +32,19 @@ struct Downloader: AsyncParsableCommand {
     }
 }
 
-/// Downloads all, and returns why some could not be: one failure does not end the others.
-func download(_ urls: [URL], into folder: URL, _ indicator: IndicatorManager) async -> [any Error] {
+/// Downloads all. One that fails does not end the others; the first failure is thrown in the end.
+func download(_ urls: [URL], into folder: URL, _ indicator: IndicatorManager) async throws {
     let client = NetworkClient(retry: .init(initialDelay: .milliseconds(500)))
-    return await indicator.withGroup("Downloading \(urls.count) files", total: urls.count) { group in
-        group.failsWithMembers = true
-        return await withTaskGroup { tasks in
+    try await indicator.withGroup("Downloading \(urls.count) files", total: urls.count) { group in
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
             for url in urls {
-                let name = url.lastPathComponent
-                tasks.addTask { () -> (any Error)? in
-                    do {
-                        let route = URLRoute(url, label: name)
-                        _ = try await client.download(route, to: folder.appending(path: name), in: group)
-                        return nil
-                    } catch { return error }
+                tasks.addTask {
+                    let file = folder.appending(path: url.lastPathComponent)
+                    let route = URLRoute(url, label: url.lastPathComponent)
+                    _ = try await client.download(route, to: file, in: group)
                 }
             }
-            return await tasks.reduce(into: []) { failures, failure in if let failure { failures.append(failure) } }
+            try await tasks.waitForAll()
         }
     }
 }
