@@ -112,7 +112,10 @@ struct MQTTScale {
     private static func run(_ activity: ManagedActivity, seconds: Int) throws -> Double {
         let before = processCPU()
         for number in 0..<seconds * 10 {
-            activity.update(label: "Step \(number)", progress: Double(number % 100) / 100)
+            activity.update {
+                $0.label = "Step \(number)"
+                $0.progress = Double(number % 100) / 100
+            }
             usleep(100_000)
         }
         return (processCPU() - before) / Double(seconds)
