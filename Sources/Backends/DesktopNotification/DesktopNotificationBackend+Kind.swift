@@ -14,8 +14,8 @@ extension BackendKind {
                     "summary",
                     .string,
                     default: .string(defaults.summary.description),
-                    summary: "the first line; may have {app}, {label}, {count}, {progress}, {done}, {total}, {rate}, {elapsed}"
-                        + " and {remaining}",
+                    summary: "the first line; may have {app}, {label}, {count}, {progress}, {done}, {total}, {rate}, "
+                        + "{elapsed} and {remaining}",
                     validate: SnapshotFormat.validate
                 ),
                 BackendSetting(

@@ -15,7 +15,8 @@ public enum WhenDone: String, Sendable, Hashable, CaseIterable {
     ///   - activity: the activity.
     ///   - least: how long it must have lasted.
     public func covers(_ activity: FinishedActivity, after least: Duration) -> Bool {
-        guard activity.duration >= least else { return false }
+        // A group speaks for its members.
+        guard activity.duration >= least, !activity.isMember else { return false }
         return switch activity.outcome {
         case .cancelled: false
         case .failed: self != .never

@@ -209,6 +209,7 @@ struct ActivityList: Sendable {
                 date: date(at: end)
             )
             activity.id = record.order
+            activity.isMember = record.endedAsMember
             return activity
         }
         return FinishedActivities(latest: latest, omittedCount: omittedFinishedCount)
@@ -281,6 +282,7 @@ struct ActivityList: Sendable {
         if record.group != nil { endGroup(record) }
         if let parent = record.parent {
             record.parent = nil
+            record.endedAsMember = true
             parent.group?.finish(record)
             memberCount -= 1
         } else {

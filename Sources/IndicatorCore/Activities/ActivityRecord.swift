@@ -27,6 +27,8 @@ final class ActivityRecord: @unchecked Sendable {
     var outcome = ActivityOutcome.unspecified
     /// Whether the activity has ended.
     var hasEnded = false
+    /// Whether it was a member of a group when it ended.
+    var endedAsMember = false
 
     init(order: UInt64, began: Duration, details: ActivityDetails) {
         self.order = order
@@ -348,6 +350,8 @@ public struct FinishedActivity: Sendable, Hashable, Identifiable {
     public var date: Date
     /// The ``ActivityDetails/id`` that it had.
     public package(set) var id: UInt64 = 0
+    /// Whether it was a member of a group that was still in progress.
+    public package(set) var isMember = false
 
     /// Makes the record of an activity that has ended.
     public init(label: String, outcome: ActivityOutcome, duration: Duration, date: Date = Date()) {

@@ -170,6 +170,7 @@ import Testing
         await manager.shutdown()
         let finished = surface.snapshots.flatMap(\.finished)
         #expect(finished.map(\.label) == ["a", "b", "c", "Group"])
+        #expect(finished.map(\.isMember) == [true, true, true, false])
         #expect(finished.last?.outcome == (isTold ? .failed("2 of 3 failed: b: HTTP 503") : .succeeded))
     }
 
