@@ -128,7 +128,7 @@ import Testing
     private static let commands = [
         "default": #"echo run-$((1 + 1)); exec sleep 1000"#,
         "handles":
-            #"sleep 1000 & p=$!; for s in INT QUIT TERM HUP USR1; do trap "echo got-$((3 + 4)) $s; kill $p; exit 9" $s; done; echo run-$((1 + 1)); while :; do wait $p; done"#,
+            #"sleep 1000 & p=$!; for s in INT QUIT TERM HUP USR1; do trap "echo got-$((3 + 4)) $s >&2; kill $p; exit 9" $s; done; echo run-$((1 + 1)); while :; do wait $p; done"#,
     ]
 
     @Test(
@@ -150,18 +150,16 @@ import Testing
             // Stopped, continued in the foreground, stopped, continued in the background, killed.
             try await shell.run("\(prefix)sh \(script)\(end)", shows: "run-2")
             for _ in 0..<2 {
-                shell.terminal.type("\u{1A}")
-                try await shell.wait(for: "Stopped")
+                try await shell.stopJob()
                 result.append(try await shell.value(of: #"printf '\n<%s>\n' "$(jobs -s | wc -l) $(jobs -r | wc -l)""#))
                 shell.terminal.type("fg\n")
                 try await shell.wait(for: "script")
             }
-            shell.terminal.type("\u{1A}")
-            try await shell.wait(for: "Stopped")
+            try await shell.stopJob()
             shell.terminal.type("bg\n")
             result.append(try await shell.value(of: #"printf '\n<%s>\n' "$(jobs -s | wc -l) $(jobs -r | wc -l)""#))
             result.append(
-                try await shell.value(of: #"p=$(jobs -p %1); kill %1; \#(Self.ended("$p")); printf '\n<%s>\n' "$?""#)
+                try await shell.value(of: #"p=$(jobs -p %1); kill %1; wait $p; printf '\n<%s>\n' "$?""#)
             )
             results.append(result)
         }

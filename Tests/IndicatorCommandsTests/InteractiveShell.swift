@@ -54,8 +54,8 @@ final class InteractiveShell: Sendable {
     }
 
     /// Waits until the terminal shows a text, after what was waited for before.
-    func wait(for text: String) async throws {
-        let found = await eventually(within: .seconds(120)) {
+    func wait(for text: String, within limit: Duration = .seconds(120)) async throws {
+        let found = await eventually(within: limit) {
             let shown = shown
             let start = shown.utf8.index(shown.startIndex, offsetBy: position.withLock { $0 })
             guard let range = shown[start...].range(of: text) else { return false }
@@ -63,6 +63,15 @@ final class InteractiveShell: Sendable {
             return true
         }
         guard found else { throw NotShown(text: text, shown: shown) }
+    }
+
+    /// Presses Ctrl-Z until the shell says that its job has stopped: `fg` says which job it continues before it does.
+    func stopJob() async throws {
+        for _ in 0..<100 {
+            terminal.type("\u{1A}")
+            if (try? await wait(for: "Stopped", within: .seconds(1))) != nil { return }
+        }
+        try await wait(for: "Stopped", within: .zero)
     }
 
     /// Types a command, and waits for what it shows. That must not be in the command, which is shown as well.

@@ -16,7 +16,7 @@ import Testing
     @Test(
         "A command that has lasted leaves a notification, with its name and outcome, and others none",
         arguments: [
-            ("bash", ["bash", "--noprofile", "--noediting", "-i", "--rcfile"]), ("zsh", ["zsh", "--no-rcs", "-i"]),
+            ("bash", InteractiveShell.bash), ("zsh", ["zsh", "--no-rcs", "-i"]),
             ("fish", ["fish", "--no-config", "-i"]),
         ]
     )
@@ -28,7 +28,7 @@ import Testing
         let immediately = shell == "fish" ? "set -g indicator_after 0" : "indicator_after=0"
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
         let session = try await program.shell(
-            command + (shell == "bash" ? ["/dev/null"] : []),
+            command,
             package: shell,
             environment: ["PATH": "\(folder):\(path)", "TERM": "foot", "SSH_CONNECTION": "::1 2 ::1 22"]
         )
@@ -42,7 +42,7 @@ import Testing
         session.terminal.type("sh -c 'kill -TERM $$'\n")
         try await session.wait(for: "killed by SIGTERM")
         // The status is still there for the user.
-        session.terminal.type(shell == "fish" ? "sh -c 'exit 5'\n" : "sh -c 'exit 5'\n")
+        session.terminal.type("sh -c 'exit 5'\n")
         try await session.wait(for: "exit status 5")
         session.terminal.type("true | cat\n")
         try await session.wait(for: "]777;notify;true;Done after")

@@ -40,8 +40,9 @@ import Testing
             let tracker = ActivityTracker<Value>(equalWhen: { _, _ in false })
             tracker.attach(to: indicator.manager)
             let step = tracker.begin(value)
-            defer { step.end() }
-            return indicator.manager.snapshot.label
+            let label = indicator.manager.snapshot.label
+            step.end()
+            return label
         }
         #expect(label(Step()) == nil)
         #expect(label((1, 2)) == nil)
