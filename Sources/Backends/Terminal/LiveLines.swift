@@ -82,6 +82,12 @@ struct LiveLines: Sendable {
         text += bytes
     }
 
+    /// Ends ``isSuspended``. There are no lines until the next ``show(_:_:size:anew:)``: the process may be in the
+    /// background.
+    mutating func resume() {
+        (claims, isSuspended, endsLine) = ([], false, false)
+    }
+
     /// Removes all lines, and shows no others.
     mutating func close() {
         claims = []
