@@ -1,16 +1,17 @@
 /// The lines below a terminal's cursor that are drawn over and over, and the bytes that keep them so.
 ///
-/// A pure value beside ``TitleLedger``, and used like it: its owner passes ``nextBytes`` to the terminal and reports with
-/// ``didWrite(_:)`` what the terminal took.
+/// A pure value beside ``TitleLedger``, and used like it: its owner passes ``nextBytes`` to the terminal and reports
+/// with ``didWrite(_:)`` what the terminal took.
 ///
 /// **The cursor stays above the lines**, on a line that belongs to everybody else. A drawing goes down from there and
 /// comes back, in one write; no sequence goes up further than the same write went down. So it does not matter where
 /// others have left the cursor:
 /// - What others write is at the cursor or above it. Only what is right of the cursor and below it is ever changed, and
-///   that is the lines' own: an answer that the user types, a prompt without a line break, the output of a child process stay.
+///   that is the lines' own: an answer that the user types, a prompt without a line break, the output of a child
+///   process stay.
 /// - After a line break of others, the cursor is on the first of the lines, and the next drawing is a line lower. Until
-///   a drawing that is complete (``show(_:_:size:anew:)``), old lines may remain below, and the rest of one behind a text
-///   that was written over it. Nothing of the text is lost.
+///   a drawing that is complete (``show(_:_:size:anew:)``), old lines may remain below, and the rest of one behind a
+///   text that was written over it. Nothing of the text is lost.
 /// - A window that becomes narrow wraps the lines, below the cursor, where the next drawing erases them.
 /// - To remove the lines takes three bytes, and when a process is killed in the midst the cursor is where it should be.
 struct LiveLines: Sendable {
@@ -79,6 +80,12 @@ struct LiveLines: Sendable {
     /// Writes text above the lines.
     mutating func write(_ bytes: some Sequence<UInt8>) {
         text += bytes
+    }
+
+    /// Ends ``isSuspended``. There are no lines until the next ``show(_:_:size:anew:)``: the process may be in the
+    /// background.
+    mutating func resume() {
+        (claims, isSuspended, endsLine) = ([], false, false)
     }
 
     /// Removes all lines, and shows no others.

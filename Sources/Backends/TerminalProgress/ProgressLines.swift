@@ -1,8 +1,8 @@
 import Foundation
 import IndicatorCore
 
-/// Puts activities into lines of a terminal: label, bar or spinner, amount, rate, elapsed and remaining time, as many of them
-/// as fit.
+/// Puts activities into lines of a terminal: label, bar or spinner, amount, rate, elapsed and remaining time, as many
+/// of them as fit.
 struct ProgressLines: Sendable {
     /// What the terminal shows.
     struct Look: Sendable, Hashable {
@@ -56,7 +56,8 @@ struct ProgressLines: Sendable {
         let width = max(width - 1, 1)
         var activities = Array(snapshot.activities.prefix(maxLines))
         if activities.isEmpty { activities = [ActivityDetails(label: applicationName, since: snapshot.since)] }
-        // A snapshot lists so many activities and no more; then the count says more, although it has those without a label.
+        // A snapshot lists so many activities and no more; then the count says more, although it has those without a
+        // label.
         let count = snapshot.activities.count < 16 ? snapshot.activities.count : snapshot.activityCount
         let labels = activities.map(label)
         let labelWidth = labels.map { DisplayText.columns(of: $0) }.max() ?? 0

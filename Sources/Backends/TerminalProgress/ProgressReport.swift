@@ -3,9 +3,9 @@ import IndicatorCore
 
 /// Puts into plain lines what activities begin and end, for logs and screen readers.
 ///
-/// An activity that lasts is reported when it has lasted as long as ``patience``, and when it has ended; one that failed or
-/// that the settings ask for is reported at its end in any case. There is at most one line a second: what comes meanwhile is put
-/// together into the next one, failures first.
+/// An activity that lasts is reported when it has lasted as long as ``patience``, and when it has ended; one that
+/// failed or that the settings ask for is reported at its end in any case. There is at most one line a second: what
+/// comes meanwhile is put together into the next one, failures first.
 struct ProgressReport: Sendable {
     /// How long an activity lasts before it is reported: the default start delay.
     static let patience: Duration = .seconds(1)

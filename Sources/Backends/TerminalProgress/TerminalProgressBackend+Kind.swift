@@ -2,7 +2,8 @@ import Foundation
 import IndicatorCore
 
 extension BackendKind {
-    /// Bars on standard error; see ``TerminalProgressBackend``. No app has it unless the config file or the app names it.
+    /// Bars on standard error; see ``TerminalProgressBackend``. No app has it unless the config file or the app names
+    /// it.
     public static var terminalProgress: BackendKind {
         terminalProgress(descriptor: STDERR_FILENO, environment: ProcessInfo.processInfo.environment)
     }
@@ -111,8 +112,8 @@ public struct TerminalProgressSettings: Sendable, Hashable {
     public var mode: Mode
     /// How many activities have a line, 1…16; another line says how many more there are. Default: 4.
     public var maxLines: Int
-    /// Which activities leave a line when they end. Default: `failures`. Plain lines also report the end of every activity
-    /// whose beginning they have reported.
+    /// Which activities leave a line when they end. Default: `failures`. Plain lines also report the end of every
+    /// activity whose beginning they have reported.
     public var finished: Finished
     /// Whether there are sentences instead of bars, for screen readers. Default: `false`.
     public var accessible: Bool

@@ -1,8 +1,8 @@
 package import Foundation
 public import IndicatorCore
 
-/// Shows activities on standard error, with bars: one line for each that has a label, drawn over and over while the indicator
-/// is shown, and removed without a trace.
+/// Shows activities on standard error, with bars: one line for each that has a label, drawn over and over while the
+/// indicator is shown, and removed without a trace.
 ///
 /// ```text
 /// debian-13.iso   ━━━━━━━━━╸──────────────  16.2 of 40.0 MB  1.3 MB/s  0:12  0:18 left
@@ -10,23 +10,27 @@ public import IndicatorCore
 /// and 3 more
 /// ```
 ///
-/// - The cursor stays above the lines, where the app and its user go on writing. What is written with ``TerminalOutput`` and
-///   ``IndicatorLogHandler`` is above them at once; after other output, the lines are complete again within two seconds.
-/// - There are at most ten frames a second, and none while the indicator is hidden. A frame is one write of what has changed.
-///   Numbers change five times a second.
+/// - The cursor stays above the lines, where the app and its user go on writing. What is written with
+///   ``TerminalOutput`` and
+///   ``IndicatorLogHandler`` is above them at once; after other output, the lines are complete again within two
+///   seconds.
+/// - There are at most ten frames a second, and none while the indicator is hidden. A frame is one write of what has
+///   changed. Numbers change five times a second.
 /// - Nothing is drawn while the process is in the background of its terminal.
-/// - The cursor is never hidden. The lines are removed when the indicator is hidden, the backend stopped, or the process
-///   exits. For signals that end or stop the process see
+/// - The cursor is never hidden. The lines are removed when the indicator is hidden, the backend stopped, or the
+///   process exits. For signals that end or stop the process see
 ///   ``IndicatorCore/IndicatorManager/configured(for:path:environment:registry:overrides:defaults:reloadTriggers:logger:)``.
 /// - An activity that fails while the indicator is shown leaves a line (``TerminalProgressSettings/finished``).
 ///
-/// Where standard error is not a terminal, or one that knows no control sequences, and in CI (the variable `CI` is set), it
-/// writes plain lines instead: one for an activity that has lasted a second, and one when it ends; at most one a second.
+/// Where standard error is not a terminal, or one that knows no control sequences, and in CI (the variable `CI` is
+/// set), it writes plain lines instead: one for an activity that has lasted a second, and one when it ends; at most one
+/// a second.
 public final class TerminalProgressBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
 
-    /// The latest snapshot, while visible: ten times a second for lines that are drawn over, once a second for plain ones.
+    /// The latest snapshot, while visible: ten times a second for lines that are drawn over, once a second for plain
+    /// ones.
     public let delivery: BackendDelivery
 
     /// How much time there is between two frames.

@@ -199,9 +199,9 @@ enum TerminalRegistry {
         settleAll(lines: { $0.isSuspended = true }, { $0.isSuspended = true })
     }
 
-    /// Shows the titles and the lines again.
+    /// Shows the titles again. The lines come with the next frame, if the process is in the foreground then.
     static func resumeAll() {
-        settleAll(lines: { ($0.isSuspended, $0.endsLine) = (false, false) }, { $0.isSuspended = false })
+        settleAll(lines: { $0.resume() }, { $0.isSuspended = false })
     }
 
     /// How long a log message waits for a terminal that takes no bytes.

@@ -227,7 +227,7 @@ struct TerminalProgressBackendTests {
         bytes += terminal.read()
         screen.receive(String(decoding: bytes, as: UTF8.self))
         #expect(screen.unknown == [] && screen.lines == [] && screen.row == 0)
-        #expect(String(decoding: bytes, as: UTF8.self).contains("number 29"))
+        #expect(String(decoding: bytes, as: UTF8.self).contains("number 28"))
     }
 
     @Test(

@@ -20,7 +20,7 @@ struct Downloads {
             for name in CommandLine.arguments.dropFirst(3) {
                 group.addTask {
                     // NetworkKit announces its requests, so they are activities.
-                    let route = URLRoute(server, .get(name).with(\.label, name))
+                    let route = URLRoute(server, .get("\(name)").with(\.label, name))
                     _ = try await client.download(route, to: folder.appending(path: name))
                     logger.info("\(name) is complete")
                 }
