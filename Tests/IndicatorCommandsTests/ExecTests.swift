@@ -67,7 +67,7 @@ import Testing
     @Test(
         "The command has the same environment, arguments, descriptors, signals and group as without us",
         arguments: [
-            "env", "tr '\\0' '\\n' </proc/$$/cmdline", "ls /proc/$$/fd", "grep -E '^Sig(Blk|Ign|Cgt)' /proc/$$/status",
+            "env | LC_ALL=C sort", "tr '\\0' '\\n' </proc/$$/cmdline", "ls /proc/$$/fd", "grep -E '^Sig(Blk|Ign|Cgt)' /proc/$$/status",
             "cat", "ulimit -a", "umask", "pwd",
             // Those of a shell whose parent ignores signals, as nohup does, or closes streams.
             "ls /proc/self/fd",
@@ -82,11 +82,13 @@ import Testing
             func outer(_ prefix: String) -> [String] {
                 ["sh", "-c", setup + #"exec \#(prefix) sh -c "$0" sh "$@""#, script] + odd
             }
-            let expected = try await program.run(outer(""), directly: true, input: "input")
-            let result = try await program.run(outer("'\(program.path)' exec --"), directly: true, input: "input")
-            #expect(
-                result.output == expected.output && result.error == expected.error && result.status == expected.status
-            )
+            // What is written to one that does not read it ends this process.
+            let input = script == "cat" && !setup.contains("<&-") ? "input" : ""
+            let expected = try await program.run(outer(""), directly: true, input: input)
+            let result = try await program.run(outer("'\(program.path)' exec --"), directly: true, input: input)
+            #expect(result.output == expected.output, "\(setup)")
+            #expect(result.error == expected.error, "\(setup)")
+            #expect(result.status == expected.status, "\(setup)")
         }
     }
 

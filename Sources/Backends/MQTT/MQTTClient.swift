@@ -49,7 +49,7 @@ package final class MQTTClient {
 
     /// Prepares a connection. Touches no network.
     package init(id: String, settings: MQTTSettings) throws(MQTTError) {
-        guard Self.isInitialized, SpareDescriptors.exist, let handle = mosquitto_new(id, true, nil) else {
+        guard Self.isInitialized, SpareDescriptors.exist, let handle = Self.makeHandle(id: id) else {
             throw .noResources(reason: "fewer than \(SpareDescriptors.reserve) descriptors are left, or no memory")
         }
         url = settings.url
@@ -67,6 +67,14 @@ package final class MQTTClient {
 
     deinit {
         mosquitto_destroy(handle)
+    }
+
+    /// libmosquitto has the process ignore `SIGPIPE`, which is the app's; the threads that use it block it.
+    private static func makeHandle(id: String) -> OpaquePointer? {
+        var before = sigaction()
+        sigaction(SIGPIPE, nil, &before)
+        defer { sigaction(SIGPIPE, &before, nil) }
+        return mosquitto_new(id, true, nil)
     }
 
     private func useTLS(_ settings: MQTTSettings) throws(MQTTError) {

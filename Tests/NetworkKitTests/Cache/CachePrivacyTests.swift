@@ -145,8 +145,8 @@ import Testing
 
     @Test func whatAKilledProcessLeftIsRemovedAndCounted() async throws {
         #expect(ResponseCache(directory: directory).removedLeftovers == 0)
-        for number in 0..<3 {
-            try Data("half".utf8).write(to: directory.appending(path: ".0.cache.\(number).partial"))
+        for _ in 0..<3 {
+            try Data("half".utf8).write(to: directory.appending(path: ".0.cache.\(UUID()).partial"))
         }
         let writing = try PartialFile(for: directory.appending(path: "1.cache"), mode: 0o600)
         #expect(ResponseCache(directory: directory).removedLeftovers == 3)
