@@ -148,7 +148,9 @@ import Testing
         settings.caFile = certificates.folder.appending("nowhere.pem")
         let (missing, _) = try self.manager(settings)
         #expect(
-            await eventually { missing.backendStatuses[0].state.description.contains("cannot be used: it does not exist") }
+            await eventually {
+                missing.backendStatuses[0].state.description.contains("cannot be used: it does not exist")
+            }
         )
         await missing.shutdown()
     }
