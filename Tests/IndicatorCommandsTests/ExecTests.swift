@@ -68,7 +68,7 @@ import Testing
         "The command has the same environment, arguments, descriptors, signals and group as without us",
         arguments: [
             "env | LC_ALL=C sort", "tr '\\0' '\\n' </proc/$$/cmdline",
-            "ls /proc/$$/fd", "grep -E '^Sig(Blk|Ign|Cgt)' /proc/$$/status",
+            "ls /proc/$$/fd", "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status",
             "cat", "ulimit -a", "umask", "pwd",
             // Those of a shell whose parent ignores signals, as nohup does, or closes streams.
             "ls /proc/self/fd",
@@ -80,11 +80,16 @@ import Testing
             "", "trap '' HUP USR1; ", "exec <&-; ", "exec 3</dev/null; ",
             "umask 077; export X=$(printf '\\377\\376'); ",
         ] {
-            // Both by one shell, which has the signal mask of whichever thread has started it.
+            // The shell has the signal mask of whichever thread has started it, and changes it while it waits.
+            let mask = """
+                mask='import os, signal, sys
+                signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGUSR2})
+                os.execvp(sys.argv[1], sys.argv[1:])'; 
+                """
             func run(_ prefix: String) -> String {
-                #"printf input | (\#(setup)exec \#(prefix) sh -c "$0" sh "$@") 2>&1; echo "status $?"; "#
+                #"printf input | (\#(setup)exec python3 -c "$mask" \#(prefix) sh -c "$0" sh "$@") 2>&1; echo "status $?"; "#
             }
-            let both = run("") + "echo ---; " + run("'\(program.path)' exec --")
+            let both = mask + run("") + "echo ---; " + run("'\(program.path)' exec --")
             let output = try await program.run(["sh", "-c", both, script] + odd, directly: true).output
             let parts = output.components(separatedBy: "---\n")
             #expect(parts.count == 2 && parts[0] == parts[1], "\(setup)\(output)")
