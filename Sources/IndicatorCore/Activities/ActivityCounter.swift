@@ -55,6 +55,8 @@ package final class ActivityCounter: Sendable {
 
     @usableFromInline let word: Atomic<UInt64>
     private let lastEnd = Atomic<Int64>(.min)
+    /// How many of the activities are members of groups, which are one to the user. Stored with the manager's lock held.
+    private let memberCount = Atomic<Int>(0)
     private let time: TimeSource
 
     /// Makes a counter of nothing.
@@ -139,6 +141,9 @@ package final class ActivityCounter: Sendable {
     /// How many activities are in progress.
     package var count: Int { Int(word.load(ordering: .acquiring) / Self.unit) }
 
+    /// How many activities are in progress, of which a group and its members are one.
+    var publicCount: Int { max(0, count - memberCount.load(ordering: .relaxed)) }
+
     /// Whether any activity is in progress.
     package var isBusy: Bool { word.load(ordering: .acquiring) >= Self.unit }
 
@@ -169,6 +174,11 @@ package final class ActivityCounter: Sendable {
     }
 
     // MARK: - For the owner of the manager's lock
+
+    /// Stores how many of the activities are members of groups.
+    func setMemberCount(_ count: Int) {
+        memberCount.store(count, ordering: .relaxed)
+    }
 
     /// Counts one activity less, in any case. Returns whether that concerns the state machine.
     package func remove() -> Bool {

@@ -97,8 +97,8 @@ public final class IndicatorManager: ActivityContainer {
     /// Whether the indicator is shown. Takes no lock.
     public var isVisible: Bool { engine.counter.phase.isVisible }
 
-    /// How many activities are in progress; a group and its members are one.
-    public var activityCount: Int { engine.read { $0.activityCount } }
+    /// How many activities are in progress; a group and its members are one. Takes no lock.
+    public var activityCount: Int { engine.counter.publicCount }
 
     /// The whole public state now.
     public var snapshot: IndicatorSnapshot { engine.snapshot }

@@ -92,9 +92,6 @@ struct IndicatorStateMachine: Sendable {
     /// When a delay runs out, if one runs.
     var deadline: Duration? { visibility.deadline }
 
-    /// How many activities are in progress; a group is one.
-    var activityCount: Int { counter.count - list.memberCount }
-
     /// How many activities are in progress that somebody holds, as opposed to those that are stopped by their identity.
     var heldActivityCount: Int { counter.count - list.count }
 
@@ -124,6 +121,7 @@ struct IndicatorStateMachine: Sendable {
     /// - Parameter change: makes the change to the list, and returns what follows from it.
     mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> [Action] {
         let change = change(&list)
+        counter.setMemberCount(list.memberCount)
         var hasChanged = change.changesDetails
         for _ in 0..<max(change.countChange, 0) where counter.begin() { hasChanged = true }
         for _ in 0..<max(-change.countChange, 0) where counter.remove() { hasChanged = true }
