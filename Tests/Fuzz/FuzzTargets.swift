@@ -132,12 +132,15 @@ private func fuzzText(_ bytes: [UInt8]) {
 
     for format in LogFileBackend.Format.allCases {
         let failed = FinishedActivity(label: text, outcome: .failed(text), duration: .seconds(limit))
-        for finished in [nil, failed] {
+        let activities: [(LogRecord.Event, LogRecord.Activity?)] = [
+            (.label, nil), (.begin, .begun(label: text)), (.finished, .finished(failed)), (.end, .finished(failed)),
+        ]
+        for (event, activity) in activities {
             let record = LogRecord(
                 time: LogTimestamp(.distantPast),
-                event: finished == nil ? .label : .finished,
+                event: event,
                 snapshot: IndicatorSnapshot(label: text),
-                finished: finished,
+                activity: activity,
                 processID: 1
             )
             let line = LogLineFormatter(format: format, applicationName: shown).line(for: record)

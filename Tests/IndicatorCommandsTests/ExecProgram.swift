@@ -18,7 +18,7 @@ struct ExecProgram {
 
     init(bus: PrivateBus? = nil) throws {
         path = try Command.built("indicator")
-        home = try TemporaryDirectory()
+        home = try TemporaryDirectory(endsProcesses: true)
         self.bus = bus?.address ?? "unix:path=\(home.appending("no-bus"))"
     }
 

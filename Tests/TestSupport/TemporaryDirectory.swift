@@ -4,9 +4,14 @@ import Foundation
 package final class TemporaryDirectory: Sendable {
     /// Its absolute path.
     package let path: String
+    private let endsProcesses: Bool
 
     /// Makes one in the system's folder for temporary files.
-    package init(_ prefix: String = "indicator-test") throws {
+    ///
+    /// - Parameter endsProcesses: whether to end, before the folder is removed, all processes that have its path in their
+    ///   arguments or their environment, such as shells that save their history there when they end.
+    package init(_ prefix: String = "indicator-test", endsProcesses: Bool = false) throws {
+        self.endsProcesses = endsProcesses
         var template = Array("\(FileManager.default.temporaryDirectory.path)/\(prefix).XXXXXX".utf8CString)
         let isMade = mkdtemp(&template) != nil
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -14,7 +19,27 @@ package final class TemporaryDirectory: Sendable {
     }
 
     deinit {
-        try? FileManager.default.removeItem(atPath: path)
+        // What ends just now may still write in it.
+        for _ in 0..<1000 {
+            let isUnused = !endsProcesses || killProcesses() == 0
+            try? FileManager.default.removeItem(atPath: path)
+            if isUnused, !FileManager.default.fileExists(atPath: path) { return }
+            usleep(10_000)
+        }
+    }
+
+    /// Kills the processes that have the path in their arguments or their environment. Returns how many there were.
+    package func killProcesses() -> Int {
+        let present = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap(pid_t.init)
+            .filter { process in
+                process != getpid()
+                    && ["cmdline", "environ"].contains { file in
+                        FileManager.default.contents(atPath: "/proc/\(process)/\(file)")?
+                            .firstRange(of: Data(path.utf8)) != nil
+                    }
+            }
+        for process in present { kill(process, SIGKILL) }
+        return present.count
     }
 
     /// The path of something in it.

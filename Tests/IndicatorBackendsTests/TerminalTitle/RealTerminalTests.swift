@@ -149,22 +149,7 @@ struct RealTerminalTests {
     /// write in the folder while that is removed: a screen does not end with the terminal that shows it, and a terminal
     /// saves its settings when its X server goes.
     private func endProcesses() async {
-        #expect(
-            await eventually {
-                let present = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap(
-                    pid_t.init
-                )
-                .filter { process in
-                    process != getpid()
-                        && ["cmdline", "environ"].contains { file in
-                            FileManager.default.contents(atPath: "/proc/\(process)/\(file)")?
-                                .firstRange(of: Data(folder.path.utf8)) != nil
-                        }
-                }
-                for process in present { kill(process, SIGKILL) }
-                return present.isEmpty
-            }
-        )
+        #expect(await eventually { folder.killProcesses() == 0 })
     }
 
     private func start(_ terminal: Terminal, on display: String, _ environment: [String: String] = [:]) throws -> Daemon
