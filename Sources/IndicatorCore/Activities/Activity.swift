@@ -177,7 +177,7 @@ struct ActivityHandle: ~Copyable, Sendable {
 
     func advance(by amount: Int) {
         let bits = recordBits.load(ordering: .acquiring)
-        guard bits & Self.ended == 0 else { return }
+        guard bits & Self.ended == 0, amount != 0 else { return }
         guard let reference = Self.record(bits) else {
             return engine.takeUnretainedValue().change { machine, now in
                 machine.change(now) { list in
@@ -187,10 +187,10 @@ struct ActivityHandle: ~Copyable, Sendable {
             }
         }
         reference._withUnsafeGuaranteedRef { record in
-            record.advance(by: amount)
+            let isFirst = record.advance(by: amount)
             engine._withUnsafeGuaranteedRef { engine in
                 // After the addition: see ``ActivityCounter/isWatched``.
-                guard engine.counter.isWatched else { return }
+                guard isFirst || engine.counter.isWatched else { return }
                 engine.change { machine, now in
                     machine.change(now) { .init(changesDetails: $0.hasAdvanced(record)) }
                 }

@@ -21,9 +21,9 @@ import Foundation
 ///
 /// A member that fails does not make its group fail, unless ``ActivityDetails/failsWithMembers`` of the group is `true`.
 ///
-/// There are no other conforming types.
+/// A type of your own conforms by passing on the ``activityContext`` of another container.
 public protocol ActivityContainer: Sendable {
-    /// Where activities begin. For this module.
+    /// Where activities begin.
     var activityContext: ActivityContext { get }
 }
 
@@ -39,6 +39,9 @@ public struct ActivityContext: Sendable {
         unit: ActivityUnit = .count,
         lasted: Duration = .zero
     ) -> ActivityHandle {
+        if group == nil, label?.isEmpty ?? true, progress == nil, total == nil, unit == .count {
+            return engine.begin()
+        }
         var details = ActivityDetails(label: label, progress: progress, since: .distantPast)
         details.total = total
         details.unit = unit
@@ -60,7 +63,7 @@ extension ActivityContainer {
     /// Begins an activity, which ends when the returned value goes out of scope.
     ///
     /// Give the value a name: `_ = indicator.begin("Copying")` ends at once. One that is only to be kept until the end of its
-    /// scope is best written as ``withActivity(_:progress:total:unit:_:)-1l6ll``.
+    /// scope is best written as `withActivity("Copying") { … }`.
     ///
     /// - Parameters:
     ///   - label: a short text of what is in progress.
@@ -148,8 +151,7 @@ extension ActivityContainer {
         }
     }
 
-    /// An activity that is made of others, while a function runs: ``withActivity(_:progress:total:unit:_:)-1l6ll`` by the name that
-    /// says so.
+    /// Counts an activity that is made of others while a function runs, as `withActivity` does.
     ///
     /// - Parameters:
     ///   - label: what the group does.

@@ -142,7 +142,13 @@ package final class ActivityCounter: Sendable {
     package var count: Int { Int(word.load(ordering: .acquiring) / Self.unit) }
 
     /// How many activities are in progress, of which a group and its members are one.
-    var publicCount: Int { max(0, count - memberCount.load(ordering: .relaxed)) }
+    ///
+    /// The two numbers are not read at the same moment. Each group has members only while it is counted itself, so the
+    /// result is at least 1 while any activity is in progress.
+    var publicCount: Int {
+        let count = count
+        return max(min(count, 1), count - memberCount.load(ordering: .relaxed))
+    }
 
     /// Whether any activity is in progress.
     package var isBusy: Bool { word.load(ordering: .acquiring) >= Self.unit }

@@ -143,10 +143,10 @@ struct ActivityList: Sendable {
     ///   - now: the time.
     ///   - isMeasured: whether the estimates take a measurement.
     mutating func activities(at now: Now, isMeasured: Bool = false) -> [ActivityDetails] {
+        if isMeasured { estimateEnd = nil }
         if let cachedActivities { return cachedActivities }
         var activities: [ActivityDetails] = []
         var time: Duration?
-        if isMeasured { estimateEnd = nil }
         for record in listed.first(Self.longestList) {
             if !record.isConstant, time == nil { time = now() }
             append(record, to: &activities, depth: 0, at: time ?? .zero, isMeasured: isMeasured)
@@ -189,6 +189,13 @@ struct ActivityList: Sendable {
             if isMeasured, let end = record.rate.end, end > now { estimateEnd = min(estimateEnd ?? end, end) }
         }
         return details
+    }
+
+    /// Whether one of the estimates in the last published list means nothing any more. Says so once.
+    mutating func takeEstimateEnd(by now: Duration) -> Bool {
+        guard let estimateEnd, estimateEnd <= now else { return false }
+        self.estimateEnd = nil
+        return true
     }
 
     /// Whether something has finished since ``takeFinished()``.
@@ -279,11 +286,16 @@ struct ActivityList: Sendable {
         record.outcome = outcome
         guard record.isListed || record.parent != nil else { return false }
         cachedActivities = nil
-        if record.group != nil { endGroup(record) }
+        var details = record.currentDetails
+        if let group = record.group {
+            record.outcome = group.outcome(outcome, details)
+            group.count(in: &details)
+            releaseMembers(of: record)
+        }
         if let parent = record.parent {
             record.parent = nil
             record.endedAsMember = true
-            parent.group?.finish(record)
+            parent.group?.finish(record, details)
             memberCount -= 1
         } else {
             listed.set(record.order, to: nil)
@@ -298,11 +310,8 @@ struct ActivityList: Sendable {
     }
 
     /// Members that go on when their group ends are activities like others.
-    private mutating func endGroup(_ record: ActivityRecord) {
-        guard let group = record.group else { return }
-        record.group = nil
-        record.outcome = group.outcome(record.outcome, record.details)
-        for member in group.members.first(.max) {
+    private mutating func releaseMembers(of record: ActivityRecord) {
+        for member in record.group.take()?.members.first(.max) ?? [] {
             member.parent = nil
             memberCount -= 1
             insert(member)

@@ -54,9 +54,13 @@ final class ActivityRecord: @unchecked Sendable {
     }
 
     /// Adds to the steps, which stay within the range of an `Int`. Any thread may call it.
-    func advance(by amount: Int) {
+    ///
+    /// - Returns: whether these were the first steps, so that the record may have been constant before.
+    @discardableResult
+    func advance(by amount: Int) -> Bool {
         let (old, new) = steps.wrappingAdd(amount, ordering: .sequentiallyConsistent)
         if (new < old) != (amount < 0) { steps.store(amount < 0 ? .min : .max, ordering: .relaxed) }
+        return old == 0
     }
 
     /// Changes what it says. Steps that other threads add meanwhile are kept.
@@ -88,18 +92,21 @@ struct ActivityGroup: Sendable {
     var failedCount = 0
     /// The message of the first that failed.
     var firstFailure: String?
-    /// The sum of the totals of the finished members that had one, and how many had.
+    /// The sum of the totals of the finished members that had one, how many had, and in which units.
     private var finishedTotal = (count: 0, sum: 0.0)
+    private var finishedUnits: Set<ActivityUnit> = []
     /// The least that the progress may be while the total is this one.
     private var reached = (progress: 0.0, count: 0, total: 0.0)
 
     /// A member has ended. What it had done is its total, unless it said one.
-    mutating func finish(_ member: ActivityRecord) {
-        let details = member.currentDetails
+    ///
+    /// - Parameter details: what it said last, with its own members counted.
+    mutating func finish(_ member: ActivityRecord, _ details: ActivityDetails) {
         members.set(member.order, to: nil)
         finishedCount += 1
         if let total = details.total ?? (details.completed > 0 ? details.completed : nil) {
             finishedTotal = (finishedTotal.count + 1, finishedTotal.sum + Double(max(total, 0)))
+            finishedUnits.insert(details.unit)
         }
         guard case .failed(let message) = member.outcome else { return }
         failedCount += 1
@@ -115,22 +122,27 @@ struct ActivityGroup: Sendable {
         return .failed("\(failedCount) of \(count) failed: \(firstFailure ?? "")")
     }
 
-    /// Completes what the group says by what its members say.
-    ///
-    /// ``ActivityDetails/completed`` counts the members that have ended, beside those that the group itself has counted.
-    mutating func summarize(_ members: [ActivityDetails], in details: inout ActivityDetails) {
+    /// Counts the members in ``ActivityDetails/completed``, beside what the group itself has counted there, and in
+    /// ``ActivityDetails/total``, which may be more than have begun.
+    func count(in details: inout ActivityDetails) {
         // Steps and totals may be any numbers.
-        let finished = Int(clamping: max(Int128(details.completed), 0) + Int128(finishedCount))
-        let count = max(details.total ?? 0, Int(clamping: Int128(finished) + Int128(members.count)))
-        (details.completed, details.total) = (finished, count)
+        details.completed = Int(clamping: max(Int128(details.completed), 0) + Int128(finishedCount))
+        let count = Int(clamping: Int128(details.completed) + Int128(members.count))
+        details.total = max(details.total ?? 0, count)
+    }
+
+    /// Completes what the group says by what its members say.
+    mutating func summarize(_ members: [ActivityDetails], in details: inout ActivityDetails) {
+        count(in: &details)
         guard !details.hasExplicitProgress else { return }
-        details.progress = progress(of: members, count: count, finishedCount: finished)
+        details.progress = progress(of: members, count: details.total ?? 0, finishedCount: details.completed)
     }
 
     /// The weighted progress of the members, 0…1. It does not go back unless the total grows.
     ///
-    /// The weights are the totals. A member that is still to begin, or that has begun and done nothing yet without a total,
-    /// weighs as much as the others on average. If one has no total and has done something, all weigh the same.
+    /// The weights are the totals. A member that is still to begin, or that has begun and done nothing yet without a
+    /// total, weighs as much as the others on average. If one has no total and has done something, or if the totals are
+    /// in several units, all weigh the same.
     ///
     /// - Parameters:
     ///   - members: what the members in progress say.
@@ -140,7 +152,7 @@ struct ActivityGroup: Sendable {
         var (known, total) = finishedTotal
         var done = total
         var fractions = 0.0
-        var isByTotal = Set(members.filter { $0.total != nil }.map(\.unit)).count == 1 || members.isEmpty
+        var isByTotal = finishedUnits.union(members.filter { $0.total != nil }.map(\.unit)).count <= 1
         for member in members {
             let progress = member.progress ?? 0
             fractions += progress
@@ -170,9 +182,9 @@ struct ActivityGroup: Sendable {
 
 /// How fast an activity gets on: the mean over its last seconds, in which the latest count most.
 ///
-/// It is told what is done when a snapshot is published, so that nobody who advances reads a clock. Between two changes it
-/// stays as it is, since slow steps are no standstill; it means nothing in the first second, and when nothing has changed
-/// for 5 seconds and four times as long as between the last two changes.
+/// It is updated when a snapshot is published, so that nobody who advances reads a clock. Between two changes it stays as
+/// it is, since slow steps are no standstill. It is undefined in the first second, and when nothing has changed for 5
+/// seconds and four times as long as between the last two changes.
 struct RateEstimate: Sendable {
     /// After this time a measurement counts a third as much as the latest one.
     private static var memory: Double { 8 }

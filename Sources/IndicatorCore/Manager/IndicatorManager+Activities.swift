@@ -6,18 +6,13 @@ extension IndicatorManager {
 
     /// Begins an activity that says nothing of itself, which ends when the returned value goes out of scope.
     ///
-    /// While others are in progress, this and its end are mostly one atomic operation each. The indicator works at least until its activities have ended, also when the manager is released before.
+    /// While others are in progress, this and its end are mostly one atomic operation each. The indicator works at least
+    /// until its activities have ended, also when the manager is released before.
     @inlinable
     public func begin() -> Activity {
-        Activity(beginHandle())
-    }
-
-    @inlinable
-    func beginHandle() -> ActivityHandle {
         // The manager keeps the engine until the activity is counted, which keeps it from then on.
         defer { withExtendedLifetime(self) {} }
-        if engine.counter.begin() { engine.report() }
-        return ActivityHandle(engine)
+        return Activity(engine.begin())
     }
 
     /// What begins in the indicator itself is a member of no group.
@@ -91,6 +86,13 @@ extension IndicatorManager {
 }
 
 extension IndicatorEngine {
+    /// Begins an activity that says nothing of itself.
+    @inlinable
+    func begin() -> ActivityHandle {
+        if counter.begin() { report() }
+        return ActivityHandle(self)
+    }
+
     func start(_ key: ActivityKey, label: String?, progress: Double?) {
         change { machine, now in
             machine.change(now) { $0.start(key, label: label, progress: progress, at: now) }

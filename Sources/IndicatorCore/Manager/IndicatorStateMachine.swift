@@ -121,9 +121,9 @@ struct IndicatorStateMachine: Sendable {
     /// - Parameter change: makes the change to the list, and returns what follows from it.
     mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> [Action] {
         let change = change(&list)
-        counter.setMemberCount(list.memberCount)
         var hasChanged = change.changesDetails
         for _ in 0..<max(change.countChange, 0) where counter.begin() { hasChanged = true }
+        counter.setMemberCount(list.memberCount)
         for _ in 0..<max(-change.countChange, 0) where counter.remove() { hasChanged = true }
         if !change.released.isEmpty { actions.append(.release(Garbage(values: change.released))) }
         if !hasChanged, actions.isEmpty { return [] }
@@ -215,7 +215,7 @@ struct IndicatorStateMachine: Sendable {
         apply(visibility.advance(to: now), at: now)
         settle { now }
         if let due = refreshDue, due <= now { publish(at: now) }
-        let hasEstimateEnded = isHeard && list.estimateEnd.map { $0 <= now } ?? false
+        let hasEstimateEnded = isHeard && list.takeEstimateEnd(by: now)
         return finish(hasChanged: visibility.state != stateBefore || hasEstimateEnded) { now }
     }
 

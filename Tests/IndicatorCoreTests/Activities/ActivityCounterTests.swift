@@ -119,6 +119,16 @@ import Testing
         #expect(counter.isBusy)
     }
 
+    /// The number of members is stored before their ends are counted, and read at another moment.
+    @Test func thePublicCountIsNeverZeroWhileWorkIsInProgress() {
+        let counter = ActivityCounter(phase: .disabled, time: .reading(VirtualClock()))
+        _ = counter.begin()
+        counter.setMemberCount(2)
+        #expect(counter.publicCount == 1)
+        _ = counter.end()
+        #expect(counter.publicCount == 0)
+    }
+
     @Test func manyThreadsCountRightly() async {
         let counter = counter(.active)
         let threads = (0..<8).map { _ in

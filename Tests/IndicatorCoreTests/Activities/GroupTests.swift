@@ -91,6 +91,27 @@ import Testing
         }
     }
 
+    @Test func finishedMembersKeepTheirUnitAndTheirTotal() {
+        manager.withGroup("Working", total: 4) { group in
+            group.withActivity("a", total: 5_000_000, unit: .bytes) { _ in }
+            #expect(manager.snapshot.progress == 0.25)
+            // Files and bytes have no common weight.
+            let files = group.begin("b", total: 10, unit: ActivityUnit("files"))
+            files.advance(by: 5)
+            #expect(manager.snapshot.progress == 1.5 / 4)
+            files.end()
+        }
+        manager.withGroup("Building") { build in
+            let inner = ManagedActivity("Compiling", in: build)
+            for _ in 1...3 { inner.withActivity("file") {} }
+            let linking = build.begin("Linking", total: 1)
+            #expect(manager.snapshot.progress == 3 / 4.0)
+            inner.end()
+            #expect(manager.snapshot.progress == 3 / 4.0)
+            linking.end()
+        }
+    }
+
     @Test func theProgressNeverGoesBackUnlessTheTotalGrows() {
         manager.withGroup("Working", total: 2) { group in
             let first = group.begin("a")

@@ -30,6 +30,28 @@ import Testing
         #expect(manager.snapshot.progress == 0.1)
     }
 
+    /// Nobody watches: the first step alone tells the list that the activity changes.
+    @Test func stepsWithoutATotalAreInTheNextSnapshot() {
+        let manager = TestIndicator().manager
+        let activity = manager.begin("Counting")
+        #expect(manager.snapshot.activities.first?.completed == 0)
+        activity.advance(by: 0)
+        activity.advance(by: 3)
+        #expect(manager.snapshot.activities.first?.completed == 3)
+        activity.advance(by: 4)
+        #expect(manager.snapshot.activities.first?.completed == 7)
+    }
+
+    @Test func anActivityWithoutALabelTakesItsPlaceWhenItSaysSomething() {
+        let manager = TestIndicator().manager
+        let first = ManagedActivity(in: manager)
+        let second = manager.begin("second")
+        first.label = "first"
+        #expect(manager.snapshot.activities.map(\.label) == ["second", "first"])
+        second.end()
+        first.end()
+    }
+
     @Test func stepsOfAnActivityThatSaysNothingElseAreKept() {
         let manager = TestIndicator().manager
         let activity = manager.begin()

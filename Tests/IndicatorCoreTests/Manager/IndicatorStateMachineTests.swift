@@ -99,6 +99,41 @@ import Testing
         #expect(driver.changes.map(\.instant) == [.seconds(1)])
     }
 
+    /// An estimate that has ended while a snapshot is held back is no deadline any more: the timer would fire at once, again
+    /// and again.
+    @Test func noTimerIsSetForAnEstimateThatHasEnded() throws {
+        var driver = Driver(clock)
+        let now = { [clock] in TimeSource.reading(clock).now }
+        driver.machine.setAudience(.always)
+        var record: ActivityRecord?
+        func change(_ body: (inout ActivityList) -> ActivityList.Change) -> [IndicatorStateMachine.Action] {
+            driver.machine.change(now, body)
+        }
+        _ = change { list in
+            var details = ActivityDetails(label: "Downloading")
+            details.total = 1000
+            record = list.makeRecord(details, in: nil, at: now)
+            return .init(countChange: 1, changesDetails: true)
+        }
+        let activity = try #require(record)
+        for _ in 1...4 {
+            clock.advance(by: .seconds(1))
+            activity.advance(by: 100)
+            _ = change { .init(changesDetails: $0.hasAdvanced(activity)) }
+        }
+        // 50 ms before the estimate ends, something is published; then something else is held back for 100 ms.
+        clock.advance(by: .milliseconds(4950))
+        _ = change { _ in .init(changesDetails: true) }
+        clock.advance(by: .milliseconds(10))
+        _ = change { _ in .init(changesDetails: true) }
+        for _ in 0..<20 {
+            // Reading must not bring the estimate back.
+            _ = driver.machine.snapshot(now)
+            for case .wake(let deadline, _) in driver.machine.advance(to: now()) { #expect(deadline > now()) }
+            clock.advance(by: .milliseconds(10))
+        }
+    }
+
     @Test func everyDeadlineIsFollowedByATimerForTheNext() throws {
         var machine = IndicatorStateMachine(
             delays: .standard,
