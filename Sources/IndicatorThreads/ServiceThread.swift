@@ -3,18 +3,18 @@ import Foundation
 
 /// A thread of the indicator's own, for the jobs of tasks that prefer it, and for calls at a time.
 ///
-/// Each backend has one, since it may block in a call, for ever if it must be: neither Swift's few cooperative threads nor the
-/// app's own are held up. ``shared`` serves all timers of the process.
+/// Each backend has one, since it may block in a call, for ever if it must be: neither Swift's few cooperative threads
+/// nor the app's own are held up. ``shared`` serves all timers of the process.
 ///
-/// Swift's cooperative threads and `Task.sleep` are libdispatch's, which ends the process when it has no descriptor: for
-/// epoll(7) and eventfd(2) when it is first used, for timerfd_create(2) at the first timer, and once a second to look at its
-/// threads in `/proc` while work waits for them. So the indicator uses neither.
+/// Swift's cooperative threads and `Task.sleep` are libdispatch's, which ends the process when it has no descriptor:
+/// for epoll(7) and eventfd(2) when it is first used, for timerfd_create(2) at the first timer, and once a second to
+/// look at its threads in `/proc` while work waits for them. So the indicator uses neither.
 ///
-/// The thread waits on a condition: an idle one costs no wake-up and no descriptor. It is started when there is something to
-/// do. All signals are blocked on it (``ThreadStarter``).
+/// The thread waits on a condition: an idle one costs no wake-up and no descriptor. It is started when there is
+/// something to do. All signals are blocked on it (``ThreadStarter``).
 package final class ServiceThread: TaskExecutor, @unchecked Sendable {
-    // `@unchecked`: all variables are used between locking and unlocking `mutex` only. A POSIX mutex and condition, because the
-    // standard library has no condition that goes with its `Mutex`.
+    // `@unchecked`: all variables are used between locking and unlocking `mutex` only. A POSIX mutex and condition,
+    // because the standard library has no condition that goes with its `Mutex`.
 
     /// Serves the timers of the process, and the indicator's own jobs that are short.
     package static let shared = ServiceThread(name: "indicator")
@@ -36,8 +36,8 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - name: what debuggers show; Linux takes the first 15 bytes.
-    ///   - isKept: whether it waits, until ``close()``, when there is nothing left to do. Otherwise it ends, and another is
-    ///     started when there is.
+    ///   - isKept: whether it waits, until ``close()``, when there is nothing left to do. Otherwise it ends, and
+    ///     another is started when there is.
     package init(name: String, isKept: Bool = true) {
         self.name = name
         self.isKept = isKept

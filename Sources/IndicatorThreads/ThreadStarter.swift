@@ -4,8 +4,8 @@ import Foundation
 package enum ThreadStarter {
     /// Runs `body` on a new, detached thread.
     ///
-    /// All signals are blocked on it: the app's handlers run on the app's threads, and a broken pipe is an error (`EPIPE`)
-    /// and not the end of the process.
+    /// All signals are blocked on it: the app's handlers run on the app's threads, and a broken pipe is an error
+    /// (`EPIPE`) and not the end of the process.
     ///
     /// - Parameters:
     ///   - name: what debuggers show; Linux takes the first 15 bytes.

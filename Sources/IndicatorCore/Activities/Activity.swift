@@ -3,8 +3,8 @@ public import Synchronization
 
 /// One piece of work in progress. It ends when the value goes out of scope.
 ///
-/// Noncopyable, so that the compiler makes sure that the work ends exactly once, whichever way the scope is left. Where such
-/// a value cannot go (captured by several closures, stored in a collection) use ``ManagedActivity``.
+/// Noncopyable, so that the compiler makes sure that the work ends exactly once, whichever way the scope is left. Where
+/// such a value cannot go (captured by several closures, stored in a collection) use ``ManagedActivity``.
 ///
 /// ```swift
 /// let activity = indicator.begin("Fetching index")
@@ -13,8 +13,8 @@ public import Synchronization
 /// activity.end(.failed("HTTP 503"))   // optional
 /// ```
 ///
-/// Any thread may use it. Beginning and ending one without a label is mostly one atomic operation each while others are in
-/// progress. The indicator works at least until its activities have ended.
+/// Any thread may use it. Beginning and ending one without a label is mostly one atomic operation each while others are
+/// in progress. The indicator works at least until its activities have ended.
 @dynamicMemberLookup
 public struct Activity: ~Copyable, Sendable {
     @usableFromInline let handle: ActivityHandle
@@ -34,8 +34,8 @@ public struct Activity: ~Copyable, Sendable {
         nonmutating set { handle.update { $0[keyPath: member] = newValue } }
     }
 
-    /// Adds to ``ActivityDetails/completed``. One atomic addition while nobody waits to hear of it; the rate and the time
-    /// left follow from it.
+    /// Adds to ``ActivityDetails/completed``. One atomic addition while nobody waits to hear of it; the rate and the
+    /// time left follow from it.
     public func advance(by amount: Int = 1) {
         handle.advance(by: amount)
     }
@@ -64,8 +64,8 @@ public struct Activity: ~Copyable, Sendable {
 
 /// One piece of work in progress, reference-counted. It ends at ``end(_:)``, or when the last reference is released.
 ///
-/// The same as ``Activity``, for the places where a noncopyable value cannot go, such as an escaping closure. Any thread
-/// may use it. Changes after the end have no effect.
+/// The same as ``Activity``, for the places where a noncopyable value cannot go, such as an escaping closure. Any
+/// thread may use it. Changes after the end have no effect.
 ///
 /// Others can begin in it; it is a group then: see ``ActivityContainer``.
 @dynamicMemberLookup
@@ -130,11 +130,11 @@ public final class ManagedActivity: ActivityContainer {
     }
 }
 
-/// What ``Activity`` and ``ManagedActivity`` have in common: the engine that counts it, and its record if it says something of
-/// itself. 16 bytes.
+/// What ``Activity`` and ``ManagedActivity`` have in common: the engine that counts it, and its record if it says
+/// something of itself. 16 bytes.
 ///
-/// It holds no reference to the engine: an engine lives until all that it counts has ended. So nothing of it is touched after
-/// the end; what ends with the lock held takes a reference before.
+/// It holds no reference to the engine: an engine lives until all that it counts has ended. So nothing of it is touched
+/// after the end; what ends with the lock held takes a reference before.
 @usableFromInline
 struct ActivityHandle: ~Copyable, Sendable {
     @inlinable static var noRecord: UInt { 0 }
@@ -142,8 +142,8 @@ struct ActivityHandle: ~Copyable, Sendable {
     private static var ended: UInt { 1 }
 
     @usableFromInline let engine: Unmanaged<IndicatorEngine>
-    /// The address of the record, of which the handle holds a reference, and the bit `ended`. The address is stored with
-    /// the manager's lock held.
+    /// The address of the record, of which the handle holds a reference, and the bit `ended`. The address is stored
+    /// with the manager's lock held.
     @usableFromInline let recordBits: Atomic<UInt>
 
     /// Makes the handle of an activity that has begun.

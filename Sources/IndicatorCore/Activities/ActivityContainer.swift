@@ -3,9 +3,10 @@ import Foundation
 /// What activities begin in: an ``IndicatorManager``, or a ``ManagedActivity``, which is a group then.
 ///
 /// A group is one activity to the count, and its label stands for it. Its progress is that of its members, weighted by
-/// their totals if all have one in the same unit, else each the same; members that have ended stay in it. It does not go back
-/// unless the total grows. Snapshots list the members after their group. Groups can be members of groups. Members may begin
-/// on any thread; those that are still in progress when the group ends go on as activities of their own.
+/// their totals if all have one in the same unit, else each the same; members that have ended stay in it. It does not
+/// go back unless the total grows. Snapshots list the members after their group. Groups can be members of groups.
+/// Members may begin on any thread; those that are still in progress when the group ends go on as activities of their
+/// own.
 ///
 /// ```swift
 /// try await indicator.withGroup("Downloading", total: urls.count) { group in
@@ -19,7 +20,8 @@ import Foundation
 /// }
 /// ```
 ///
-/// A member that fails does not make its group fail, unless ``ActivityDetails/failsWithMembers`` of the group is `true`.
+/// A member that fails does not make its group fail, unless ``ActivityDetails/failsWithMembers`` of the group is
+/// `true`.
 ///
 /// A type of your own conforms by passing on the ``activityContext`` of another container.
 public protocol ActivityContainer: Sendable {
@@ -62,8 +64,8 @@ public struct ActivityContext: Sendable {
 extension ActivityContainer {
     /// Begins an activity, which ends when the returned value goes out of scope.
     ///
-    /// Give the value a name: `_ = indicator.begin("Copying")` ends at once. One that is only to be kept until the end of its
-    /// scope is best written as `withActivity("Copying") { … }`.
+    /// Give the value a name: `_ = indicator.begin("Copying")` ends at once. One that is only to be kept until the end
+    /// of its scope is best written as `withActivity("Copying") { … }`.
     ///
     /// - Parameters:
     ///   - label: a short text of what is in progress.
@@ -79,15 +81,16 @@ extension ActivityContainer {
         Activity(activityContext.begin(label, progress: progress, total: total, unit: unit))
     }
 
-    /// Counts an activity while a function runs. Its outcome is ``ActivityOutcome/succeeded`` when the function returns; an
-    /// error is its outcome too, and a `CancellationError` is ``ActivityOutcome/cancelled``.
+    /// Counts an activity while a function runs. Its outcome is ``ActivityOutcome/succeeded`` when the function
+    /// returns; an error is its outcome too, and a `CancellationError` is ``ActivityOutcome/cancelled``.
     ///
     /// - Parameters:
     ///   - label: a short text of what is in progress.
     ///   - progress: how much is done, 0…1.
     ///   - total: how much there is to do.
     ///   - unit: what `total` counts.
-    ///   - body: the work. It gets the activity, which closures of its own may capture. After the end nothing happens to it.
+    ///   - body: the work. It gets the activity, which closures of its own may capture. After the end nothing happens
+    ///     to it.
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
         progress: Double? = nil,

@@ -2,8 +2,8 @@ public import Synchronization
 
 /// Counts the activities in progress without a lock, and decides which changes of the count concern the state machine.
 ///
-/// One atomic ``word`` holds all that a change depends on: the number of activities in progress, the phase, which is what
-/// the state machine decided last, and whether somebody *watches*, that is, wants to hear of every change.
+/// One atomic ``word`` holds all that a change depends on: the number of activities in progress, the phase, which is
+/// what the state machine decided last, and whether somebody *watches*, that is, wants to hear of every change.
 ///
 /// ## Which changes concern the state machine
 ///
@@ -15,8 +15,8 @@ public import Synchronization
 ///
 /// The phase and the count change in the same word, so each change of one meets exactly one value of the other. The
 /// thread that begins a first activity learns which phase it met, and reports if that phase asks for it. The owner of
-/// the lock learns which count a new phase met, and acts on it. A report carries no content: the machine reads the count
-/// and compares it with what it knows, so a report that comes late or twice changes nothing.
+/// the lock learns which count a new phase met, and acts on it. A report carries no content: the machine reads the
+/// count and compares it with what it knows, so a report that comes late or twice changes nothing.
 ///
 /// An end that concerns the machine takes place with the lock held. It is not counted before, and so the count itself
 /// keeps the engine alive until then: an activity needs no reference to it. After an end that does not concern the
@@ -24,10 +24,10 @@ public import Synchronization
 ///
 /// ## Why the indicator is never hidden too early
 ///
-/// While the completion delay runs, its end is ``lastEnd`` plus the delay. The thread that ends the last activity stores
-/// the time *before* it changes the count. A machine that sees no activity in progress therefore also sees a time that is
-/// not earlier than the call that ended the last one. The time only grows (an atomic maximum), so a thread that was held
-/// up between reading the clock and storing does not set it back.
+/// While the completion delay runs, its end is ``lastEnd`` plus the delay. The thread that ends the last activity
+/// stores the time *before* it changes the count. A machine that sees no activity in progress therefore also sees a
+/// time that is not earlier than the call that ended the last one. The time only grows (an atomic maximum), so a thread
+/// that was held up between reading the clock and storing does not set it back.
 ///
 /// `Tests/Models/ActivityCounter.pml` states this protocol for the model checker `spin`.
 @usableFromInline
@@ -55,7 +55,8 @@ package final class ActivityCounter: Sendable {
 
     @usableFromInline let word: Atomic<UInt64>
     private let lastEnd = Atomic<Int64>(.min)
-    /// How many of the activities are members of groups, which are one to the user. Stored with the manager's lock held.
+    /// How many of the activities are members of groups, which are one to the user. Stored with the manager's lock
+    /// held.
     private let memberCount = Atomic<Int>(0)
     private let time: TimeSource
 

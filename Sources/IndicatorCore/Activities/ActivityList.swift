@@ -115,8 +115,8 @@ struct ActivityList: Sendable {
         self.origin = origin
     }
 
-    /// Corrects the wall clock if it was set. A smaller difference is the time between reading the two clocks, and would put
-    /// events that follow each other closely into the wrong order.
+    /// Corrects the wall clock if it was set. A smaller difference is the time between reading the two clocks, and
+    /// would put events that follow each other closely into the wrong order.
     mutating func setOrigin(_ origin: Date) {
         guard abs(origin.timeIntervalSince(self.origin)) > 0.1 else { return }
         self.origin = origin
@@ -136,8 +136,8 @@ struct ActivityList: Sendable {
         texts.count + numbers.count + values.count + objects.count + anonymousCount
     }
 
-    /// The activities in progress with a label in the order of their beginning, at most ``longestList``; the members of a
-    /// group follow it.
+    /// The activities in progress with a label in the order of their beginning, at most ``longestList``; the members of
+    /// a group follow it.
     ///
     /// - Parameters:
     ///   - now: the time.
@@ -254,7 +254,8 @@ struct ActivityList: Sendable {
         cachedActivities = nil
     }
 
-    /// Changes what an activity says of itself. Returns whether a snapshot shows the change. Without effect after its end.
+    /// Changes what an activity says of itself. Returns whether a snapshot shows the change. Without effect after its
+    /// end.
     mutating func update(
         _ record: ActivityRecord,
         at now: Now,
@@ -431,7 +432,8 @@ struct ActivityList: Sendable {
         return Change(changesDetails: update(record, at: now, change))
     }
 
-    /// Stops the activity of an object. A stop of a task that is not in progress is remembered; a tracked object's is not.
+    /// Stops the activity of an object. A stop of a task that is not in progress is remembered; a tracked object's is
+    /// not.
     mutating func stop(
         _ object: AnyObject,
         as role: ObservedObjects.Role,

@@ -7,8 +7,8 @@ import Synchronization
 /// the steps.
 @usableFromInline
 final class ActivityRecord: @unchecked Sendable {
-    // `@unchecked`: `order` and `began` are constants, `steps` is atomic; the rest is read and written with the manager's
-    // lock held.
+    // `@unchecked`: `order` and `began` are constants, `steps` is atomic; the rest is read and written with the
+    // manager's lock held.
 
     /// Orders activities by their beginning, or by when they first said something.
     let order: UInt64
@@ -182,9 +182,9 @@ struct ActivityGroup: Sendable {
 
 /// How fast an activity gets on: the mean over its last seconds, in which the latest count most.
 ///
-/// It is updated when a snapshot is published, so that nobody who advances reads a clock. Between two changes it stays as
-/// it is, since slow steps are no standstill. It is undefined in the first second, and when nothing has changed for 5
-/// seconds and four times as long as between the last two changes.
+/// It is updated when a snapshot is published, so that nobody who advances reads a clock. Between two changes it stays
+/// as it is, since slow steps are no standstill. It is undefined in the first second, and when nothing has changed for
+/// 5 seconds and four times as long as between the last two changes.
 struct RateEstimate: Sendable {
     /// After this time a measurement counts a third as much as the latest one.
     private static var memory: Double { 8 }
@@ -343,8 +343,8 @@ public enum ActivityOutcome: Sendable, Hashable {
     /// It was cancelled.
     case cancelled
 
-    /// The outcome that a thrown error stands for: ``cancelled`` for a `CancellationError`, else ``failed(_:)`` with the
-    /// error's description.
+    /// The outcome that a thrown error stands for: ``cancelled`` for a `CancellationError`, else ``failed(_:)`` with
+    /// the error's description.
     public init(_ error: any Error) {
         self = error is CancellationError ? .cancelled : .failed("\(error)")
     }

@@ -2,9 +2,9 @@ import DequeModule
 
 /// Remembers stops of unknown identities, to ignore the starts that they have overtaken (rule 7 of the design).
 ///
-/// A task that finishes before its own start is announced is stopped first and started then; without this memory it would
-/// be in progress for ever. A stop is remembered for ``window``. The memory is bounded: beyond ``capacity`` the oldest
-/// stop is forgotten.
+/// A task that finishes before its own start is announced is stopped first and started then; without this memory it
+/// would be in progress for ever. A stop is remembered for ``window``. The memory is bounded: beyond ``capacity`` the
+/// oldest stop is forgotten.
 struct EarlyStops<Key: Hashable & Sendable>: Sendable {
     /// How long a stop is remembered: 250 ms. A start exactly that much later is a start.
     static var window: Duration { .milliseconds(250) }

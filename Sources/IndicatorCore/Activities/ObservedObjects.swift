@@ -1,4 +1,5 @@
-/// The objects whose activities must not outlive them: those that are tracked, and those that notifications name as tasks.
+/// The objects whose activities must not outlive them: those that are tracked, and those that notifications name as
+/// tasks.
 ///
 /// They are kept in ``shardCount`` small tables. So a table that grows, shrinks or is searched for deallocated objects
 /// holds the manager's lock for a fraction of a millisecond, also with a hundred thousand objects.
@@ -9,9 +10,9 @@ struct ObservedObjects: @unchecked Sendable {
     enum Role: UInt {
         /// ``IndicatorManager/track(_:label:)``. Held weakly, so that it is deallocated when its last user releases it.
         case tracked = 0
-        /// A notification named it as its task. Held strongly: a weak reference would make every later retain of it slow.
-        /// An object that nobody else holds has ended (``removeEnded(inShard:)``). Where several indicators observe, they
-        /// hold tasks weakly, or each would keep those of the others alive.
+        /// A notification named it as its task. Held strongly: a weak reference would make every later retain of it
+        /// slow. An object that nobody else holds has ended (``removeEnded(inShard:)``). Where several indicators
+        /// observe, they hold tasks weakly, or each would keep those of the others alive.
         case notified = 1
     }
 

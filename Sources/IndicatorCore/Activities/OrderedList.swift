@@ -2,8 +2,8 @@ import DequeModule
 
 /// Values in the order of the activities that they belong to.
 ///
-/// Each activity has an order, a number of its own that grows from one to the next. So a new value nearly always goes to
-/// the end, and one that is removed is mostly near an end: either takes constant time, and a search O(log n).
+/// Each activity has an order, a number of its own that grows from one to the next. So a new value nearly always goes
+/// to the end, and one that is removed is mostly near an end: either takes constant time, and a search O(log n).
 struct OrderedList<Value> {
     private var entries: Deque<(order: UInt64, value: Value)> = []
     /// The largest number of values since the table was made.

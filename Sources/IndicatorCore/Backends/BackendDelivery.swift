@@ -15,12 +15,12 @@ public struct BackendDelivery: Sendable, Hashable {
     /// What happens to snapshots that come faster than the backend takes them.
     public var mode: Mode
 
-    /// Whether changes while the indicator is hidden (count, label, ``IndicatorState/delayingStart``) are delivered too.
-    /// Default `false`: a hidden indicator then costs the backend nothing.
+    /// Whether changes while the indicator is hidden (count, label, ``IndicatorState/delayingStart``) are delivered
+    /// too. Default `false`: a hidden indicator then costs the backend nothing.
     public var includesHidden: Bool
 
-    /// While visible, the latest snapshot is delivered again at this interval, for backends that animate. Default `nil`: it
-    /// is delivered only when something changed. Less than 10 ms counts as 10 ms.
+    /// While visible, the latest snapshot is delivered again at this interval, for backends that animate. Default
+    /// `nil`: it is delivered only when something changed. Less than 10 ms counts as 10 ms.
     public var animationInterval: Duration?
 
     /// How long a call to the backend may take before the backend counts as stalled. Default 5 seconds.

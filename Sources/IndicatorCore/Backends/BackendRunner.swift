@@ -3,8 +3,8 @@ import Logging
 
 /// Runs one backend on a thread of its own, and keeps its failures away from everything else.
 ///
-/// ``BackendRunnerStateMachine`` decides; the runner holds its lock, calls the backend, sets the timer and writes the log.
-/// The runner lives until the backend has stopped.
+/// ``BackendRunnerStateMachine`` decides; the runner holds its lock, calls the backend, sets the timer and writes the
+/// log. The runner lives until the backend has stopped.
 final class BackendRunner: SnapshotReceiver {
     /// What the runner's lock protects. Nothing is called with it held.
     private struct Storage: Sendable {

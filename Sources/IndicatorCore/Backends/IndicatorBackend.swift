@@ -18,8 +18,8 @@
 /// - Because the thread is the backend's own, a blocking call is allowed. One that takes longer than
 ///   ``BackendDelivery/updateTimeLimit`` marks the backend ``BackendState/stalled`` until it returns.
 /// - Show what the snapshot says and nothing else: snapshots may be skipped, repeated, or start anywhere.
-/// - Throw errors whose text says what was wrong and what to do: it becomes the reason that the user reads. A failure is
-///   logged once per outage, and so is the recovery.
+/// - Throw errors whose text says what was wrong and what to do: it becomes the reason that the user reads. A failure
+///   is logged once per outage, and so is the recovery.
 public protocol IndicatorBackend: Sendable {
     /// The name that the config file and the diagnostics use. Unique among the backends of one manager.
     var name: String { get }

@@ -2,12 +2,13 @@ import DequeModule
 
 /// The snapshots that a receiver has not taken yet.
 ///
-/// What has finished in a snapshot that is replaced or left out goes to the next one, so that a receiver gets all of it.
+/// What has finished in a snapshot that is replaced or left out goes to the next one, so that a receiver gets all of
+/// it.
 struct SnapshotInbox: Sendable {
     private struct Item: Sendable {
         var snapshot: IndicatorSnapshot
-        /// Whether the indicator was shown or hidden with it. A later snapshot never replaces such an item in the queue of
-        /// every transition.
+        /// Whether the indicator was shown or hidden with it. A later snapshot never replaces such an item in the queue
+        /// of every transition.
         var isTransition: Bool
     }
 
@@ -35,8 +36,8 @@ struct SnapshotInbox: Sendable {
         later = FinishedActivities()
         switch delivery.mode {
         case .latestWins:
-            // While the completion delay runs, the receiver keeps what it shows: only the end of the delay, or new work,
-            // is a change to the user. What waits is still worth showing.
+            // While the completion delay runs, the receiver keeps what it shows: only the end of the delay, or new
+            // work, is a change to the user. What waits is still worth showing.
             if !isTransition, isUnnoticed(snapshot) { return leaveOut(snapshot) }
             if var last = items.popLast() { snapshot.takeOver(last.snapshot.removeFinished()) }
             items = [Item(snapshot: snapshot, isTransition: isTransition)]

@@ -3,18 +3,19 @@ import IndicatorThreads
 package import Logging
 import Synchronization
 
-/// What an ``IndicatorManager`` is the public face of: the lock, the state machine behind it, and the queue of its actions.
+/// What an ``IndicatorManager`` is the public face of: the lock, the state machine behind it, and the queue of its
+/// actions.
 ///
-/// Every input does the same three things: lock and ask ``IndicatorStateMachine``; unlock; perform the returned actions.
-/// While the lock is held nothing foreign runs: no continuation is resumed, no object of the caller's is released, no task
-/// is created, no backend or observer is called. (The exceptions: `==` and `hash(into:)` of the caller's identities, and an
-/// injected clock.) Actions are performed in the order in which the lock was held, by the thread that finds the ``Outbox``
-/// unattended, and no thread waits for another one's. So a `deinit` or log handler that blocks holds up the deliveries of
-/// this indicator, and the timers of the process if it runs on their thread.
+/// Every input does the same three things: lock and ask ``IndicatorStateMachine``; unlock; perform the returned
+/// actions. While the lock is held nothing foreign runs: no continuation is resumed, no object of the caller's is
+/// released, no task is created, no backend or observer is called. (The exceptions: `==` and `hash(into:)` of the
+/// caller's identities, and an injected clock.) Actions are performed in the order in which the lock was held, by the
+/// thread that finds the ``Outbox`` unattended, and no thread waits for another one's. So a `deinit` or log handler
+/// that blocks holds up the deliveries of this indicator, and the timers of the process if it runs on their thread.
 ///
-/// The manager, timers, observations and backends hold the engine, and it holds all of them but the first; closing it ends
-/// these circles, when the manager is deallocated and its last activity has ended. There are no weak
-/// references: an object to which there was one is slow to retain.
+/// The manager, timers, observations and backends hold the engine, and it holds all of them but the first; closing it
+/// ends these circles, when the manager is deallocated and its last activity has ended. There are no weak references:
+/// an object to which there was one is slow to retain.
 @usableFromInline
 package final class IndicatorEngine: Sendable {
     /// All that the lock protects. Runners, subscriptions and timers have a lock each, which is taken without this one.
@@ -76,7 +77,8 @@ package final class IndicatorEngine: Sendable {
         timer = DeadlineTimer(time: time)
     }
 
-    /// The manager is deallocated. Closes the engine, unless somebody holds an activity: then the end of the last one does.
+    /// The manager is deallocated. Closes the engine, unless somebody holds an activity: then the end of the last one
+    /// does.
     func managerIsReleased() {
         let isOver = storage.withLock { storage in
             storage.isOrphaned = true

@@ -6,8 +6,8 @@ extension IndicatorManager {
 
     /// Begins an activity that says nothing of itself, which ends when the returned value goes out of scope.
     ///
-    /// While others are in progress, this and its end are mostly one atomic operation each. The indicator works at least
-    /// until its activities have ended, also when the manager is released before.
+    /// While others are in progress, this and its end are mostly one atomic operation each. The indicator works at
+    /// least until its activities have ended, also when the manager is released before.
     @inlinable
     public func begin() -> Activity {
         // The manager keeps the engine until the activity is counted, which keeps it from then on.
@@ -36,9 +36,9 @@ extension IndicatorManager {
     /// started is not started: its stop has overtaken its start.
     ///
     /// - Parameters:
-    ///   - id: what identifies it, here and in ``stop(_:_:)``. It is compared and hashed with the indicator's lock held, so
-    ///     its `==` and `hash(into:)` must not use the indicator; its `deinit` may. Integers that are equal are the same
-    ///     identity whatever their types.
+    ///   - id: what identifies it, here and in ``stop(_:_:)``. It is compared and hashed with the indicator's lock
+    ///     held, so its `==` and `hash(into:)` must not use the indicator; its `deinit` may. Integers that are equal
+    ///     are the same identity whatever their types.
     ///   - label: a short text of what is in progress.
     ///   - progress: how much is done, 0…1.
     public func start(_ id: some Hashable & Sendable, label: String? = nil, progress: Double? = nil) {

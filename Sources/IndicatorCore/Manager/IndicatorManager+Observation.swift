@@ -6,14 +6,14 @@ extension IndicatorManager {
 
     /// Observes the notifications by which a library announces that its tasks begin and end.
     ///
-    /// A task is counted from a notification that starts it to one that stops it, once, however often each is posted. A task
-    /// that is an object is held from its start to its stop. If it never announces its end, that is noticed within
+    /// A task is counted from a notification that starts it to one that stops it, once, however often each is posted. A
+    /// task that is an object is held from its start to its stop. If it never announces its end, that is noticed within
     /// ``lifetimeCheckInterval`` after its last other reference was released, and the object is deallocated then, on a
     /// thread of the indicator's.
     ///
     /// - Parameters:
-    ///   - notifications: what to observe: ``TaskNotifications/indicator``, ``TaskNotifications/alamofire``, or a value of
-    ///     your own.
+    ///   - notifications: what to observe: ``TaskNotifications/indicator``, ``TaskNotifications/alamofire``, or a value
+    ///     of your own.
     ///   - center: where they are posted.
     /// - Returns: the observation, which lasts until it is cancelled or the manager is deallocated.
     @discardableResult
@@ -28,8 +28,8 @@ extension IndicatorManager {
 
     /// Counts an activity while an object lives, or until ``stopTracking(_:)``.
     ///
-    /// The object is held weakly. That it was deallocated is noticed within ``lifetimeCheckInterval``. If its last reference
-    /// is released at the very moment when it is looked at, it is deallocated on a thread of the indicator's.
+    /// The object is held weakly. That it was deallocated is noticed within ``lifetimeCheckInterval``. If its last
+    /// reference is released at the very moment when it is looked at, it is deallocated on a thread of the indicator's.
     /// Tracking an object that is tracked already changes nothing.
     public func track(_ object: AnyObject, label: String? = nil) {
         engine.start(object, as: .tracked, label: label)

@@ -4,9 +4,9 @@ extension IndicatorManager {
     /// The state of the indicator as it changes: first the present one, then the latest whenever there is a newer one.
     ///
     /// Each sequence has its own subscription. The latest value wins: a slow subscriber misses what came in between and
-    /// always ends at the truth; ``IndicatorSnapshot/finished`` is complete even so. A change of visibility is delivered at
-    /// once, other changes at most ten times a second. The sequence ends when the manager is shut down or deallocated, or
-    /// when the task that iterates it is cancelled.
+    /// always ends at the truth; ``IndicatorSnapshot/finished`` is complete even so. A change of visibility is
+    /// delivered at once, other changes at most ten times a second. The sequence ends when the manager is shut down or
+    /// deallocated, or when the task that iterates it is cancelled.
     public var snapshots: IndicatorSnapshots {
         IndicatorSnapshots(engine: engine)
     }
@@ -97,8 +97,8 @@ final class SnapshotSubscription: SnapshotReceiver {
 
     /// Wakes the subscriber, from a task of its own.
     ///
-    /// To resume a task takes its status lock. The calling thread may hold that of another task, if it runs a cancellation
-    /// handler, and two such threads could wait for each other.
+    /// To resume a task takes its status lock. The calling thread may hold that of another task, if it runs a
+    /// cancellation handler, and two such threads could wait for each other.
     private func wake() {
         if state.withLock({ exchange(&$0.isWaking, with: true) }) { return }
         Task.detached(executorPreference: ServiceThread.shared) { [self] in

@@ -3,8 +3,8 @@ public import Logging
 
 /// Decides when the activity indicator of an app is shown, and has it shown by the app's backends.
 ///
-/// Report when work begins and ends; the indicator is shown for work that lasts, stays visible through short gaps, and is
-/// hidden when the work is done:
+/// Report when work begins and ends; the indicator is shown for work that lasts, stays visible through short gaps, and
+/// is hidden when the work is done:
 ///
 /// ```swift
 /// let indicator = IndicatorManager(backends: [MyBackend()])
@@ -62,8 +62,8 @@ public final class IndicatorManager: ActivityContainer {
         set { engine.delays = newValue }
     }
 
-    /// How long work must last before the indicator is shown. Default 1 second. A negative value counts as zero, more than
-    /// 100 years as 100 years; ``IndicatorDelays`` throws instead.
+    /// How long work must last before the indicator is shown. Default 1 second. A negative value counts as zero, more
+    /// than 100 years as 100 years; ``IndicatorDelays`` throws instead.
     public var startDelay: Duration {
         get { delays.startDelay }
         set { engine.setDelay(.startDelay, to: newValue) }
@@ -81,8 +81,9 @@ public final class IndicatorManager: ActivityContainer {
         set { engine.setDelay(.minimumVisibleTime, to: newValue) }
     }
 
-    /// How often objects that are observed or tracked are looked at, to end the activities of those that were deallocated.
-    /// Default 1 second; nothing is done while there are none. Less than a millisecond counts as a millisecond.
+    /// How often objects that are observed or tracked are looked at, to end the activities of those that were
+    /// deallocated. Default 1 second; nothing is done while there are none. Less than a millisecond counts as a
+    /// millisecond.
     public var lifetimeCheckInterval: Duration {
         get { engine.read { $0.lifetimeCheckInterval } }
         set {
@@ -107,8 +108,8 @@ public final class IndicatorManager: ActivityContainer {
 
     /// Adds a backend and starts it, without waiting for that. Its state is in ``backendStatuses``.
     ///
-    /// - Returns: whether it was added. It is not, and an error is logged, when the manager has one of that name or was shut
-    ///   down.
+    /// - Returns: whether it was added. It is not, and an error is logged, when the manager has one of that name or was
+    ///   shut down.
     @discardableResult
     public func addBackend(_ backend: any IndicatorBackend) -> Bool {
         engine.addBackend(backend)
@@ -128,8 +129,8 @@ public final class IndicatorManager: ActivityContainer {
 
     /// Hides the indicator for good and stops the backends: what they changed is restored, what they hold is flushed.
     ///
-    /// Returns when all have stopped. A backend whose call does not return within the time limit is given up, so one that
-    /// hangs costs the limit and no more. Activities may go on; they are counted and nothing else.
+    /// Returns when all have stopped. A backend whose call does not return within the time limit is given up, so one
+    /// that hangs costs the limit and no more. Activities may go on; they are counted and nothing else.
     ///
     /// - Parameter timeLimit: how long to wait for a call that does not return. Default 2 seconds. A backend that does
     ///   return and has much left to deliver gets 5 seconds in all.

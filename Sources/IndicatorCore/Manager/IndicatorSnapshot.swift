@@ -25,8 +25,8 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// What has ended; behind ``finished`` and ``omittedFinishedCount``.
     var finishedActivities = FinishedActivities()
 
-    /// Makes a snapshot, by default that of an indicator with nothing to do. Without `activities`, one activity with `label`
-    /// and `progress` is listed, or none if `label` is `nil`.
+    /// Makes a snapshot, by default that of an indicator with nothing to do. Without `activities`, one activity with
+    /// `label` and `progress` is listed, or none if `label` is `nil`.
     public init(
         state: IndicatorState = .inactive,
         isEnabled: Bool = true,

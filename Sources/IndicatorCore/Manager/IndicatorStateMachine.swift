@@ -187,8 +187,8 @@ struct IndicatorStateMachine: Sendable {
 
     // MARK: - Inputs: time
 
-    /// Whether the objects are to be looked at before ``advance(to:)``: regularly, and before the start delay's deadline is
-    /// decided, so that an object that was deallocated never shows the indicator (rule 11 of the design).
+    /// Whether the objects are to be looked at before ``advance(to:)``: regularly, and before the start delay's
+    /// deadline is decided, so that an object that was deallocated never shows the indicator (rule 11 of the design).
     func isLifetimeCheckDue(at now: Duration) -> Bool {
         guard list.objectCount > 0 else { return false }
         if let lifetimeCheckDue, lifetimeCheckDue <= now { return true }

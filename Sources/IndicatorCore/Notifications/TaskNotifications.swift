@@ -49,8 +49,8 @@ public struct TaskNotifications: Sendable {
     public var identity: Identity
     /// The label of a task that starts, from the notification; by default it has none.
     public var label: @Sendable (Notification) -> String?
-    /// What a task says of itself from now on, from a notification of ``updates``; `nil`: nothing new. Without a label it
-    /// keeps the one that it has.
+    /// What a task says of itself from now on, from a notification of ``updates``; `nil`: nothing new. Without a label
+    /// it keeps the one that it has.
     public var update: @Sendable (Notification) -> ActivityDetails?
 
     /// Makes a set of notifications to observe.

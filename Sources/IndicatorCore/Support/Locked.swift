@@ -3,8 +3,8 @@ import Foundation
 
 /// A value behind a lock: `Synchronization.Mutex`, spelled with a POSIX mutex for the thread sanitizer.
 ///
-/// The sanitizer follows POSIX mutexes and does not see the futex calls inside the standard library's `Mutex`, so it would
-/// report every critical section as a race. `Scripts/test` defines `THREAD_SANITIZER` for that build only.
+/// The sanitizer follows POSIX mutexes and does not see the futex calls inside the standard library's `Mutex`, so it
+/// would report every critical section as a race. `Scripts/test` defines `THREAD_SANITIZER` for that build only.
 package struct Locked<Value>: ~Copyable, @unchecked Sendable {
     // `@unchecked`: `value` is read and written between `pthread_mutex_lock` and `pthread_mutex_unlock` only.
     private final class Storage {

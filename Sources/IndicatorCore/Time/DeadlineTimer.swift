@@ -1,7 +1,7 @@
 /// Wakes its owner at a deadline.
 ///
-/// Nothing runs under its lock: calls are scheduled and cancelled without it, since an injected clock may have cancellation
-/// handlers of its own.
+/// Nothing runs under its lock: calls are scheduled and cancelled without it, since an injected clock may have
+/// cancellation handlers of its own.
 package final class DeadlineTimer: Sendable {
     private struct State: Sendable {
         var deadline: Duration?
@@ -28,8 +28,8 @@ package final class DeadlineTimer: Sendable {
     /// - Parameters:
     ///   - deadline: when it fires; `nil` unsets it.
     ///   - version: orders the calls of several threads: one with a lower version than an earlier call has no effect.
-    ///   - onDeadline: called with the deadline when it has come, on ``ServiceThread/shared`` or, with an injected clock, one of
-    ///     Swift's cooperative threads; kept until then, or until the timer is set anew.
+    ///   - onDeadline: called with the deadline when it has come, on ``ServiceThread/shared`` or, with an injected
+    ///     clock, one of Swift's cooperative threads; kept until then, or until the timer is set anew.
     package func set(
         _ deadline: Duration?,
         version: UInt64,

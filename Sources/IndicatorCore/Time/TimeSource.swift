@@ -32,7 +32,8 @@ package struct TimeSource: Sendable {
             return TimeSource(
                 read: { origin.duration(to: clock.now).wholeNanoseconds },
                 schedule: { deadline, body in
-                    // Detached: it must not inherit the task-local values of the thread that happened to begin an activity.
+                    // Detached: it must not inherit the task-local values of the thread that happened to begin an
+                    // activity.
                     let task = Task.detached {
                         do { try await clock.sleep(until: origin.advanced(by: deadline), tolerance: nil) } catch {
                             return

@@ -1,4 +1,5 @@
-/// The rules of the indicator without a manager: events in, changes of visibility out, at the times that the events carry.
+/// The rules of the indicator without a manager: events in, changes of visibility out, at the times that the events
+/// carry.
 ///
 /// Drives the same ``IndicatorStateMachine`` as a manager does. It replays traces in tests and in the `replay` command,
 /// and computes what an indicator should have done.

@@ -66,8 +66,8 @@ public struct IndicatorDelays: Sendable, Hashable {
 
     /// Turns a number of seconds into a delay, rounded to the nearest microsecond.
     ///
-    /// - Throws: ``InvalidDelayError`` that names `setting`, when the number is negative, infinite, not a number, or more
-    ///   than 100 years.
+    /// - Throws: ``InvalidDelayError`` that names `setting`, when the number is negative, infinite, not a number, or
+    ///   more than 100 years.
     public static func duration(ofSeconds seconds: Double, for setting: Setting) throws(InvalidDelayError) -> Duration {
         guard seconds.isFinite, seconds >= 0, seconds <= longestSeconds else {
             throw InvalidDelayError(setting: setting, value: "\(seconds) s")

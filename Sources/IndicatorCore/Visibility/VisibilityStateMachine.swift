@@ -4,7 +4,8 @@
 /// ``advance(to:)`` at ``deadline``, and shows or hides the indicator as the returned changes say: none, one or two, in
 /// order. "Now" is any time that does not run backwards, as the `Duration` since an origin of the owner's choice.
 ///
-/// The rules are in IndicatorCore's documentation: those of the two best-known iOS managers, with their known bugs fixed.
+/// The rules are in IndicatorCore's documentation: those of the two best-known iOS managers, with their known bugs
+/// fixed.
 package struct VisibilityStateMachine: Sendable {
     private enum State {
         /// Hidden, and no delay runs. Busy only while disabled.

@@ -98,8 +98,8 @@ import Testing
         #expect(clock.readCount > 1)
     }
 
-    /// An activity that begins between the reading of the clock and the change of the count is not lost, and the time is
-    /// read again.
+    /// An activity that begins between the reading of the clock and the change of the count is not lost, and the time
+    /// is read again.
     @Test func aBeginningWhileTheTimeIsReadIsCounted() {
         let clock = ReentrantClock()
         let counter = ActivityCounter(phase: .delayingCompletion, time: .reading(clock))
@@ -109,7 +109,8 @@ import Testing
         #expect(counter.count == 1)
     }
 
-    /// The phase changes between the reading of the clock and the change of the count: the end takes place with the lock.
+    /// The phase changes between the reading of the clock and the change of the count: the end takes place with the
+    /// lock.
     @Test func anEndThatTheTimerOvertakesNeedsTheLock() {
         let clock = ReentrantClock()
         let counter = ActivityCounter(phase: .delayingCompletion, time: .reading(clock))

@@ -5,7 +5,8 @@ import TestSupport
 import Testing
 
 @Suite struct ConcurrencyTests {
-    /// The thread sanitizer watches for the whole 10 seconds; without it a tenth is enough to see that the count comes out.
+    /// The thread sanitizer watches for the whole 10 seconds; without it a tenth is enough to see that the count comes
+    /// out.
     private static var duration: TimeInterval {
         #if THREAD_SANITIZER
         10

@@ -146,7 +146,8 @@ import Testing
         other.end()
     }
 
-    /// Alamofire/AlamofireNetworkActivityIndicator, and AFNetworking's `decrementActivityCount`: the count went below zero.
+    /// Alamofire/AlamofireNetworkActivityIndicator, and AFNetworking's `decrementActivityCount`: the count went below
+    /// zero.
     @Test func theCountNeverGoesBelowZero() {
         let manager = TestIndicator().manager
         manager.decrementActivityCount()

@@ -99,8 +99,8 @@ import Testing
         #expect(driver.changes.map(\.instant) == [.seconds(1)])
     }
 
-    /// An estimate that has ended while a snapshot is held back is no deadline any more: the timer would fire at once, again
-    /// and again.
+    /// An estimate that has ended while a snapshot is held back is no deadline any more: the timer would fire at once,
+    /// again and again.
     @Test func noTimerIsSetForAnEstimateThatHasEnded() throws {
         var driver = Driver(clock)
         let now = { [clock] in TimeSource.reading(clock).now }

@@ -5,7 +5,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Code of others that runs in the middle of a call: cancellation handlers, `deinit`s, executors, backends that call back.
+/// Code of others that runs in the middle of a call: cancellation handlers, `deinit`s, executors, backends that call
+/// back.
 ///
 /// Each of these has hung or ended a process. A test that hangs is ended by the time limit.
 @Suite(.timeLimit(.minutes(5))) struct ReentrancyTests {
@@ -13,8 +14,8 @@ import Testing
         IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
     }
 
-    /// `Task.cancel()` held the task's status lock and waited for the manager's; the publisher held that and waited for the
-    /// status lock.
+    /// `Task.cancel()` held the task's status lock and waited for the manager's; the publisher held that and waited for
+    /// the status lock.
     @Test func consumersAreCancelledWhileTheIndicatorChanges() async throws {
         let manager = try Self.manager()
         let isDone = Atomic(false)

@@ -30,8 +30,8 @@ import Testing
         #expect(totalChanges > Self.count * 2)
     }
 
-    /// A manager, to which most edges between busy and idle are not reported. Its timer fires at each deadline, and now and
-    /// then when nothing is due.
+    /// A manager, to which most edges between busy and idle are not reported. Its timer fires at each deadline, and now
+    /// and then when nothing is due.
     @Test func managersFollowTheRules() async throws {
         var visibleMoments = 0
         for index in 0..<UInt64(Self.count / 4) {
@@ -51,8 +51,8 @@ import Testing
         #expect(visibleMoments > Self.count / 2)
     }
 
-    /// Rule 10: whenever the timer fires, the indicator is not shown while nothing is in progress for longer than the delays
-    /// say, and not hidden while work goes on.
+    /// Rule 10: whenever the timer fires, the indicator is not shown while nothing is in progress for longer than the
+    /// delays say, and not hidden while work goes on.
     @Test func managersWithLateTimersEndAtTheTruth() async throws {
         var visibleMoments = 0
         for index in 0..<UInt64(Self.count / 4) {
@@ -172,8 +172,8 @@ struct RandomTrace: CustomStringConvertible {
         return changes.map { .init(tick: Int($0.instant / Self.tick), isVisible: $0.isVisible) }
     }
 
-    /// Performs the trace on a manager, nameless work by tokens, and calls a function after the last step of each instant and
-    /// some time later.
+    /// Performs the trace on a manager, nameless work by tokens, and calls a function after the last step of each
+    /// instant and some time later.
     ///
     /// - Returns: the tick at which the function has returned `false`, if it has.
     fileprivate func perform(
@@ -226,8 +226,8 @@ struct RandomTrace: CustomStringConvertible {
     }
 }
 
-/// The rules in another form, slow and without any state machine: time goes on tick by tick, work is a list of names, and what
-/// is going on is told by three moments, each of which is there or not.
+/// The rules in another form, slow and without any state machine: time goes on tick by tick, work is a list of names,
+/// and what is going on is told by three moments, each of which is there or not.
 struct TickByTickIndicator {
     struct Change: Equatable {
         var tick: Int
