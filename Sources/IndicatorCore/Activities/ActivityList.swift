@@ -287,17 +287,8 @@ struct ActivityList: Sendable {
         record.outcome = outcome
         guard record.isListed || record.parent != nil else { return false }
         cachedActivities = nil
-        var details = record.currentDetails
-        if let group = record.group {
-            record.outcome = group.outcome(outcome, details)
-            group.count(in: &details)
-            releaseMembers(of: record)
-        }
-        if let parent = record.parent {
-            record.parent = nil
-            record.endedAsMember = true
-            parent.group?.finish(record, details)
-            memberCount -= 1
+        if record.group != nil || record.parent != nil {
+            endInGroup(record)
         } else {
             listed.set(record.order, to: nil)
         }
@@ -310,12 +301,24 @@ struct ActivityList: Sendable {
         return true
     }
 
-    /// Members that go on when their group ends are activities like others.
-    private mutating func releaseMembers(of record: ActivityRecord) {
-        for member in record.group.take()?.members.first(.max) ?? [] {
-            member.parent = nil
+    /// Ends a group, or a member of one. Members that go on when their group ends are activities like others.
+    private mutating func endInGroup(_ record: ActivityRecord) {
+        var details = record.currentDetails
+        if let group = record.group.take() {
+            record.outcome = group.outcome(record.outcome, details)
+            group.count(in: &details)
+            for member in group.members.first(.max) {
+                member.parent = nil
+                memberCount -= 1
+                insert(member)
+            }
+        }
+        if let parent = record.parent.take() {
+            record.endedAsMember = true
+            parent.group?.finish(record, details)
             memberCount -= 1
-            insert(member)
+        } else {
+            listed.set(record.order, to: nil)
         }
     }
 

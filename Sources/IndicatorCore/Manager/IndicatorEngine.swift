@@ -277,10 +277,12 @@ package final class IndicatorEngine: Sendable {
         }
         backend.attach(
             to: IndicatorControl(
+                // The engine is not referenced weakly: that would make every later retain of it slow. What it keeps of
+                // the backend is released when it closes.
                 setEnabled: { [self] in setEnabled($0) },
                 retry: { [weak runner] in runner?.retry() },
                 surfaceWasLost: { [weak runner] in runner?.surfaceWasLost($0) },
-                backendStatuses: { [weak self] in self?.backendStatuses ?? [] }
+                backendStatuses: { [self] in backendStatuses }
             )
         )
         let isNeeded = add(runner) { storage in storage.runners.contains { $0 === runner } && !storage.isShutDown }
