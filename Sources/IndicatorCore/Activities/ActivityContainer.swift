@@ -44,13 +44,13 @@ public struct ActivityContext: Sendable {
         if group == nil, label?.isEmpty ?? true, progress == nil, total == nil, unit == .count {
             return engine.begin()
         }
-        var details = ActivityDetails(label: label, progress: progress, since: .distantPast)
-        details.total = total
-        details.unit = unit
         var begun: ActivityRecord?
         engine.change { machine, now in
             machine.change(now) { list in
                 let parent = group?.handle.record(in: &list, at: now)
+                var details = ActivityDetails(label: label, progress: progress, since: .distantPast)
+                details.total = total
+                details.unit = unit
                 let record = list.makeRecord(details, in: parent) { now() - lasted }
                 begun = record
                 return .init(countChange: 1, changesDetails: label != nil || parent != nil)

@@ -232,7 +232,11 @@ struct ActivityList: Sendable {
     /// An activity that somebody holds begins and says something of itself, or does so later for the first time.
     ///
     /// - Parameter parent: the group that it is a member of.
-    mutating func makeRecord(_ details: ActivityDetails, in parent: ActivityRecord?, at now: Now) -> ActivityRecord {
+    mutating func makeRecord(
+        _ details: consuming ActivityDetails,
+        in parent: ActivityRecord?,
+        at now: Now
+    ) -> ActivityRecord {
         let record = ActivityRecord(order: order(), began: now(), details: details)
         if let parent, !parent.hasEnded {
             record.parent = parent

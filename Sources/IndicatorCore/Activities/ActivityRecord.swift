@@ -30,11 +30,11 @@ final class ActivityRecord: @unchecked Sendable {
     /// Whether it was a member of a group when it ended.
     var endedAsMember = false
 
-    init(order: UInt64, began: Duration, details: ActivityDetails) {
+    init(order: UInt64, began: Duration, details: consuming ActivityDetails) {
         self.order = order
         self.began = began
-        self.details = details
         steps = Atomic(details.completed)
+        self.details = details
         rate = RateEstimate(done: 0, at: began)
     }
 

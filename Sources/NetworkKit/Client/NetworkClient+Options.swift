@@ -1,3 +1,5 @@
+public import Foundation
+
 extension NetworkClient {
     /// What a client does in ways that most apps never change.
     public struct Options: Sendable {
@@ -10,6 +12,9 @@ extension NetworkClient {
         /// Whether cookies that servers set are sent back to them (RFC 6265), for as long as the client lives. Default
         /// no.
         public var keepsCookies = false
+        /// A file of certificates in PEM form that are trusted instead of the system's, such as that of a company's own
+        /// authority. Default `nil`: the system's. If it cannot be read, requests by TLS fail with an error that says so.
+        public var certificateAuthorities: URL?
 
         /// Makes the usual options.
         public init() {}

@@ -52,10 +52,7 @@ public final class NetworkClient: Sendable {
         self.center = center
         self.clock = clock
         self.options = options
-        loop = CurlLoop(
-            maximumConnectionsPerHost: options.maximumConnectionsPerHost,
-            keepsCookies: options.keepsCookies
-        )
+        loop = CurlLoop(options)
     }
 
     deinit {

@@ -18,15 +18,13 @@ final class CurlLoop: @unchecked Sendable {
 
     private let inbox = Locked(Inbox())
     private let wakeUp = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
-    private let maximumConnectionsPerHost: Int
-    private let keepsCookies: Bool
+    private let options: NetworkClient.Options
     private var active: [UnsafeMutableRawPointer: Transfer] = [:]
     /// When the first of the time limits may be exceeded.
     private var nextCheck: ContinuousClock.Instant?
 
-    init(maximumConnectionsPerHost: Int, keepsCookies: Bool) {
-        self.maximumConnectionsPerHost = maximumConnectionsPerHost
-        self.keepsCookies = keepsCookies
+    init(_ options: NetworkClient.Options) {
+        self.options = options
     }
 
     deinit {
@@ -70,7 +68,7 @@ final class CurlLoop: @unchecked Sendable {
     private func run() {
         guard let multi = curl_multi_init(), let share = curl_share_init() else { return fail() }
         curl_kit_share_cookies(share)
-        curl_kit_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, maximumConnectionsPerHost)
+        curl_kit_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.maximumConnectionsPerHost)
         defer {
             curl_multi_cleanup(multi)
             curl_share_cleanup(share)
@@ -104,7 +102,8 @@ final class CurlLoop: @unchecked Sendable {
         }
         guard !transfer.isFinished, !transfer.isSuspended, let handle = curl_easy_init() else { return }
         active[handle] = transfer
-        transfer.begin(with: handle, cookies: keepsCookies ? share : nil)
+        if let file = options.certificateAuthorities { curl_kit_set_string(handle, CURLOPT_CAINFO, file.path) }
+        transfer.begin(with: handle, cookies: options.keepsCookies ? share : nil)
         check(by: transfer.nextLimit)
         curl_multi_add_handle(multi, handle)
     }

@@ -135,42 +135,6 @@ import Testing
         #expect(server.requests.map { $0.headers["cookie"] } == [nil, nil, nil, nil, "a=1; c=3", "c=3"])
     }
 
-    // MARK: - TLS
-
-    @Test func aCertificateThatNobodyTrustsIsAnError() async throws {
-        let folder = try TestFolder()
-        let (key, certificate) = (folder.url.path + "/key.pem", folder.url.path + "/certificate.pem")
-        let made = try await Command.run(
-            "openssl",
-            [
-                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
-                "-subj", "/CN=localhost", "-keyout", key, "-out", certificate,
-            ],
-            package: "openssl"
-        )
-        #expect(made.status == 0, "\(made.error)")
-        let script = """
-            import http.server, ssl
-            server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain("\(certificate)", "\(key)")
-            server.socket = context.wrap_socket(server.socket, server_side=True)
-            print(server.server_port, flush=True)
-            server.serve_forever()
-            """
-        let python = try Daemon("python3", ["-c", script], package: "python3")
-        #expect(await eventually { python.output.hasSuffix("\n") })
-        let port = python.output.trimmingCharacters(in: .whitespacesAndNewlines)
-        let error = await thrown {
-            _ = try await NetworkClient().send(URLRoute(try #require(URL(string: "https://127.0.0.1:\(port)"))))
-        }
-        guard case .transport(let failure)? = error as? NetworkError else {
-            Issue.record("\(error as Any)")
-            return
-        }
-        #expect(failure.kind == .insecure)
-    }
-
     // MARK: - Retries
 
     @Test func aRetryIsInTheLabelAndTheProgressBeginsAnew() async throws {
