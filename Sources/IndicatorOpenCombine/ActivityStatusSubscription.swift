@@ -4,11 +4,11 @@ import OpenCombine
 
 /// One subscriber of a tracker's statuses: keeps what was not demanded yet, and delivers one at a time.
 final class ActivityStatusSubscription<Downstream: Subscriber, Value: Sendable>:
-    Subscription, ActivityStatusReceiver, @unchecked Sendable
+    Subscription, @unchecked Sendable
 where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
-    // `@unchecked`: `schedule` is called with no other call under way, because `state` says who delivers, and `downstream` is called
-    // only by what was scheduled then. A downstream that is told of changes on several threads must be made for that, as with every
-    // publisher.
+    // `@unchecked`: `schedule` is called with no other call under way, because `state` says who delivers, and
+    // `downstream` is called only by what was scheduled then. A downstream that is told of changes on several threads
+    // must be made for that, as with every publisher.
 
     private let downstream: Downstream
     private let schedule: (@escaping () -> Void) -> Void
@@ -26,12 +26,8 @@ where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
 
     // MARK: - From the tracker
 
-    func receive(_ status: ActivityStatus<Value>) {
-        change { $0.append(status) }
-    }
-
-    func finish() {
-        change { $0.finish() }
+    func receive(_ status: ActivityStatus<Value>?) {
+        change { if let status { $0.append(status) } else { $0.finish() } }
     }
 
     // MARK: - From the subscriber

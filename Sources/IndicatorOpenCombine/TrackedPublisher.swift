@@ -3,11 +3,13 @@ public import OpenCombine
 
 /// A publisher each of whose subscriptions is an activity of an `ActivityTracker`.
 ///
-/// It sends what its upstream sends, once to each subscriber, and passes demand on untouched. Make one with `trackActivity(in:)`.
+/// It sends what its upstream sends, once to each subscriber, and passes demand on untouched. Make one with
+/// `trackActivity(in:)`.
 ///
-/// The activity begins when the upstream has been subscribed to, so that of a tracked publisher further up begins first, and at the
-/// latest with the first element. It ends before completion or failure is passed on, with the cancellation, and when the upstream
-/// drops its subscriber. An element's value is associated before the element is passed on.
+/// The activity begins when the upstream has been subscribed to, so that of a tracked publisher further up begins
+/// first, and at the latest with the first element. It ends before completion or failure is passed on, with the
+/// cancellation, and when the upstream drops its subscriber. An element's value is associated before the element is
+/// passed on.
 public struct TrackedPublisher<Upstream: Publisher, Value: Sendable>: Publisher {
     /// What the upstream sends.
     public typealias Output = Upstream.Output
@@ -34,11 +36,13 @@ public struct TrackedPublisher<Upstream: Publisher, Value: Sendable>: Publisher 
     /// Subscribes to the upstream and begins the activity.
     public func receive<Downstream: Subscriber>(subscriber: Downstream)
     where Downstream.Input == Upstream.Output, Downstream.Failure == Upstream.Failure {
-        let activity = SubscriptionActivity(in: tracker, initialValue: initialValue)
-        upstream.subscribe(TrackedSubscription(activity: activity, value: value, downstream: subscriber))
-        // Not before: `flatMap` hands its own subscription down before it subscribes to what is above it, so a tracked publisher
-        // up there has begun only now.
-        activity.begin()
+        let activity = ManagedTrackedActivity(notBegunIn: tracker)
+        upstream.subscribe(
+            TrackedSubscription(activity: activity, initialValue: initialValue, value: value, downstream: subscriber)
+        )
+        // Not before: `flatMap` hands its own subscription down before it subscribes to what is above it, so a tracked
+        // publisher up there has begun only now.
+        activity.begin(initialValue)
     }
 }
 
@@ -47,13 +51,20 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
     typealias Input = Downstream.Input
     typealias Failure = Downstream.Failure
 
-    private let activity: SubscriptionActivity<Value>
+    private let activity: ManagedTrackedActivity<Value>
+    private let initialValue: Value?
     private let value: ((Input) -> Value?)?
     private let downstream: Downstream
     private let upstream = Locked(UpstreamSubscription.awaited)
 
-    init(activity: SubscriptionActivity<Value>, value: ((Input) -> Value?)?, downstream: Downstream) {
+    init(
+        activity: ManagedTrackedActivity<Value>,
+        initialValue: Value?,
+        value: ((Input) -> Value?)?,
+        downstream: Downstream
+    ) {
         self.activity = activity
+        self.initialValue = initialValue
         self.value = value
         self.downstream = downstream
     }
@@ -69,13 +80,13 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
     }
 
     func receive(_ input: Input) -> Subscribers.Demand {
-        activity.begin()
+        activity.begin(initialValue)
         if let value, !activity.hasEnded { activity.update(value(input)) }
         return downstream.receive(input)
     }
 
     func receive(completion: Subscribers.Completion<Failure>) {
-        activity.begin()
+        activity.begin(initialValue)
         _ = upstream.withLock { $0.end() }
         activity.end()
         downstream.receive(completion: completion)

@@ -8,7 +8,7 @@ extension ActivityTracker {
     ///
     /// - Parameter value: the value that is associated with it, or `nil` for none.
     public func begin(_ value: Value?) -> TrackedActivity<Value> {
-        TrackedActivity(ManagedTrackedActivity(value, in: self))
+        TrackedActivity(activity: ManagedTrackedActivity(value, in: self))
     }
 
     /// Tracks a function for as long as it runs, with the tracker's default value.
@@ -38,10 +38,7 @@ extension ActivityTracker {
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(Failure) -> sending Result
     ) async throws(Failure) -> sending Result {
-        let activity = begin()
-        let result = try await body()
-        activity.end()
-        return result
+        try await track(defaultValue, body)
     }
 
     /// Tracks an asynchronous function while it runs, with a value or `nil` for none.
@@ -50,10 +47,7 @@ extension ActivityTracker {
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(Failure) -> sending Result
     ) async throws(Failure) -> sending Result {
-        let activity = begin(value)
-        let result = try await body()
-        activity.end()
-        return result
+        try await track(value) { _ async throws(Failure) in try await body() }
     }
 
     /// Tracks an asynchronous function while it runs, and hands it the activity, to change its value.

@@ -1,17 +1,15 @@
-import Synchronization
-
 extension ActivityTracker {
     /// Has an indicator show the status of this tracker: one activity of the indicator's, in progress while any of the
     /// tracker's is, with a label and a progress that follow from the associated value.
     ///
-    /// The tracker keeps the attachment, so the result may be discarded. Neither keeps the indicator alive. Attaching twice
-    /// to the same indicator counts twice. ``ActivityTrackerAttachment/detach()`` ends it.
+    /// The attachment lasts until ``ActivityTrackerAttachment/detach()``; the result may be discarded. Neither the
+    /// tracker nor the indicator keeps the other alive. Attaching twice to the same indicator counts twice.
     ///
     /// - Parameters:
     ///   - manager: the indicator.
-    ///   - label: the label of a value, or `nil` for none; by default the value's description if it has one for people: that
-    ///     of a `CustomStringConvertible` such as a text or a number, or the name of an enum's case without values. This and
-    ///     `progress` are called in the order of the statuses, one call at a time, without a lock.
+    ///   - label: the label of a value, or `nil` for none; by default the value's description if it has one for people:
+    ///     that of a `CustomStringConvertible` such as a text or a number, or the name of an enum's case without
+    ///     values. This and `progress` are called in the order of the statuses, one call at a time, without a lock.
     ///   - progress: how much is done, 0…1, or `nil` for unknown, which is the default.
     @discardableResult
     public func attach(
@@ -19,17 +17,13 @@ extension ActivityTracker {
         label: @escaping @Sendable (Value) -> String? = { ActivityTracker<Value>.label(of: $0) },
         progress: @escaping @Sendable (Value) -> Double? = { _ in nil }
     ) -> ActivityTrackerAttachment {
-        let attachment = ActivityTrackerAttachment(engine: manager.engine)
-        let receiver = IndicatorDriver(attachment: attachment, label: label, progress: progress)
-        attachment.setOnDetach { [weak self, weak receiver] in
-            if let receiver { self?.unsubscribe(receiver) }
+        let attachment = ActivityTrackerAttachment { [weak self] in self?.finish($0) }
+        subscribe(attachment) { [engine = manager.engine] status in
+            attachment.show(status, in: engine, label: label, progress: progress)
         }
-        subscribe(receiver)
         return attachment
     }
-}
 
-extension ActivityTracker {
     /// The label of a value for which nothing else was said; `nil` where its description would be that of its parts.
     @usableFromInline
     static func label(of value: Value) -> String? {
@@ -40,101 +34,45 @@ extension ActivityTracker {
 }
 
 /// The tie between an ``ActivityTracker`` and an ``IndicatorManager`` that shows it.
-public final class ActivityTrackerAttachment: Sendable {
-    /// The identity of an attachment's activity.
-    private struct Identity: Hashable, Sendable {
-        private static let next = Atomic<UInt64>(0)
+public final class ActivityTrackerAttachment: @unchecked Sendable {
+    // `@unchecked`: only `show` uses `isActive`, and the tracker calls it one call at a time.
 
-        private let number = Identity.next.wrappingAdd(1, ordering: .relaxed).newValue
+    private let onDetach: @Sendable (ActivityTrackerAttachment) -> Void
+    /// Whether the activity of the indicator is in progress.
+    private var isActive = false
+
+    fileprivate init(onDetach: @escaping @Sendable (ActivityTrackerAttachment) -> Void) {
+        self.onDetach = onDetach
     }
 
-    private struct State: Sendable {
-        var engine: IndicatorEngine?
-        var isActive = false
-        var isDetached = false
-        var onDetach: (@Sendable () -> Void)?
-    }
-
-    /// The indicator is called without the lock.
-    private let state: Locked<State>
-    private let identity = ActivityKey(Identity())
-
-    init(engine: IndicatorEngine) {
-        state = Locked(State(engine: engine))
-    }
-
-    /// Ends the attachment, and the activity of the indicator that it stands for.
+    /// Ends the attachment, and the activity of the indicator that it stands for: before the call returns, unless
+    /// another thread delivers a status of the tracker just then, which does it next. Without effect when it has ended.
     public func detach() {
-        let (engine, onDetach) = state.withLock { state in
-            state.isDetached = true
-            defer { (state.isActive, state.engine) = (false, nil) }
-            return (state.isActive ? state.engine : nil, state.onDetach.take())
-        }
-        engine?.stop(identity, .unspecified)
-        onDetach?()
+        onDetach(self)
     }
 
-    /// What ends the tracker's subscription.
-    func setOnDetach(_ onDetach: @escaping @Sendable () -> Void) {
-        state.withLock { $0.onDetach = onDetach }
-    }
-
-    /// Whether there is an indicator to show the tracker.
-    var isNeeded: Bool {
-        state.withLock { $0.isDetached ? nil : $0.engine }.map { !$0.isClosed } ?? false
-    }
-
-    /// Shows a status in the indicator. Called in the order of the statuses, one call at a time.
-    func show(isLoading: Bool, label: String?, progress: Double?) {
-        let (engine, wasActive): (IndicatorEngine?, Bool) = state.withLock { state in
-            guard !state.isDetached, state.isActive || isLoading else { return (nil, false) }
-            defer { state.isActive = isLoading }
-            return (state.engine, state.isActive)
-        }
-        guard let engine else { return }
-        switch (wasActive, isLoading) {
-        case (false, _): engine.start(identity, label: label, progress: progress)
-        case (true, true):
-            engine.update(identity) { details in
-                details.label = label
-                details.progress = progress
-            }
-        case (true, false): engine.stop(identity, .unspecified)
-        }
-        // It was detached meanwhile, maybe before the activity was started.
-        if !wasActive, state.withLock({ $0.isDetached }) { engine.stop(identity, .unspecified) }
-    }
-}
-
-/// Hands the statuses of a tracker to an indicator.
-private final class IndicatorDriver<Value: Sendable>: ActivityStatusReceiver {
-    private let attachment: ActivityTrackerAttachment
-    private let label: @Sendable (Value) -> String?
-    private let progress: @Sendable (Value) -> Double?
-
-    init(
-        attachment: ActivityTrackerAttachment,
-        label: @escaping @Sendable (Value) -> String?,
-        progress: @escaping @Sendable (Value) -> Double?
+    /// Shows a status. The activity has an identity, because a `ManagedActivity` would keep the indicator alive.
+    fileprivate func show<Value>(
+        _ status: ActivityStatus<Value>?,
+        in engine: IndicatorEngine,
+        label: (Value) -> String?,
+        progress: (Value) -> Double?
     ) {
-        self.attachment = attachment
-        self.label = label
-        self.progress = progress
-    }
-
-    func receive(_ status: ActivityStatus<Value>) {
-        guard attachment.isNeeded else {
-            attachment.detach()
+        let identity = ActivityKey(ObjectIdentifier(self))
+        let isClosed = engine.isClosed
+        if isClosed { detach() }
+        guard let status, status.isLoading, !isClosed else {
+            if isActive { engine.stop(identity, .unspecified) }
+            isActive = false
             return
         }
-        attachment.show(
-            isLoading: status.isLoading,
-            label: status.associatedValue.flatMap(label),
-            progress: status.associatedValue.flatMap(progress)
-        )
-    }
-
-    func finish() {
-        attachment.detach()
+        let label = status.associatedValue.flatMap(label)
+        let progress = status.associatedValue.flatMap(progress)
+        if isActive {
+            engine.update(identity) { ($0.label, $0.progress) = (label, progress) }
+        } else {
+            engine.start(identity, label: label, progress: progress)
+        }
+        isActive = true
     }
 }

@@ -15,29 +15,30 @@ import IndicatorThreads
 /// ```
 ///
 /// ``status`` is the present value, ``statuses`` delivers every change, and ``attach(to:label:progress:)`` has an
-/// ``IndicatorManager`` show it. The associated value is the first that is not `nil`, in the order in which the activities
-/// in progress began. Everything may be called from any thread. Activities keep the tracker alive; subscribers do not.
+/// ``IndicatorManager`` show it. The associated value is the first that is not `nil`, in the order in which the
+/// activities in progress began. Everything may be called from any thread. Activities keep the tracker alive;
+/// subscribers do not.
 public final class ActivityTracker<Value: Sendable>: Sendable {
     /// The value of activities that are begun without one.
     public let defaultValue: Value?
 
     private let areEqual: @Sendable (Value, Value) -> Bool
-    private let state = Locked(ActivityTrackerState<Value>())
+    private let state = Locked(State())
 
     /// Makes a tracker of values of any kind.
     ///
     /// - Parameters:
     ///   - defaultValue: the value of activities that are begun without one; by default they have none.
-    ///   - areEqual: whether two values are the same, so that going from one to the other is no news. It is called without a lock
-    ///     held.
+    ///   - areEqual: whether two values are the same, so that going from one to the other is not a change. It is called
+    ///     without a lock held.
     public init(defaultValue: Value? = nil, equalWhen areEqual: @escaping @Sendable (Value, Value) -> Bool) {
         self.defaultValue = defaultValue
         self.areEqual = areEqual
     }
 
     deinit {
-        // Whoever delivers holds a reference, so nothing is being delivered or waits for it.
-        for subscriber in state.withLock({ $0.removeSubscribers() }) { subscriber.receiver.finish() }
+        // The thread that delivers holds a reference, so nothing is being delivered or waits for it.
+        for subscription in state.withLock({ $0.remove { _ in true } }) { subscription.receive(nil) }
     }
 
     /// Whether any activity is in progress and the value of the first of them that has one, now.
@@ -45,59 +46,147 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         state.withLock { $0.status }
     }
 
-    // MARK: - Changes
-
-    /// When those who subscribed are told of a change.
-    enum Delivery {
-        /// Before the call returns, unless another thread is delivering just then.
-        case now
-        /// In a task of its own. For cancellation handlers: they run under a lock of the runtime's, which whoever is told may need.
-        case later
-        /// With the next change, or by ``deliverChanges()``. For callers that hold a lock of their own.
-        case uponRequest
-    }
-
-    /// Changes the state, and delivers what comes of it.
-    func change<Result: Sendable>(
-        _ delivery: Delivery = .now,
-        _ body: (inout ActivityTrackerState<Value>) -> Result
-    ) -> Result {
+    /// Changes the state, and delivers what comes of it before it returns, unless another thread is delivering just
+    /// then.
+    ///
+    /// - Parameter deliversLater: whether a task of its own delivers. For cancellation handlers: they run under a lock
+    ///   of the runtime's, which a subscriber may need.
+    /// - Returns: what `body` returns, such as a value that it removed, which is released without the lock.
+    func change<Result: Sendable>(deliversLater: Bool = false, _ body: (inout State) -> Result) -> Result {
         let (result, mustDeliver) = state.withLock { state in
             let result = body(&state)
-            return (result, delivery != .uponRequest && state.outbox.attend())
+            return (result, state.outbox.attend())
         }
-        if mustDeliver {
-            if delivery == .later {
-                Task.detached(executorPreference: ServiceThread.shared) { self.deliver() }
-            } else {
-                deliver()
-            }
+        if mustDeliver, deliversLater {
+            Task.detached(executorPreference: ServiceThread.shared) { self.deliver() }
+        } else if mustDeliver {
+            deliver()
         }
         return result
-    }
-
-    /// Delivers what was changed with ``Delivery/uponRequest``.
-    package func deliverChanges() {
-        change { _ in }
-    }
-
-    /// Tells a receiver the present status, and every change from then on. The tracker holds the receiver until
-    /// ``unsubscribe(_:)``.
-    package func subscribe(_ receiver: any ActivityStatusReceiver<Value>) {
-        change { $0.subscribe(ActivityStatusSubscriber(receiver)) }
-    }
-
-    /// Lets a receiver go. One that is being told a status just then is still told that, and what was to be told with it.
-    package func unsubscribe(_ receiver: any ActivityStatusReceiver<Value>) {
-        // Delivers nothing: the caller may be a cancellation handler.
-        _ = change(.uponRequest) { $0.unsubscribe(receiver) }
     }
 
     private func deliver() {
         while let batch = state.withLock({ $0.outbox.nextBatch() }) {
             for notice in batch {
-                for subscriber in notice.receivers { subscriber.offer(notice.status, areEqual: areEqual) }
+                for subscription in notice.subscriptions { subscription.deliver(notice.status, areEqual: areEqual) }
             }
+        }
+    }
+
+    // MARK: - Subscriptions
+
+    /// Delivers the present status, and every change from then on.
+    ///
+    /// - Parameters:
+    ///   - subscriber: what the subscription belongs to. The tracker holds it until it is unsubscribed.
+    ///   - receive: called without a lock, one call at a time and in order, on the thread that made a change or on one
+    ///     that is delivering other changes just then. It may call the tracker: what it changes is delivered after it
+    ///     has returned. `nil` comes last, when the tracker is deallocated.
+    package func subscribe(
+        _ subscriber: any AnyObject & Sendable,
+        _ receive: @escaping @Sendable (ActivityStatus<Value>?) -> Void
+    ) {
+        change { $0.add(Subscription(subscriber, receive)) }
+    }
+
+    /// Ends a subscription. What is being delivered just then is still received. Delivers nothing: the caller may be a
+    /// cancellation handler.
+    package func unsubscribe(_ subscriber: any AnyObject & Sendable) {
+        _ = state.withLock { $0.remove { $0.subscriber === subscriber } }
+    }
+
+    /// Ends a subscription, which receives what waits for it and then `nil`.
+    func finish(_ subscriber: any AnyObject & Sendable) {
+        change { state in
+            let removed = state.remove { $0.subscriber === subscriber }
+            state.outbox.append(Notice(status: nil, subscriptions: removed))
+        }
+    }
+
+    /// What a subscriber is called by, and the last status that it got.
+    final class Subscription: @unchecked Sendable {
+        // `@unchecked`: only the one thread that delivers uses `last`; that role is handed on under the tracker's lock.
+
+        let subscriber: any AnyObject & Sendable
+        let receive: @Sendable (ActivityStatus<Value>?) -> Void
+        private var last: ActivityStatus<Value>?
+
+        init(_ subscriber: any AnyObject & Sendable, _ receive: @escaping @Sendable (ActivityStatus<Value>?) -> Void) {
+            self.subscriber = subscriber
+            self.receive = receive
+        }
+
+        /// Delivers a status unless it is the same as the one before.
+        func deliver(_ status: ActivityStatus<Value>?, areEqual: (Value, Value) -> Bool) {
+            if let last, let status, last.isLoading == status.isLoading {
+                switch (last.associatedValue, status.associatedValue) {
+                case (nil, nil): return
+                case (let old?, let new?) where areEqual(old, new): return
+                default: break
+                }
+            }
+            last = status
+            receive(status)
+        }
+    }
+
+    // MARK: - State
+
+    /// A status to deliver, or `nil` after the last: to all that had subscribed by then, or to one of them.
+    struct Notice: Sendable {
+        let status: ActivityStatus<Value>?
+        let subscriptions: [Subscription]
+    }
+
+    /// What the lock protects. It returns what it removes: values are compared and released, and subscribers called,
+    /// without the lock.
+    struct State: Sendable {
+        private var activityCount = 0
+        /// The values of the activities that have one.
+        private var values = OrderedList<Value>()
+        private var lastOrder: UInt64 = 0
+        private var subscriptions: [Subscription] = []
+        var outbox = Outbox<Notice>()
+
+        /// The status now.
+        var status: ActivityStatus<Value> {
+            ActivityStatus(isLoading: activityCount > 0, associatedValue: values.first?.value)
+        }
+
+        /// Begins an activity, the last in order. Returns its order, from 1.
+        mutating func begin(_ value: Value?) -> UInt64 {
+            lastOrder += 1
+            _ = set(lastOrder, to: value, countChange: 1)
+            return lastOrder
+        }
+
+        /// Ends an activity. Returns its value.
+        mutating func end(_ order: UInt64) -> Value? {
+            set(order, to: nil, countChange: -1)
+        }
+
+        /// Changes the value of an activity. Returns the old one.
+        mutating func set(_ order: UInt64, to value: Value?, countChange: Int = 0) -> Value? {
+            let (wasLoading, wasFirst) = (activityCount > 0, values.first?.order == order)
+            activityCount += countChange
+            let old = values.set(order, to: value)
+            let isChanged = wasFirst || values.first?.order == order || wasLoading != (activityCount > 0)
+            if isChanged, !subscriptions.isEmpty {
+                outbox.append(Notice(status: status, subscriptions: subscriptions))
+            }
+            return old
+        }
+
+        /// Adds a subscription, which receives the present status first.
+        mutating func add(_ subscription: Subscription) {
+            subscriptions.append(subscription)
+            outbox.append(Notice(status: status, subscriptions: [subscription]))
+        }
+
+        /// Removes subscriptions, and returns them.
+        mutating func remove(where isRemoved: (Subscription) -> Bool) -> [Subscription] {
+            defer { subscriptions.removeAll(where: isRemoved) }
+            return subscriptions.filter(isRemoved)
         }
     }
 }

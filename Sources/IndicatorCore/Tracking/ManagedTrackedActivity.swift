@@ -1,13 +1,16 @@
 import Synchronization
 
-/// One activity of an ``ActivityTracker``, reference-counted. It ends at ``end()``, or when the last reference is released.
+/// One activity of an ``ActivityTracker``, reference-counted. It ends at ``end()``, or when the last reference is
+/// released.
 ///
 /// The same as ``TrackedActivity``, for the places where a noncopyable value cannot go. Any thread may use it.
 public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
     private let tracker: ActivityTracker<Value>
-    private let order: UInt64
-    /// Written with the tracker's lock held.
-    private let isEnded = Atomic(false)
+    /// Its place among the tracker's activities, 0 before it begins, ``ended`` after its end. Written with the
+    /// tracker's lock held.
+    private let order = Atomic<UInt64>(0)
+
+    private static var ended: UInt64 { .max }
 
     /// Begins an activity with the tracker's default value.
     ///
@@ -21,53 +24,61 @@ public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
     /// - Parameters:
     ///   - value: the value that is associated with it, or `nil` for none.
     ///   - tracker: what reports it; the activity keeps it alive.
-    public init(_ value: Value?, in tracker: ActivityTracker<Value>) {
-        self.tracker = tracker
-        order = tracker.change { $0.begin(value) }
+    public convenience init(_ value: Value?, in tracker: ActivityTracker<Value>) {
+        self.init(notBegunIn: tracker)
+        begin(value)
     }
 
-    /// Begins an activity while the caller holds a lock: subscribers get the change by ``ActivityTracker/deliverChanges()``.
-    package init(undelivered value: Value?, in tracker: ActivityTracker<Value>) {
+    /// Makes an activity that begins with ``begin(_:)``.
+    package init(notBegunIn tracker: ActivityTracker<Value>) {
         self.tracker = tracker
-        order = tracker.change(.uponRequest) { $0.begin(value) }
+    }
+
+    /// Begins the activity; without effect when it has begun or ended.
+    package func begin(_ value: Value?) {
+        guard order.load(ordering: .relaxed) == 0 else { return }
+        tracker.change { state in
+            if order.load(ordering: .relaxed) == 0 { order.store(state.begin(value), ordering: .relaxed) }
+        }
     }
 
     /// Whether the activity has ended.
-    public var hasEnded: Bool { isEnded.load(ordering: .relaxed) }
+    public var hasEnded: Bool { order.load(ordering: .relaxed) == Self.ended }
 
-    /// Changes the value that is associated with the activity; `nil` removes it. The activity keeps its place in the order.
-    /// Without effect when it has ended.
+    /// Changes the value that is associated with the activity; `nil` removes it. The activity keeps its place in the
+    /// order. Without effect when it has ended.
     public func update(_ value: Value?) {
-        _ = tracker.change { state in hasEnded ? nil : state.update(order, to: value) }
+        _ = tracker.change { state in
+            let order = order.load(ordering: .relaxed)
+            return order == 0 || order == Self.ended ? nil : state.set(order, to: value)
+        }
     }
 
     /// Ends the activity; without effect when it has ended.
     public func end() {
-        end(.now)
+        end(deliversLater: false)
     }
 
-    /// Ends the activity from a cancellation handler: ``ActivityTracker/status`` is right at once, and subscribers get the
-    /// change outside the handler.
-    func endBecauseOfCancellation() {
-        end(.later)
-    }
-
-    private func end(_ delivery: ActivityTracker<Value>.Delivery) {
+    /// Ends the activity. The tracker's status changes at once.
+    ///
+    /// - Parameter deliversLater: whether subscribers get the change from a task of its own: for cancellation handlers.
+    func end(deliversLater: Bool) {
         guard !hasEnded else { return }
-        _ = tracker.change(delivery) { state in
-            isEnded.exchange(true, ordering: .relaxed) ? nil : state.end(order)
+        _ = tracker.change(deliversLater: deliversLater) { state in
+            let order = order.exchange(Self.ended, ordering: .relaxed)
+            return order == 0 || order == Self.ended ? nil : state.end(order)
         }
     }
 
     deinit {
-        end(.now)
+        end()
     }
 }
 
 /// One activity of an ``ActivityTracker``. It ends when the value goes out of scope.
 ///
-/// Noncopyable, so that the compiler makes sure that the activity ends exactly once, whichever way the scope is left. Where
-/// such a value cannot go (captured by several closures, stored in a collection) use ``ManagedTrackedActivity``.
+/// Noncopyable, so that the compiler makes sure that the activity ends exactly once, whichever way the scope is left.
+/// Where such a value cannot go (captured by several closures, stored in a collection) use ``ManagedTrackedActivity``.
 ///
 /// ```swift
 /// let step = tracker.begin("Parsing")
@@ -77,13 +88,10 @@ public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
 ///
 /// Any thread may use it. It keeps its tracker alive.
 public struct TrackedActivity<Value: Sendable>: ~Copyable, Sendable {
-    private let activity: ManagedTrackedActivity<Value>
+    let activity: ManagedTrackedActivity<Value>
 
-    init(_ activity: ManagedTrackedActivity<Value>) {
-        self.activity = activity
-    }
-
-    /// Changes the value that is associated with the activity; `nil` removes it. The activity keeps its place in the order.
+    /// Changes the value that is associated with the activity; `nil` removes it. The activity keeps its place in the
+    /// order.
     public func update(_ value: Value?) {
         activity.update(value)
     }

@@ -5,8 +5,8 @@ extension Sequence {
     /// for file in files.tracked("Compressing", in: indicator) { try compress(file) }
     /// ```
     ///
-    /// It succeeds when the last element was delivered and the next is asked for. A loop that is left before (by `break`,
-    /// `return` or an error) has cancelled it.
+    /// It succeeds when the last element was delivered and the next is asked for. A loop that is left before (by
+    /// `break`, `return` or an error) has cancelled it.
     ///
     /// - Parameters:
     ///   - label: a short text of what is in progress.
@@ -29,21 +29,14 @@ extension Sequence {
 }
 
 extension AsyncSequence {
-    /// Makes the iteration of this sequence an activity, as it is of a `Sequence`. An error that the sequence throws is its
-    /// outcome.
+    /// Makes the iteration of this sequence an activity, as it is of a `Sequence`, with the same parameters but no
+    /// total by default. An error that the sequence throws is its outcome.
     ///
     /// ```swift
     /// for try await chunk in body.tracked("Downloading", in: indicator, total: length, unit: .bytes, by: \.count) {
     ///     try file.write(contentsOf: chunk)
     /// }
     /// ```
-    ///
-    /// - Parameters:
-    ///   - label: a short text of what is in progress.
-    ///   - container: the indicator, or a group.
-    ///   - total: how much there is to do, if that is known.
-    ///   - unit: what `total` counts.
-    ///   - amount: how much an element is. Default 1. It is counted when the next element is asked for.
     public func tracked(
         _ label: String?,
         in container: some ActivityContainer,
@@ -107,7 +100,8 @@ public struct TrackedElements<Base: AsyncSequence>: AsyncSequence {
         fileprivate let iteration: TrackedIteration
         fileprivate var delivered = 0
 
-        /// The next element; `nil` after the last one, or when the task was cancelled and the sequence ends for that reason.
+        /// The next element; `nil` after the last one, or when the task was cancelled and the sequence ends for that
+        /// reason.
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(Base.Failure) -> Base.Element? {

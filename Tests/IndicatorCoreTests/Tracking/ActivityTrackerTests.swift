@@ -72,6 +72,25 @@ import Testing
         other.end()
     }
 
+    @Test func anActivityBeginsOnceAndNeverAfterItsEnd() {
+        let tracker = ActivityTracker<Int>()
+        let recorder = StatusRecorder<Int>()
+        tracker.subscribe(recorder)
+        let activity = ManagedTrackedActivity(notBegunIn: tracker)
+        activity.update(1)
+        #expect(!activity.hasEnded)
+        activity.begin(2)
+        activity.begin(3)
+        activity.end()
+        activity.begin(4)
+        let other = ManagedTrackedActivity(notBegunIn: tracker)
+        other.end()
+        #expect(other.hasEnded)
+        other.begin(5)
+        #expect(recorder.statuses.map(\.associatedValue) == [nil, 2, nil])
+        #expect(!tracker.status.isLoading)
+    }
+
     @Test func aFunctionIsTrackedForAsLongAsItRuns() async throws {
         let tracker = ActivityTracker(defaultValue: 0)
         let recorder = StatusRecorder<Int>()
@@ -141,7 +160,8 @@ import Testing
         #expect(recorder.statuses.map(\.line) == ["false Empty", "true a", "true d", "true c", "false Empty"])
     }
 
-    /// Neither an equality nor a receiver is called with the lock held, and what they change comes after what they are told.
+    /// Neither an equality nor a receiver is called with the lock held, and what they change comes after what they are
+    /// told.
     @Test func whoeverIsToldMayCallBack() {
         let holder = Locked<ActivityTracker<Int>?>(nil)
         let tracker = ActivityTracker<Int> { old, new in

@@ -80,8 +80,8 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
-    /// The runtime may hold a lock of the task's while a cancellation handler runs. Those who are told of the end may do anything,
-    /// so they are told elsewhere.
+    /// The runtime may hold a lock of the task's while a cancellation handler runs. Those who are told of the end may
+    /// do anything, so they are told elsewhere.
     @Test func thoseWhoSubscribedAreNotToldInTheCancellationHandler() async {
         let gate = Gate()
         let threads = Locked<[String?]>([])

@@ -9,29 +9,17 @@ import Testing
     func aSubscriberIsCalledOnlyForWhatItSees(count: Int) {
         let tracker = ActivityTracker<Int>()
         var activities = (0..<count).map { ManagedTrackedActivity($0, in: tracker) }
-        let recorder = CountingReceiver()
+        let recorder = StatusRecorder<Int>()
         tracker.subscribe(recorder)
-        #expect(recorder.count == 1)
+        #expect(recorder.statuses.count == 1)
         for round in 0..<100 {
             let newcomer = ManagedTrackedActivity(round, in: tracker)
             newcomer.update(-round)
             newcomer.end()
             activities[1 + round % (count - 1)].update(-1)
         }
-        #expect(recorder.count == 1)
+        #expect(recorder.statuses.count == 1)
         activities.removeFirst().end()
-        #expect(recorder.count == 2)
-    }
-
-    private final class CountingReceiver: ActivityStatusReceiver {
-        private let calls = Locked(0)
-
-        var count: Int { calls.withLock { $0 } }
-
-        func receive(_ status: ActivityStatus<Int>) {
-            calls.withLock { $0 += 1 }
-        }
-
-        func finish() {}
+        #expect(recorder.statuses.count == 2)
     }
 }

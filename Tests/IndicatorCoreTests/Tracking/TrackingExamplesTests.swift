@@ -84,9 +84,9 @@ import Testing
         #expect(output.lines.joined(separator: "\n") == Self.steps)
     }
 
-    /// A sequence is pulled. The one behind a `flatMap` is asked for the element after its last only when the one that the last was
-    /// mapped to has ended, so here it stays the first activity until everything is done. Where that is not what the user is to
-    /// see, begin the steps up front, as above.
+    /// A sequence is pulled. The one behind a `flatMap` is asked for the element after its last only when the one that
+    /// the last was mapped to has ended, so here it stays the first activity until everything is done. Where that is
+    /// not what the user is to see, begin the steps up front, as above.
     @Test func aSequenceBehindAFlatMapEndsWhenItIsAskedForMore() async {
         let clock = VirtualClock()
         let output = Output()

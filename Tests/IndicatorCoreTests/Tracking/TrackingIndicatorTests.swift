@@ -107,6 +107,60 @@ import Testing
         activity.end()
     }
 
+    /// A status that is being shown is shown, and the activity ends after it.
+    @Test func detachingWhileAStatusIsShownLeavesNothingOn() {
+        let indicator = TestIndicator()
+        let tracker = ActivityTracker<Int>()
+        let attachment = Locked<ActivityTrackerAttachment?>(nil)
+        let labelled = Locked<[Int]>([])
+        func attach() {
+            let new = tracker.attach(
+                to: indicator.manager,
+                label: { number in
+                    labelled.withLock { $0.append(number) }
+                    if number == 2 { attachment.withLock { $0 }?.detach() }
+                    return "\(number)"
+                }
+            )
+            attachment.withLock { $0 = new }
+        }
+        attach()
+        let activity = ManagedTrackedActivity(1, in: tracker)
+        #expect(indicator.manager.activityCount == 1)
+        activity.update(2)
+        #expect(indicator.manager.activityCount == 0)
+        activity.update(3)
+        activity.end()
+        attach()
+        let second = ManagedTrackedActivity(2, in: tracker)
+        #expect(indicator.manager.activityCount == 0)
+        second.update(4)
+        #expect(indicator.manager.activityCount == 0)
+        #expect(labelled.withLock { $0 } == [1, 2, 2])
+        attachment.withLock { $0 = nil }
+    }
+
+    @Test func detachingOnOneThreadWhileOthersChangeTheStatusLeavesNothingOn() async {
+        for _ in 0..<100 {
+            let indicator = TestIndicator()
+            let tracker = ActivityTracker<Int>()
+            let attachment = tracker.attach(to: indicator.manager)
+            let first = ManagedTrackedActivity(0, in: tracker)
+            let threads = (0..<3).map { thread in
+                JoinableThread {
+                    if thread == 0 { return attachment.detach() }
+                    for number in 0..<20 {
+                        first.update(thread * 100 + number)
+                        tracker.begin(number).end()
+                    }
+                }
+            }
+            for thread in threads { await thread.join() }
+            #expect(indicator.manager.activityCount == 0)
+            first.end()
+        }
+    }
+
     @Test func severalTrackersAndIndicatorsDoNotMixUp() {
         let indicators = [TestIndicator(), TestIndicator()]
         let trackers = [ActivityTracker<Int>(), ActivityTracker<Int>()]
@@ -136,6 +190,26 @@ import Testing
         }
         #expect(weakManager == nil)
         activity.update(2)
+        activity.end()
+    }
+
+    /// An activity that is in progress keeps neither the deallocated indicator at work nor the attachment subscribed.
+    @Test func anIndicatorThatIsDeallocatedIsUnsubscribed() {
+        let comparisons = Locked(0)
+        let tracker = ActivityTracker<Int> { old, new in
+            comparisons.withLock { $0 += 1 }
+            return old == new
+        }
+        let activity = ManagedTrackedActivity(1, in: tracker)
+        do {
+            let manager = IndicatorManager(clock: VirtualClock())
+            tracker.attach(to: manager)
+            #expect(manager.activityCount == 1)
+        }
+        activity.update(2)
+        activity.update(3)
+        // Values are compared for subscribers only: the first update found the indicator closed.
+        #expect(comparisons.withLock { $0 } == 1)
         activity.end()
     }
 

@@ -2,30 +2,28 @@ import IndicatorCore
 import IndicatorTesting
 import TestSupport
 
-/// Keeps the statuses that a tracker tells, in the thread that makes the change.
-final class StatusRecorder<Value: Sendable>: ActivityStatusReceiver {
-    private struct State {
-        var statuses: [ActivityStatus<Value>] = []
-        var isFinished = false
-    }
-
-    private let state = Locked(State())
+/// Keeps the statuses that a tracker reports, in the thread that makes the change.
+final class StatusRecorder<Value: Sendable>: Sendable {
+    private let storage = Locked<[ActivityStatus<Value>]>([])
     private let onStatus: (@Sendable (ActivityStatus<Value>) -> Void)?
 
     init(onStatus: (@Sendable (ActivityStatus<Value>) -> Void)? = nil) {
         self.onStatus = onStatus
     }
 
-    var statuses: [ActivityStatus<Value>] { state.withLock { $0.statuses } }
-    var isFinished: Bool { state.withLock { $0.isFinished } }
+    var statuses: [ActivityStatus<Value>] { storage.withLock { $0 } }
 
-    func receive(_ status: ActivityStatus<Value>) {
-        state.withLock { $0.statuses.append(status) }
+    fileprivate func receive(_ status: ActivityStatus<Value>) {
+        storage.withLock { $0.append(status) }
         onStatus?(status)
     }
+}
 
-    func finish() {
-        state.withLock { $0.isFinished = true }
+extension ActivityTracker {
+    func subscribe(_ recorder: StatusRecorder<Value>) {
+        subscribe(recorder) { status in
+            if let status { recorder.receive(status) }
+        }
     }
 }
 
@@ -98,8 +96,8 @@ struct Work: AsyncSequence, Sendable {
 }
 
 extension VirtualClock {
-    /// Goes from deadline to deadline, each time when the tasks wait for those that are given, in seconds from the start, and so
-    /// many lines have been printed.
+    /// Goes from deadline to deadline, each time when the tasks wait for those that are given, in seconds from the
+    /// start, and so many lines have been printed.
     func run(through steps: [(deadlines: [Int], lines: Int)], printing output: Output) async -> Bool {
         for step in steps {
             let deadlines = step.deadlines.map { Duration.seconds($0) }
