@@ -35,10 +35,12 @@ extension ActivityTracker {
 
 /// The tie between an ``ActivityTracker`` and an ``IndicatorManager`` that shows it.
 public final class ActivityTrackerAttachment: @unchecked Sendable {
-    // `@unchecked`: only `show` uses `isActive`, and the tracker calls it one call at a time.
+    // `@unchecked`: only `show` uses the variables, and the tracker calls it one call at a time.
 
     private let onDetach: @Sendable (ActivityTrackerAttachment) -> Void
-    /// Whether the activity of the indicator is in progress.
+    /// The identity of the activity of the indicator. Not a `ManagedActivity`, which would keep the indicator alive.
+    private lazy var identity = ActivityKey(ObjectIdentifier(self))
+    /// Whether that activity is in progress.
     private var isActive = false
 
     fileprivate init(onDetach: @escaping @Sendable (ActivityTrackerAttachment) -> Void) {
@@ -51,14 +53,13 @@ public final class ActivityTrackerAttachment: @unchecked Sendable {
         onDetach(self)
     }
 
-    /// Shows a status. The activity has an identity, because a `ManagedActivity` would keep the indicator alive.
+    /// Shows a status, or ends the activity.
     fileprivate func show<Value>(
         _ status: ActivityStatus<Value>?,
         in engine: IndicatorEngine,
         label: (Value) -> String?,
         progress: (Value) -> Double?
     ) {
-        let identity = ActivityKey(ObjectIdentifier(self))
         let isClosed = engine.isClosed
         if isClosed { detach() }
         guard let status, status.isLoading, !isClosed else {

@@ -53,9 +53,10 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     ///   of the runtime's, which a subscriber may need.
     /// - Returns: what `body` returns, such as a value that it removed, which is released without the lock.
     func change<Result: Sendable>(deliversLater: Bool = false, _ body: (inout State) -> Result) -> Result {
-        let (result, mustDeliver) = state.withLock { state in
-            let result = body(&state)
-            return (result, state.outbox.attend())
+        var mustDeliver = false
+        let result = state.withLock { state in
+            defer { mustDeliver = state.outbox.attend() }
+            return body(&state)
         }
         if mustDeliver, deliversLater {
             Task.detached(executorPreference: ServiceThread.shared) { self.deliver() }
@@ -167,14 +168,18 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
 
         /// Changes the value of an activity. Returns the old one.
         mutating func set(_ order: UInt64, to value: Value?, countChange: Int = 0) -> Value? {
-            let (wasLoading, wasFirst) = (activityCount > 0, values.first?.order == order)
+            let wasLoading = activityCount > 0
             activityCount += countChange
+            // Where an earlier activity has a value, that is the first before and after.
+            let hasEarlierValue = if let first = values.first { first.order < order } else { false }
             let old = values.set(order, to: value)
-            let isChanged = wasFirst || values.first?.order == order || wasLoading != (activityCount > 0)
-            if isChanged, !subscriptions.isEmpty {
-                outbox.append(Notice(status: status, subscriptions: subscriptions))
-            }
+            let isChanged = wasLoading != (activityCount > 0) || !hasEarlierValue && (old != nil || value != nil)
+            if isChanged, !subscriptions.isEmpty { postStatus() }
             return old
+        }
+
+        private mutating func postStatus() {
+            outbox.append(Notice(status: status, subscriptions: subscriptions))
         }
 
         /// Adds a subscription, which receives the present status first.
