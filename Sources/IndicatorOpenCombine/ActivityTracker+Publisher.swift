@@ -47,7 +47,7 @@ public struct ActivityStatusPublisher<Value: Sendable>: Publisher {
     public func receive<Downstream: Subscriber>(subscriber: Downstream)
     where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
         let subscription = ActivityStatusSubscription(tracker: tracker, downstream: subscriber, schedule: schedule)
-        tracker.subscribe(subscription) { subscription.receive($0) }
+        tracker.subscribe(subscription, subscription.receive)
         subscriber.receive(subscription: subscription)
     }
 }
