@@ -330,6 +330,13 @@ if Context.environment["INDICATOR_FUZZ"] != nil {
     )
 }
 
+// With the thread sanitizer everything is compiled again: only what Scripts/thread-sanitizer runs.
+if Context.environment["INDICATOR_THREAD_SANITIZER"] != nil {
+    package.targets.removeAll {
+        $0.type == .test && !["IndicatorBackendsTests", "IndicatorCoreTests"].contains($0.name)
+    }
+}
+
 for target in package.targets where target.type != .system {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [

@@ -23,6 +23,10 @@ let package = Package(
             dependencies: [
                 "CBusCalls",
                 "Workloads",
+                // The processes that it looks at from outside. They are built with it, not linked.
+                "activity-probe",
+                "bare-app",
+                "indicator-app",
                 .product(name: "IndicatorCore", package: "swift-indicator"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
@@ -38,7 +42,7 @@ let package = Package(
             plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]
         ),
 
-        // The processes that indicator-benchmark looks at from outside.
+        // The processes.
         .executableTarget(
             name: "activity-probe",
             dependencies: [

@@ -175,7 +175,11 @@ final class ConfigurationReloader: ManagerResource {
         if new.delays != old.delays { engine.delays = new.delays }
         if new.isEnabled != old.isEnabled { engine.setEnabled(new.isEnabled) }
         updateObservations(to: new.observe)
-        if new.file != old.file { watch() }
+        if new.file != old.file {
+            watch()
+            // What the watcher before had seen, and not yet reported, is not lost with it.
+            filesChanged()
+        }
         if new.warnings != old.warnings { log(new.warnings) }
 
         let isGone = new.file == nil && old.file != nil

@@ -2,23 +2,35 @@
 
 import PackageDescription
 
+// In a package of your own, name the repository instead of the path.
 let indicator: [Target.Dependency] = [
     .product(name: "IndicatorBackends", package: "swift-indicator"),
     .product(name: "IndicatorCore", package: "swift-indicator"),
 ]
 
 let package = Package(
-    name: "Apps",
+    name: "Examples",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "swift-indicator", path: "../.."),
+        .package(name: "swift-indicator", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        // Several files at once, with their progress.
+        // The shortest program.
+        .executableTarget(name: "quick-start", dependencies: indicator),
+        // Files at once, with a bar for each and log lines above them.
+        .executableTarget(
+            name: "downloads",
+            dependencies: indicator + [
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NetworkKit", package: "swift-indicator"),
+            ]
+        ),
+        // The same as a command, with retries and resuming.
         .executableTarget(
             name: "downloader",
             dependencies: indicator + [
@@ -39,5 +51,13 @@ let package = Package(
         ),
         // Stages, each a loop, of which steps fail and that can be interrupted.
         .executableTarget(name: "pipeline", dependencies: indicator),
+        // A SwiftNIO server, whose main thread blocks.
+        .executableTarget(
+            name: "nio-server",
+            dependencies: indicator + [
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
+        ),
     ]
 )
