@@ -9,7 +9,7 @@ public import IndicatorCore
 /// - When the indicator is shown, the title is saved on the terminal's own stack (XTWINOPS 22), and it is restored from
 ///   there (XTWINOPS 23) when the indicator is hidden, the backend stopped, or the process exits by returning from `main`
 ///   or calling `exit`. For signals that end or stop the process see
-///   ``IndicatorCore/IndicatorManager/configured(for:path:section:asShared:environment:registry:overrides:defaults:reloadTriggers:logger:)``.
+///   `IndicatorManager.configured(for:)`.
 ///   A terminal that takes no bytes at exit (Ctrl-S) keeps the title: the process does not wait for it.
 /// - Where the terminal may have no such stack, the title is emptied as well, which most of them take as "no title of the
 ///   app's".
