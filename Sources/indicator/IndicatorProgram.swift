@@ -39,6 +39,7 @@ struct IndicatorProgram: ParsableCommand {
     static func main() {
         Program.name = "indicator"
         do {
+            try requireCommand()
             var command = try parseAsRoot()
             guard let asynchronous = command as? any AsyncParsableCommand else { return try command.run() }
             StandardStreams.openMissing()
@@ -49,12 +50,12 @@ struct IndicatorProgram: ParsableCommand {
                     try await parsed.run()
                     exit(withError: nil)
                 } catch {
-                    exit(withError: error)
+                    end(with: error)
                 }
             }
             dispatchMain()
         } catch {
-            exit(withError: error)
+            end(with: error)
         }
     }
 }

@@ -35,7 +35,7 @@ extension IndicatorManager {
     ///   - section: the section of the file at `path` that holds the settings, in an app's own file; `ui.indicator` is
     ///     one within another. By default the whole file does, as it does in any case in a file at one of the usual
     ///     places.
-    ///   - asShared: whether ``IndicatorManager/shared`` is configured and returned, for code that reports to that one.
+    ///   - asShared: whether `IndicatorManager.shared` is configured and returned, for code that reports to that one.
     ///     Once in a process, as early as possible. A second time, or after its shutdown, is a mistake of the app's: it
     ///     is logged and changes nothing.
     ///   - environment: the environment variables; by default the process's.
@@ -117,7 +117,7 @@ extension IndicatorManager {
     }
 }
 
-/// Whether ``IndicatorManager/shared`` was configured.
+/// Whether `IndicatorManager.shared` was configured.
 private let sharedIsConfigured = Atomic(false)
 
 /// What makes a configured indicator read its configuration again by itself.

@@ -31,12 +31,21 @@ package struct TraceReader {
     ///
     /// - Throws: ``TraceError`` with the number of the line that is not understood; what the consumer throws.
     package func read(into consumer: inout some TraceConsumer) throws {
+        try skipByteOrderMark()
         if try isObject() {
             try readObject(into: &consumer)
         } else {
             try consumer.begin(delays: TraceDelays())
             try readLines(into: &consumer)
         }
+    }
+
+    private func skipByteOrderMark() throws(TraceError) {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        while input.bytes.count < mark.count, mark.starts(with: input.bytes) {
+            guard try input.fill(limit: Self.longestLine) else { return }
+        }
+        if input.bytes.starts(with: mark) { input.consume(mark.count) }
     }
 
     /// Whether the trace is an object. One whose first line is only a brace is, and so is one whose first key is not an event's.
@@ -56,8 +65,11 @@ package struct TraceReader {
         guard let quote = rest.firstIndex(where: { !isSpace($0) }) else { return nil }
         if rest[..<quote].contains(0x0A) { return true }
         guard rest[quote] == UInt8(ascii: "\"") else { return false }
-        guard let close = rest[(quote + 1)...].firstIndex(of: UInt8(ascii: "\"")) else { return nil }
-        return TraceObjectKey(rawValue: String(decoding: rest[(quote + 1)..<close], as: UTF8.self)) != nil
+        guard let base = bytes.baseAddress else { return nil }
+        var scanner = JSONScanner(base, count: bytes.count)
+        _ = scanner.skip(UInt8(ascii: "{"))
+        guard let key = try? scanner.string() else { return nil }
+        return (try? scanner.text(of: key)).flatMap(TraceObjectKey.init) != nil
     }
 
     private func readLines(into consumer: inout some TraceConsumer) throws {

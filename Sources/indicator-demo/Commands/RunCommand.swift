@@ -8,7 +8,7 @@ import IndicatorCore
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Make real HTTP requests and show the indicator on every surface that can. (default)",
+        abstract: "Make real HTTP requests and show the indicator on every surface that can.",
         discussion: """
             The requests go through NetworkKit to a server that runs inside the demo: some are too short to show, one is long, \
             some overlap, two have a short gap between them, one is not found, one is refused, one is cancelled, one is \
@@ -43,10 +43,17 @@ struct RunCommand: AsyncParsableCommand {
     )
     var backends: [String] = []
 
-    @Option(help: ArgumentHelp("Seconds of work before the indicator is shown.", valueName: "seconds"))
+    // Unconditional: "-1" is a number that is wrong, and not another option.
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Seconds of work before the indicator is shown.", valueName: "seconds")
+    )
     var startDelay: Seconds?
 
-    @Option(help: ArgumentHelp("Seconds of no work before it is hidden.", valueName: "seconds"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Seconds of no work before it is hidden.", valueName: "seconds")
+    )
     var completionDelay: Seconds?
 
     @Option(

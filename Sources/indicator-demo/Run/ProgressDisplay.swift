@@ -59,7 +59,7 @@ actor ProgressDisplay {
         case .request(let id, .ended):
             inProgress.removeAll { $0 == id }
         case .result(let row, let result):
-            let mark = result.outcomes == [.cancelled] ? "-" : result.isSuccess ? tick : cross
+            let mark = result.outcomes == [.cancelled] ? "-" : result.problem == nil ? tick : cross
             try line(at: moment.time, mark, "\(titles[row]): \(result.text)")
         case .visibility(let isVisible):
             self.isVisible = isVisible
