@@ -161,7 +161,11 @@ final class ConfigurationReloader: ManagerResource {
         // Only what the configuration changes: the app, or a panel on the bus, may have set something else meanwhile.
         if new.delays != old.delays { engine.delays = new.delays }
         if new.isEnabled != old.isEnabled { engine.setEnabled(new.isEnabled) }
-        if new.file != old.file { watch() }
+        if new.file != old.file {
+            watch()
+            // What the watcher before had seen, and not yet reported, is not lost with it.
+            _ = reload(by: .change)
+        }
         if new.warnings != old.warnings { log(new.warnings) }
 
         let isGone = new.file == nil && old.file != nil

@@ -152,19 +152,31 @@ final class FileWatcher: @unchecked Sendable {
             | IN_MOVE_SELF | Int32(IN_ONLYDIR)
         var updated: [Int32: (folder: String, names: Set<String>)] = [:]
         var failure: Int32?
-        var namesByFolder: [String: Set<String>] = [:]
-        for path in paths { namesByFolder.merge(WatchPoints(path: path).namesByFolder) { $0.union($1) } }
-        for (folder, names) in namesByFolder {
-            let watch = inotify_add_watch(inotify, folder, UInt32(bitPattern: events))
-            if watch >= 0 {
-                updated[watch] = (folder, names.union(updated[watch]?.names ?? []))
-            } else {
-                failure = errno
+        var namesByFolder: [String: Set<String>]
+        // Until nothing has changed while watches were added: a folder that appears before its parent is watched is not
+        // announced.
+        repeat {
+            updated = [:]
+            namesByFolder = currentNamesByFolder
+            for (folder, names) in namesByFolder {
+                let watch = inotify_add_watch(inotify, folder, UInt32(bitPattern: events))
+                if watch >= 0 {
+                    updated[watch] = (folder, names.union(updated[watch]?.names ?? []))
+                } else {
+                    failure = errno
+                }
             }
-        }
-        for watch in watches.keys where updated[watch] == nil { inotify_rm_watch(inotify, watch) }
-        watches = updated
+            for watch in watches.keys where updated[watch] == nil { inotify_rm_watch(inotify, watch) }
+            watches = updated
+        } while currentNamesByFolder != namesByFolder
         return updated.isEmpty ? failure : nil
+    }
+
+    /// Where to look for changes now.
+    private var currentNamesByFolder: [String: Set<String>] {
+        paths.reduce(into: [:]) { names, path in
+            names.merge(WatchPoints(path: path).namesByFolder) { $0.union($1) }
+        }
     }
 }
 

@@ -356,6 +356,30 @@ struct ConfigurationReloadTests {
         await indicator.shutdown()
     }
 
+    @Test("does not miss a file that appears at a stronger place while it reloads")
+    func appearsMeanwhile() async throws {
+        let folder = try TemporaryFolder()
+        let indicator = IndicatorManager.configured(
+            for: "my-app",
+            environment: places(folder),
+            registry: .forTests { context, settings in
+                // The change is noticed by the watcher that this reload replaces, and not yet reported.
+                if settings.string("path") == "/first" {
+                    _ = try folder.write("startDelay: 3\n", to: "config/my-app/indicator.yaml")
+                }
+                return InMemoryBackend(name: context.name)
+            },
+            overrides: ConfigurationValues(observe: []),
+            reloadTriggers: .change
+        )
+        try folder.write(
+            "startDelay: 2\nbackends: [logFile]\nlogFile: {path: /first}\n",
+            to: "config/indicator/indicator.yaml"
+        )
+        #expect(await eventually { indicator.startDelay == .seconds(3) })
+        await indicator.shutdown()
+    }
+
     @Test("leaves out what nobody named and has nothing to show on, without a warning")
     func notApplicable() async throws {
         let folder = try TemporaryFolder()
