@@ -41,8 +41,8 @@ struct ActivityStatusBuffer<Value: Sendable>: Sendable {
         deliver()
     }
 
-    /// Forgets everything. Returns the tracker, which is to release the subscription, and what the caller releases without
-    /// a lock.
+    /// Forgets everything. Returns the tracker, which is to release the subscription, and what the caller releases
+    /// without a lock.
     mutating func cancel() -> (tracker: ActivityTracker<Value>?, Deque<ActivityStatus<Value>>) {
         isCancelled = true
         isOver = true

@@ -6,9 +6,9 @@ import OpenCombine
 final class ActivityStatusSubscription<Downstream: Subscriber, Value: Sendable>:
     Subscription, ActivityStatusReceiver, @unchecked Sendable
 where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
-    // `@unchecked`: `schedule` is called with no other call under way, because `state` says who delivers, and `downstream` is called
-    // only by what was scheduled then. A downstream that is told of changes on several threads must be made for that, as with every
-    // publisher.
+    // `@unchecked`: `schedule` is called with no other call under way, because `state` says who delivers, and
+    // `downstream` is called only by what was scheduled then. A downstream that is told of changes on several threads
+    // must be made for that, as with every publisher.
 
     private let downstream: Downstream
     private let schedule: (@escaping () -> Void) -> Void

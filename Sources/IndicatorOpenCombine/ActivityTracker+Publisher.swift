@@ -4,14 +4,16 @@ public import OpenCombine
 extension ActivityTracker {
     /// The status as it changes: first the present one, then every change in order. It never fails.
     ///
-    /// Each subscriber gets all of it: what it has not yet demanded waits in a buffer without limit. A status is delivered on the
-    /// thread that made the change, before the call that made it returns, unless another thread is delivering just then, which then
-    /// goes on to this one. A subscription does not keep the tracker alive, and is finished when that goes.
+    /// Each subscriber gets all of it: what it has not yet demanded waits in a buffer without limit. A status is
+    /// delivered on the thread that made the change, before the call that made it returns, unless another thread is
+    /// delivering just then, which then goes on to this one. A subscription does not keep the tracker alive, and is
+    /// finished when that goes.
     public var publisher: ActivityStatusPublisher<Value> {
         ActivityStatusPublisher(of: self) { $0() }
     }
 
-    /// The status as it changes, delivered on a scheduler: first the present one, then every change in order. It never fails.
+    /// The status as it changes, delivered on a scheduler: first the present one, then every change in order. It never
+    /// fails.
     ///
     /// The order holds on a scheduler that runs things side by side, too: one subscriber is told one status at a time.
     ///

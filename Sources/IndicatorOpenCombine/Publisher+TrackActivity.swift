@@ -19,8 +19,8 @@ extension Publisher {
         TrackedPublisher(self, in: tracker, initialValue: value, value: nil)
     }
 
-    /// Makes each subscription to this publisher an activity of a tracker, with a value that follows the elements: the tracker's
-    /// default value before the first of them.
+    /// Makes each subscription to this publisher an activity of a tracker, with a value that follows the elements: the
+    /// tracker's default value before the first of them.
     ///
     /// - Parameters:
     ///   - tracker: who is to tell of it. The publisher keeps it alive.

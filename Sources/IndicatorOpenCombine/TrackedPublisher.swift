@@ -3,11 +3,13 @@ public import OpenCombine
 
 /// A publisher each of whose subscriptions is an activity of an `ActivityTracker`.
 ///
-/// It sends what its upstream sends, once to each subscriber, and passes demand on untouched. Make one with `trackActivity(in:)`.
+/// It sends what its upstream sends, once to each subscriber, and passes demand on untouched. Make one with
+/// `trackActivity(in:)`.
 ///
-/// The activity begins when the upstream has been subscribed to, so that of a tracked publisher further up begins first, and at the
-/// latest with the first element. It ends before completion or failure is passed on, with the cancellation, and when the upstream
-/// drops its subscriber. An element's value is associated before the element is passed on.
+/// The activity begins when the upstream has been subscribed to, so that of a tracked publisher further up begins
+/// first, and at the latest with the first element. It ends before completion or failure is passed on, with the
+/// cancellation, and when the upstream drops its subscriber. An element's value is associated before the element is
+/// passed on.
 public struct TrackedPublisher<Upstream: Publisher, Value: Sendable>: Publisher {
     /// What the upstream sends.
     public typealias Output = Upstream.Output
@@ -36,8 +38,8 @@ public struct TrackedPublisher<Upstream: Publisher, Value: Sendable>: Publisher 
     where Downstream.Input == Upstream.Output, Downstream.Failure == Upstream.Failure {
         let activity = SubscriptionActivity(in: tracker, initialValue: initialValue)
         upstream.subscribe(TrackedSubscription(activity: activity, value: value, downstream: subscriber))
-        // Not before: `flatMap` hands its own subscription down before it subscribes to what is above it, so a tracked publisher
-        // up there has begun only now.
+        // Not before: `flatMap` hands its own subscription down before it subscribes to what is above it, so a tracked
+        // publisher up there has begun only now.
         activity.begin()
     }
 }

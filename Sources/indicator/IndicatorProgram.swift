@@ -11,9 +11,9 @@ struct IndicatorProgram: ParsableCommand {
         discussion: """
             'exec' runs a command and shows it wherever your config file says, as long as it lasts.
 
-            There is no 'begin' and no 'end' for scripts. An activity lasts as long as the process that began it, so that \
-            nothing sticks when a script dies; 'begin' would end before the next line of the script runs. Put what belongs \
-            together into one command: indicator exec --label Backup -- sh -c 'first && second'
+            There is no 'begin' and no 'end' for scripts. An activity lasts as long as the process that began it, so \
+            that nothing sticks when a script dies; 'begin' would end before the next line of the script runs. Put \
+            what belongs together into one command: indicator exec --label Backup -- sh -c 'first && second'
 
             EXAMPLES
               indicator exec -- make -j4                run a command, and show it
@@ -35,7 +35,8 @@ struct IndicatorProgram: ParsableCommand {
         ]
     )
 
-    /// Not asynchronous: `exec` must not wait for the threads of Swift tasks, which most commands that it runs do not outlast.
+    /// Not asynchronous: `exec` must not wait for the threads of Swift tasks, which most commands that it runs do not
+    /// outlast.
     static func main() {
         Program.name = "indicator"
         do {

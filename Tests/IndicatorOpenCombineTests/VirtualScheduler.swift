@@ -1,7 +1,7 @@
 import OpenCombine
 
-/// A scheduler whose time stands still until a test moves it. What is due at the same time runs in the order in which it was
-/// scheduled.
+/// A scheduler whose time stands still until a test moves it. What is due at the same time runs in the order in which
+/// it was scheduled.
 final class VirtualScheduler: Scheduler {
     struct Time: Strideable {
         struct Stride: SchedulerTimeIntervalConvertible, Comparable, SignedNumeric {

@@ -8,8 +8,9 @@ package struct JSONProblem: Error, Hashable {
 
 /// Reads a JSON text (RFC 8259) in memory, one token after the other, where the caller expects it.
 ///
-/// A trace has a few short keys a line and may have millions of lines. `JSONDecoder` takes microseconds to set out for each,
-/// builds a tree of the whole of an object, and does not tell where a mistake is; this scanner touches each byte once.
+/// A trace has a few short keys a line and may have millions of lines. `JSONDecoder` takes microseconds to set out for
+/// each, builds a tree of the whole of an object, and does not tell where a mistake is; this scanner touches each byte
+/// once.
 package struct JSONScanner {
     /// A string in the text, between its quotes and not decoded yet.
     package struct StringToken {

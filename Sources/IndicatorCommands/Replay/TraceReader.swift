@@ -11,7 +11,8 @@ package protocol TraceConsumer {
     mutating func flush() throws
 }
 
-/// Reads a trace in either of its forms: JSON Lines, an event a line, or an object with the delays and a list of events.
+/// Reads a trace in either of its forms: JSON Lines, an event a line, or an object with the delays and a list of
+/// events.
 ///
 /// Lines are read as they come, in memory that does not grow with their number. An object is held in memory as text.
 package struct TraceReader {
@@ -48,7 +49,8 @@ package struct TraceReader {
         if input.bytes.starts(with: mark) { input.consume(mark.count) }
     }
 
-    /// Whether the trace is an object. One whose first line is only a brace is, and so is one whose first key is not an event's.
+    /// Whether the trace is an object. One whose first line is only a brace is, and so is one whose first key is not an
+    /// event's.
     private func isObject() throws(TraceError) -> Bool {
         while true {
             if let answer = Self.isObject(input.bytes) { return answer }

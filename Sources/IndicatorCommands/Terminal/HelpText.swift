@@ -28,8 +28,8 @@ package enum HelpText {
 }
 
 extension ParsableCommand {
-    /// Throws if the first argument should be a command and is not one: ArgumentParser would call it an unexpected argument
-    /// of the default command.
+    /// Throws if the first argument should be a command and is not one: ArgumentParser would call it an unexpected
+    /// argument of the default command.
     package static func requireCommand(in arguments: [String] = Array(CommandLine.arguments.dropFirst())) throws {
         let names = configuration.subcommands.compactMap { $0.configuration.commandName }
         guard let name = arguments.first, !name.hasPrefix("-"), !(names + ["help"]).contains(name) else { return }
