@@ -5,8 +5,8 @@ package enum Program {
     /// What `--version` prints.
     package static let version = "0.1.0"
 
-    /// The name of the program: in messages and examples, and as the name of the app under which its config file is found.
-    /// A program sets it before it does anything else. Default: `indicator`.
+    /// The name of the program: in messages and examples, and as the name of the app under which its config file is
+    /// found. A program sets it before it does anything else. Default: `indicator`.
     package static var name: String {
         get { storage.withLock { $0 } }
         set { storage.withLock { $0 = newValue } }

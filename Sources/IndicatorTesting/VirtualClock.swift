@@ -101,8 +101,8 @@ public final class VirtualClock: Clock {
         }
     }
 
-    /// Moves the clock and wakes, in the order of their deadlines, the tasks whose deadline has come. They go on in their own
-    /// time: wait for what they do with ``eventually(_:within:sourceLocation:)``.
+    /// Moves the clock and wakes, in the order of their deadlines, the tasks whose deadline has come. They go on in
+    /// their own time: wait for a condition, and not for a time.
     public func advance(by duration: Duration) {
         let due = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
             state.now = state.now.advanced(by: duration)

@@ -36,6 +36,13 @@ struct IndicatorDemo: AsyncParsableCommand {
     static func main() async {
         Program.name = "indicator-demo"
         StandardStreams.openMissing()
-        await main(nil)
+        do {
+            try requireCommand()
+            var command = try parseAsRoot()
+            guard var asynchronous = command as? any AsyncParsableCommand else { return try command.run() }
+            try await asynchronous.run()
+        } catch {
+            end(with: error)
+        }
     }
 }

@@ -11,9 +11,9 @@ struct IndicatorProgram: ParsableCommand {
         discussion: """
             'exec' runs a command and shows it wherever your config file says, as long as it lasts.
 
-            There is no 'begin' and no 'end' for scripts. An activity lasts as long as the process that began it, so that \
-            nothing sticks when a script dies; 'begin' would end before the next line of the script runs. Put what belongs \
-            together into one command: indicator exec --label Backup -- sh -c 'first && second'
+            There is no 'begin' and no 'end' for scripts. An activity lasts as long as the process that began it, so \
+            that nothing sticks when a script dies; 'begin' would end before the next line of the script runs. Put \
+            what belongs together into one command: indicator exec --label Backup -- sh -c 'first && second'
 
             EXAMPLES
               indicator exec -- make -j4                run a command, and show it
@@ -35,10 +35,12 @@ struct IndicatorProgram: ParsableCommand {
         ]
     )
 
-    /// Not asynchronous: `exec` must not wait for the threads of Swift tasks, which most commands that it runs do not outlast.
+    /// Not asynchronous: `exec` must not wait for the threads of Swift tasks, which most commands that it runs do not
+    /// outlast.
     static func main() {
         Program.name = "indicator"
         do {
+            try requireCommand()
             var command = try parseAsRoot()
             guard let asynchronous = command as? any AsyncParsableCommand else { return try command.run() }
             StandardStreams.openMissing()
@@ -49,12 +51,12 @@ struct IndicatorProgram: ParsableCommand {
                     try await parsed.run()
                     exit(withError: nil)
                 } catch {
-                    exit(withError: error)
+                    end(with: error)
                 }
             }
             dispatchMain()
         } catch {
-            exit(withError: error)
+            end(with: error)
         }
     }
 }

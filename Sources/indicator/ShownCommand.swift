@@ -36,9 +36,9 @@ final class ShownCommand {
             for: app,
             overrides: overrides,
             reloadTriggers: [],
-            // Diagnostics would get between what the command prints.
-            logger: Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() }),
-            printsMistakes: false
+            // They would get between what the command prints.
+            printsMistakes: false,
+            logger: Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         activity = ManagedActivity(label, in: indicator, lasted: began.duration(to: .now))
         let isCovered = indicator.configuration?.backends.contains { backend in

@@ -96,7 +96,8 @@ private let hash = KeyedHash(key: (0, 0))
 
 private func fuzzCacheFile(_ bytes: [UInt8]) {
     check(CacheFile.decode(Data(bytes), hash: hash))
-    // With lengths and a checksum that are right, which no mutation finds: up to the first NUL the metadata, then the body.
+    // With lengths and a checksum that are right, which no mutation finds: up to the first NUL the metadata, then the
+    // body.
     let metadata = bytes.prefix { $0 != 0 }
     let body = bytes.dropFirst(metadata.count + 1)
     var file = Data("NetworkKit cache 2\n".utf8)

@@ -22,7 +22,8 @@ struct ExecProgram {
         self.bus = bus?.address ?? "unix:path=\(home.appending("no-bus"))"
     }
 
-    /// The environment variables that set the program apart from the user's own; an empty value takes the variable away.
+    /// The environment variables that set the program apart from the user's own; an empty value takes the variable
+    /// away.
     var variables: [String: String] {
         [
             "HOME": home.path, "XDG_CONFIG_HOME": home.appending("config"), "XDG_STATE_HOME": home.appending("state"),

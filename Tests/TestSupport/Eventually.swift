@@ -1,5 +1,5 @@
-/// Waits until a condition holds, looking again every few milliseconds, for things that happen on threads, in other processes
-/// or on a real clock.
+/// Waits until a condition holds, looking again every few milliseconds, for things that happen on threads, in other
+/// processes or on a real clock.
 ///
 /// - Parameters:
 ///   - limit: how long to wait; generous, because it is only reached when the test fails.

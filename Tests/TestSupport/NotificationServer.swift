@@ -88,8 +88,8 @@ package final class NotificationServer: Sendable {
     }
 
     deinit {
-        // What an X server leaves that had no chance to say goodbye. Before it ends: afterwards they may be those of another
-        // one with the same number.
+        // What an X server leaves that had no chance to say goodbye. Before it ends: afterwards they may be those of
+        // another one with the same number.
         for path in ["/tmp/.X\(number)-lock", "/tmp/.X11-unix/X\(number)"] {
             try? FileManager.default.removeItem(atPath: path)
         }

@@ -1,5 +1,5 @@
-/// The generator of Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (2014): the same numbers for the
-/// same seed everywhere.
+/// The generator of Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (2014): the same numbers
+/// for the same seed everywhere.
 package struct SplitMix: RandomNumberGenerator {
     private var state: UInt64
 

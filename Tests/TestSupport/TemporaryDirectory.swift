@@ -8,8 +8,8 @@ package final class TemporaryDirectory: Sendable {
 
     /// Makes one in the system's folder for temporary files.
     ///
-    /// - Parameter endsProcesses: whether to end, before the folder is removed, all processes that have its path in their
-    ///   arguments or their environment, such as shells that save their history there when they end.
+    /// - Parameter endsProcesses: whether to end, before the folder is removed, all processes that have its path in
+    ///   their arguments or their environment, such as shells that save their history there when they end.
     package init(_ prefix: String = "indicator-test", endsProcesses: Bool = false) throws {
         self.endsProcesses = endsProcesses
         var template = Array("\(FileManager.default.temporaryDirectory.path)/\(prefix).XXXXXX".utf8CString)

@@ -1,12 +1,13 @@
 import Foundation
 
-/// The threads of a process that may wake up by themselves: those that run, and those in a system call with a time limit.
+/// The threads of a process that may wake up by themselves: those that run, and those in a system call with a time
+/// limit.
 ///
 /// A process none of whose threads is listed does nothing until something outside wakes it up. This is looked up in
 /// `/proc`, which tells the system call of a thread and its arguments: no time has to pass for it.
 ///
-/// Without libdispatch's pool of threads: in every program that has run a Swift task, it looks once a second whether the
-/// threads are enough for their work.
+/// Without libdispatch's pool of threads: in every program that has run a Swift task, it looks once a second whether
+/// the threads are enough for their work.
 ///
 /// - Returns: names of threads with what they do, and all names.
 package func wakingThreads(of processID: Int32) -> (waking: [String], names: [String]) {

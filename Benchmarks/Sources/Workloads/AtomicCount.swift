@@ -4,7 +4,8 @@ import Synchronization
 final class AtomicCount: Sendable {
     private let count = Atomic<Int>(0)
 
-    /// Adds one and subtracts one, so many times: an instruction each. (`add`, which checks for overflow, is a loop of several.)
+    /// Adds one and subtracts one, so many times: an instruction each. (`add`, which checks for overflow, is a loop of
+    /// several.)
     func addAndSubtract(_ times: Int) {
         for _ in 0..<times {
             count.wrappingAdd(1, ordering: .acquiringAndReleasing)

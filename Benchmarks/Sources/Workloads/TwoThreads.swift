@@ -3,8 +3,9 @@ import Synchronization
 
 /// Runs a function on two threads at the same time.
 ///
-/// On a machine that does other things too, one of them may have to wait for a processor, and then neither is in the other's way: that is
-/// not what is to be measured. So a turn is made of short pieces, and only those count in which both had a processor nearly all the time.
+/// On a machine that does other things too, one of them may have to wait for a processor, and then neither is in the
+/// other's way: that is not what is to be measured. So a turn is made of short pieces, and only those count in which
+/// both had a processor nearly all the time.
 enum TwoThreads {
     /// How many pieces a turn is made of.
     private static let pieces = 10

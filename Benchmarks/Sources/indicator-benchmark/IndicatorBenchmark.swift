@@ -8,8 +8,9 @@ struct IndicatorBenchmark: ParsableCommand {
         commandName: "Scripts/benchmark",
         abstract: "Measures the indicator beside its peers and limits, in one run.",
         discussion: """
-            Each time is the shortest of 15 turns, the subject and its peer or limit by turns. Times drift with the machine and with \
-            what else it does; look at the ratios. A goal that is not met is no failure: the exit status is 0.
+            Each time is the shortest of 15 turns, the subject and its peer or limit by turns. Times drift with the \
+            machine and with what else it does; look at the ratios. A goal that is not met is no failure: the exit \
+            status is 0.
             """
     )
 

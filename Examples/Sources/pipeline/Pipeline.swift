@@ -2,8 +2,8 @@ import Foundation
 import IndicatorBackends
 import IndicatorCore
 
-/// Makes an index of the words in a folder's files, in three stages. Files that are no text are left out, and Ctrl-C ends it
-/// in order: the indicator reports what was cancelled.
+/// Makes an index of the words in a folder's files, in three stages. Files that are no text are left out, and Ctrl-C
+/// ends it in order: the indicator reports what was cancelled.
 ///
 ///     pipeline FOLDER INDEX-FILE [SECONDS]     SECONDS: how long each file takes at least
 @main

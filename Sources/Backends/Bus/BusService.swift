@@ -38,8 +38,8 @@ extension BusSession {
 /// Nothing here is shared with the rest of the process: the connection is private, `SIGPIPE` is blocked on the thread,
 /// and the only descriptors are the socket and the wake-up.
 final class BusService: Sendable {
-    /// Makes the session of a connection. It reads the latest snapshot with the function that it is given; what has finished
-    /// is read once.
+    /// Makes the session of a connection. It reads the latest snapshot with the function that it is given; what has
+    /// finished is read once.
     typealias SessionMaker = @Sendable (_ latest: @escaping @Sendable () -> IndicatorSnapshot) -> any BusSession
 
     /// How long a bus or a peer may delay ``stop()``.

@@ -12,6 +12,8 @@ struct ConfigurationSource: Sendable {
     var defaults = ConfigurationValues()
     /// The section of the file at ``path`` that holds the settings: of an app's own file. A dot leads into a section.
     var section: String?
+    /// Where diagnostics go; by default nowhere.
+    var logger = Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
 
     /// The names that lead to the section; none where the file is the indicator's own.
     var sectionNames: [String] {
@@ -24,27 +26,22 @@ struct ConfigurationSource: Sendable {
         return ConfigurationMistake(location, "in '\(sectionNames.joined(separator: "."))': \(message)")
     }
 
-    var locator: ConfigurationFileLocator {
-        ConfigurationFileLocator(applicationName: applicationName, path: path, environment: environment)
-    }
-
     /// Reads the configuration. Where there is a mistake in it, a weaker layer or the default holds.
     func read() -> (configuration: IndicatorConfiguration, mistakes: [ConfigurationMistake]) {
-        var builder = ConfigurationBuilder(self, file: locator.locate().map { FileValues(path: $0, source: self) })
+        var builder = ConfigurationBuilder(self, file: locateFile().map { FileValues(path: $0, source: self) })
         let configuration = builder.build()
         return (configuration, builder.mistakes.inReadingOrder)
     }
 
     /// Makes backends, and the mistakes of those that could not be made.
     func make(
-        _ backends: [IndicatorConfiguration.Backend],
-        logger: Logger
+        _ backends: [IndicatorConfiguration.Backend]
     ) -> (made: [any IndicatorBackend], refusals: [ConfigurationMistake]) {
         var made: [any IndicatorBackend] = []
         var refusals: [ConfigurationMistake] = []
         for backend in backends {
             do {
-                made.append(try backend.kind.make(context(of: backend, logger: logger), backend.settings))
+                made.append(try backend.kind.make(context(of: backend), backend.settings))
             } catch {
                 refusals.append(mistake(backend.location, "'\(backend.name)': \(error)"))
             }
@@ -52,7 +49,7 @@ struct ConfigurationSource: Sendable {
         return (made, refusals)
     }
 
-    func context(of backend: IndicatorConfiguration.Backend, logger: Logger) -> BackendContext {
+    func context(of backend: IndicatorConfiguration.Backend) -> BackendContext {
         BackendContext(name: backend.name, applicationName: applicationName, logger: logger)
     }
 
@@ -74,6 +71,7 @@ struct ConfigurationSource: Sendable {
 /// A value that is wrong is reported and left out, so that the next weaker layer holds for it.
 struct ConfigurationBuilder {
     private typealias Location = ConfigurationMistake.Location
+    private typealias Found = (value: BackendSettingValue?, origin: Location?)
 
     private let source: ConfigurationSource
     private let file: FileValues?
@@ -92,11 +90,11 @@ struct ConfigurationBuilder {
     }
 
     mutating func build() -> IndicatorConfiguration {
-        let isEnabled = value(of: TopLevelSetting.enabled, SettingKey(name: TopLevelSetting.enabled.name))
+        let isEnabled = value(of: TopLevelSetting.enabled, SettingKey(name: TopLevelSetting.enabled.name)).value
         var delays = IndicatorDelays.standard
         for setting in TopLevelSetting.delays {
             guard let name = IndicatorDelays.Setting(rawValue: setting.name),
-                case .duration(let value) = value(of: setting, SettingKey(name: setting.name))
+                case .duration(let value) = value(of: setting, SettingKey(name: setting.name)).value
             else { continue }
             // Cannot fail for a value that was checked.
             delays = delays.limiting(name, to: value)
@@ -122,25 +120,20 @@ struct ConfigurationBuilder {
     }
 
     private mutating func addEffective(_ key: SettingKey, _ value: String?, _ origin: Location?) {
-        effectiveSettings.append(
-            EffectiveSetting(backend: key.section, name: key.name, value: value, source: SettingSource(origin))
-        )
+        effectiveSettings.append(EffectiveSetting(backend: key.section, name: key.name, value: value, location: origin))
     }
 
     // MARK: - Single values
 
-    /// The value of a setting; `nil` when there is none.
-    private mutating func value(of setting: BackendSetting, _ key: SettingKey) -> BackendSettingValue? {
-        let (value, origin) = strongestValue(of: setting, key)
-        addEffective(key, setting.isSecret && value != nil ? "(hidden)" : value?.configurationText, origin)
-        return value
+    /// The value of a setting, and where it comes from; `nil` for the defaults.
+    private mutating func value(of setting: BackendSetting, _ key: SettingKey) -> Found {
+        let found = strongestValue(of: setting, key)
+        let text = setting.isSecret && found.value != nil ? "(hidden)" : found.value?.configurationText
+        addEffective(key, text, found.origin)
+        return found
     }
 
-    /// The value of a setting, and where it comes from; `nil` for the defaults.
-    private mutating func strongestValue(
-        of setting: BackendSetting,
-        _ key: SettingKey
-    ) -> (BackendSettingValue?, Location?) {
+    private mutating func strongestValue(of setting: BackendSetting, _ key: SettingKey) -> Found {
         if let value = checked(source.overrides.value(key), setting, key) {
             return (value, .code(key: key.description))
         }
@@ -168,35 +161,12 @@ struct ConfigurationBuilder {
 
     // MARK: - Lists
 
-    private typealias ListItem = (name: String, location: Location)
-
     /// The names of a list, and where they come from; `nil` for the defaults.
-    private mutating func list(_ setting: TopLevelSetting.List) -> (items: [ListItem], origin: Location?) {
-        let key = SettingKey(name: setting.name)
-        let code = Location.code(key: setting.name)
-        let list: (items: [ListItem], origin: Location?)
-        if let names = source.overrides.list(setting.name) {
-            list = (items(names, at: code), code)
-        } else if let text = source.environmentText(key) {
-            let names = text.split(separator: ",", omittingEmptySubsequences: false)
-            let variable = Location.environment(variable: key.variable)
-            list = (items(names.map { $0.trimmingCharacters(in: .whitespaces) }, at: variable), variable)
-        } else if let found = file?.lists[setting.name] {
-            list = (found.names, found.location)
-        } else {
-            list = (items(source.defaults.list(setting.name) ?? setting.defaultNames(in: registry), at: code), nil)
-        }
-        addEffective(key, "[\(list.items.map { QuotedText.escaped($0.name) }.joined(separator: ", "))]", list.origin)
-        return list
-    }
-
-    private mutating func items(_ names: [String], at location: Location) -> [ListItem] {
-        var seen: Set<String> = []
-        return names.compactMap { name in
-            if seen.insert(name).inserted { return (name, location) }
-            report(location, "'\(QuotedText.shortened(name))' is there more than once")
-            return nil
-        }
+    private mutating func list(_ setting: BackendSetting) -> (items: [FileValues.ListItem], origin: Location?) {
+        let (value, origin) = value(of: setting, SettingKey(name: setting.name))
+        if case .file = origin, let items = file?.lists[setting.name] { return (items, origin) }
+        guard case .list(let names) = value else { return ([], origin) }
+        return (names.map { ($0, origin ?? .code(key: setting.name)) }, origin)
     }
 
     private mutating func observedNames() -> [String] {
@@ -212,7 +182,7 @@ struct ConfigurationBuilder {
     // MARK: - Backends
 
     private mutating func backends() -> [IndicatorConfiguration.Backend] {
-        let (items, origin) = list(TopLevelSetting.backends)
+        let (items, origin) = list(TopLevelSetting.backends(in: registry))
         let isNamed = origin != nil || source.defaults.backends != nil
         var backends: [IndicatorConfiguration.Backend] = []
         for item in items where mistakes.count < FileValues.largestNumberOfMistakes {
@@ -223,7 +193,7 @@ struct ConfigurationBuilder {
     }
 
     /// The backend that a list names; `nil` when that cannot be made.
-    private mutating func backend(_ item: ListItem, isNamed: Bool) -> IndicatorConfiguration.Backend? {
+    private mutating func backend(_ item: FileValues.ListItem, isNamed: Bool) -> IndicatorConfiguration.Backend? {
         let name = item.name
         guard let kind = kind(of: item) else { return nil }
         guard SectionName.isValid(name) else {
@@ -237,7 +207,7 @@ struct ConfigurationBuilder {
         for setting in kind.settings {
             let key = SettingKey(section: name, name: setting.name)
             let mistakesBefore = mistakes.count
-            values[setting.name] = value(of: setting, key)
+            values[setting.name] = value(of: setting, key).value
             guard setting.isRequired, values[setting.name] == nil else { continue }
             isComplete = false
             let isWrong = file.map { !$0.wrong.isDisjoint(with: [key, SettingKey(name: name)]) } ?? false
@@ -256,7 +226,7 @@ struct ConfigurationBuilder {
     }
 
     /// The kind of a backend; one that is named after a kind is of that kind.
-    private mutating func kind(of item: ListItem) -> BackendKind? {
+    private mutating func kind(of item: FileValues.ListItem) -> BackendKind? {
         let name = item.name
         if let kind = registry.kind(named: name) { return kind }
         let section = file?.sections[name]
@@ -296,7 +266,7 @@ struct ConfigurationBuilder {
     // MARK: - Warnings
 
     private mutating func warnAboutUnusedSections(_ names: [String], _ origin: Location?) {
-        guard let file, file.isComplete, !file.wrong.contains(SettingKey(name: TopLevelSetting.backends.name)) else {
+        guard let file, file.isComplete, !file.wrong.contains(SettingKey(name: TopLevelSetting.backendsName)) else {
             return
         }
         let reason: String
@@ -313,17 +283,12 @@ struct ConfigurationBuilder {
 
     /// Variables that look like settings and are none.
     private mutating func warnAboutUnknownVariables() {
-        var keys = TopLevelSetting.names.map { SettingKey(name: $0) }
-        keys += effectiveSettings.map { SettingKey(section: $0.backend, name: $0.name) }
-        var sections = registry.kinds.map { (name: $0.name, kind: $0) }
-        for (name, section) in file?.sections ?? [:] {
-            if let kind = section.kindName.flatMap(registry.kind(named:)) { sections.append((name, kind)) }
+        var keys = effectiveSettings.map { SettingKey(section: $0.backend, name: $0.name) }
+        let ownSections = file?.sections.map { ($0.key, $0.value.kindName.flatMap(registry.kind(named:))) } ?? []
+        for case (let name, let kind?) in registry.kinds.map({ ($0.name, $0) }) + ownSections {
+            keys += (kind.settings.map(\.name) + [TopLevelSetting.kind]).map { SettingKey(section: name, name: $0) }
         }
-        for (name, kind) in sections {
-            let names = kind.settings.map(\.name) + [TopLevelSetting.kind]
-            keys += names.map { SettingKey(section: name, name: $0) }
-        }
-        let known = Set(keys.map(\.variable) + [ConfigurationFileLocator.variable])
+        let known = Set(keys.map(\.variable) + [ConfigurationSource.fileVariable])
         let given = source.environment.filter { $0.key.hasPrefix(SettingKey.variablePrefix) && !$0.value.isEmpty }
         for variable in given.keys.sorted() where !known.contains(variable) {
             // Other programs may use the prefix, too, so only what looks like a typing error is reported.

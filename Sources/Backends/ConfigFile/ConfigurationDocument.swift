@@ -25,12 +25,15 @@ struct ConfigurationDocument {
         var name: String
         var position: TextPosition
         var value: Node
+
+        /// Where a message about the value points to: to the name if nothing stands after it.
+        var placeOfValue: TextPosition {
+            value.isNothing && value.scalar?.string.isEmpty == true ? position : value.position
+        }
     }
 
     /// How much is read again at most, in bytes: reading costs the same for each byte, whatever the file holds.
     static let largestTotalSize = 1 << 20
-    /// How often a text is read at most: a user who has made this many mistakes of syntax starts with these.
-    static let largestNumberOfAttempts = 24
     /// How many aliases there may be. A few that refer to each other expand to billions of values ("billion laughs");
     /// this many expand to some ten thousand at most.
     static let largestNumberOfAliases = 24
@@ -58,16 +61,14 @@ struct ConfigurationDocument {
         }
         checkJSON()
         var text = problems.isEmpty ? text : lines.text
-        for attempt in 1...Self.largestNumberOfAttempts {
+        while true {
             bytesRead += text.utf8.count
             do {
                 // Without Yams' rules for tags, which cost most of the time: this module reads the texts itself.
                 root = try Parser(yaml: text, resolver: .basic, encoding: .utf8).singleRoot()
                 return
             } catch {
-                let isLast =
-                    attempt == Self.largestNumberOfAttempts || bytesRead + text.utf8.count > Self.largestTotalSize
-                guard recover(from: error, isLast: isLast) else { return }
+                guard recover(from: error, isLast: bytesRead + text.utf8.count > Self.largestTotalSize) else { return }
                 text = lines.text
             }
         }
@@ -165,11 +166,11 @@ struct ConfigurationDocument {
                 } else if scalar == "/", next == "/" || next == "*", isWordStart {
                     let found = "a comment begins with '#', not with '/\(next)'"
                     if problems.isEmpty { report(TextPosition(line: number, column: column), found) }
-                    let end = line.indices.first {
-                        $0 > column && next == "*" && line[$0 - 1] == "*" && line[$0] == "/"
-                    }
-                    lines.blank(number...number, columns: column...max(column, (end ?? line.count - 1) + 1))
-                    column = (end ?? line.count - 1) + 1
+                    let isBlock = next == "*"
+                    let end = line.indices.first { $0 > column && isBlock && line[$0 - 1] == "*" && line[$0] == "/" }
+                    let last = (end ?? line.count - 1) + 1
+                    lines.blank(number...number, columns: column...max(column, last))
+                    column = last
                 } else if scalar == ",", comma == nil {
                     comma = TextPosition(line: number, column: column)
                 } else if !scalar.properties.isWhitespace {
@@ -217,14 +218,12 @@ extension TextLines {
     fileprivate func excessAlias(limit: Int) -> TextPosition? {
         var aliases = 0
         for number in 1...count {
-            var previous: Unicode.Scalar = " "
-            for (column, scalar) in self[number].enumerated() {
+            let line = self[number]
+            for (index, (previous, scalar)) in zip([" "] + line, line).enumerated() {
                 if scalar == "#", previous == " " || previous == "\t" { break }
-                if scalar == "*", [" ", "\t", "[", "{", ",", ":", "-", "?"].contains(previous) {
-                    aliases += 1
-                    if aliases > limit { return TextPosition(line: number, column: column + 1) }
-                }
-                previous = scalar
+                guard scalar == "*", " \t[{,:-?".unicodeScalars.contains(previous) else { continue }
+                aliases += 1
+                if aliases > limit { return TextPosition(line: number, column: index + 1) }
             }
         }
         return nil
@@ -254,19 +253,16 @@ extension Node {
 
     /// A type that was given explicitly, such as `!!str`.
     var explicitTag: String? {
-        let tag: Tag
-        switch self {
-        case .scalar(let scalar):
+        let tag: Tag? =
+            switch self {
             // Yams gives every text in quotes the tag of texts.
-            guard scalar.style == .plain else { return nil }
-            tag = scalar.tag
-        case .sequence(let sequence): tag = sequence.tag
-        case .mapping(let mapping): tag = mapping.tag
-        case .alias: return nil
-        }
-        guard !tag.rawValue.isEmpty else { return nil }
+            case .scalar(let scalar): scalar.style == .plain ? scalar.tag : nil
+            case .sequence(let sequence): sequence.tag
+            case .mapping(let mapping): mapping.tag
+            case .alias: nil
+            }
+        guard let name = tag?.rawValue, !name.isEmpty else { return nil }
         let core = "tag:yaml.org,2002:"
-        let isCore = tag.rawValue.hasPrefix(core)
-        return QuotedText.shortened(isCore ? "!!" + tag.rawValue.dropFirst(core.count) : tag.rawValue)
+        return QuotedText.shortened(name.hasPrefix(core) ? "!!" + name.dropFirst(core.count) : name)
     }
 }

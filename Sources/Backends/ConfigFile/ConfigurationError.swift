@@ -65,13 +65,7 @@ extension [ConfigurationMistake] {
     /// Without repetitions, in the order in which a reader meets them.
     var inReadingOrder: Self {
         var seen: Set<ConfigurationMistake> = []
-        return filter { seen.insert($0).inserted }
-            .enumerated()
-            .sorted { first, second in
-                let (one, other) = (first.element.location.rank, second.element.location.rank)
-                return one == other ? first.offset < second.offset : one < other
-            }
-            .map(\.element)
+        return filter { seen.insert($0).inserted }.sorted { $0.location.rank < $1.location.rank }
     }
 }
 

@@ -1,27 +1,23 @@
 import Foundation
 
-/// Finds the config file of an app, where ``IndicatorConfiguration`` says that it may be.
+/// The look-up of the config file: where ``IndicatorConfiguration`` says that it may be.
 ///
 /// An empty variable counts as none, and so does a folder in an XDG variable that is not an absolute path; without the
 /// variables, the folders are `~/.config` and `/etc/xdg` (XDG Base Directory Specification 0.8).
-struct ConfigurationFileLocator {
+extension ConfigurationSource {
     /// The variable that names the config file.
-    static let variable = "INDICATOR_CONFIG"
-
-    var applicationName: String
-    var path: String?
-    var environment: [String: String]
+    static let fileVariable = "INDICATOR_CONFIG"
 
     /// The one place where the file must be, and who says so; `nil` when it may be at any of the usual places.
-    var given: (path: String, isVariable: Bool)? {
+    var givenFile: (path: String, isVariable: Bool)? {
         if let path { return (HomeFolder.expanding(path, in: environment), false) }
-        guard let path = environment[Self.variable], !path.isEmpty else { return nil }
+        guard let path = environment[Self.fileVariable], !path.isEmpty else { return nil }
         return (HomeFolder.expanding(path, in: environment), true)
     }
 
     /// The places where the file may be, in order.
-    var candidates: [String] {
-        if let given { return [given.path] }
+    var fileCandidates: [String] {
+        if let givenFile { return [givenFile.path] }
         var folders: [String] = []
         for base in baseFolders {
             if isFolderName(applicationName) { folders.append("\(base)/\(applicationName)") }
@@ -31,12 +27,12 @@ struct ConfigurationFileLocator {
     }
 
     /// The path of the file; `nil` when there is none.
-    func locate() -> String? {
-        given?.path ?? candidates.first(where: Self.exists)
+    func locateFile() -> String? {
+        givenFile?.path ?? fileCandidates.first(where: Self.fileExists)
     }
 
     /// Whether there is a file at a path. A link that leads nowhere counts: the user must hear of it.
-    static func exists(_ path: String) -> Bool {
+    static func fileExists(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0 || errno == EACCES
     }
@@ -155,7 +151,7 @@ struct ConfigurationFileContents {
 
     private static func failure(_ code: Int32, path: String) -> Failure {
         switch code {
-        case ENOENT where ConfigurationFileLocator.exists(path):
+        case ENOENT where ConfigurationSource.fileExists(path):
             return Failure(message: "this is a link to a file that does not exist")
         case ENOENT: return Failure(message: "there is no such file")
         case ENOTDIR: return Failure(message: "there is no such file: a part of the path is not a folder")
@@ -176,17 +172,14 @@ struct ConfigurationFileContents {
                 throw Failure(position: position, message: message)
             }
             guard isAllowed(scalar) else {
-                let (name, place) =
-                    scalar == "\u{FEFF}"
-                    ? ("byte order mark", "allowed at the beginning only") : ("control character", "not allowed")
-                let message = "the \(name) \(QuotedText.codePoint(scalar)) is \(place); remove it"
-                throw Failure(position: position, message: message)
+                let isMark = scalar == "\u{FEFF}"
+                let name = "the \(isMark ? "byte order mark" : "control character") \(QuotedText.codePoint(scalar))"
+                let place = isMark ? "allowed at the beginning only" : "not allowed"
+                throw Failure(position: position, message: "\(name) is \(place); remove it")
             }
             rest = rest.dropFirst(scalar.utf8.count)
-            position =
-                scalar == "\n"
-                ? TextPosition(line: position.line + 1, column: 1)
-                : TextPosition(line: position.line, column: position.column + 1)
+            position.column += 1
+            if scalar == "\n" { position = TextPosition(line: position.line + 1, column: 1) }
         }
         return text
     }

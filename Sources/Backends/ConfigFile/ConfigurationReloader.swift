@@ -9,16 +9,19 @@ import Logging
 /// Activities are the manager's and no reload touches them; a backend whose kind and settings stay as they are goes on
 /// undisturbed.
 final class ConfigurationReloader: ManagerResource {
+    /// What a reload has done, as a sentence for the log; `nil` when there was nothing to do.
+    private typealias Outcome = Result<String?, ConfigurationError>
+
     private struct State: Sendable {
         var current: IndicatorConfiguration
         /// Those of the configuration's backends that were made.
         var made: [IndicatorConfiguration.Backend] = []
-        /// What was read last, whether or not it holds.
-        var lastRead: (file: String?, text: String?)
+        /// What was read last, whether or not it is in effect.
+        var lastRead: IndicatorConfiguration
         /// The mistakes in what was read last.
         var problems: [ConfigurationMistake] = []
         var observations: [String: NotificationObservation] = [:]
-        var lastReload: Task<Void, Never>?
+        var lastReload: Task<Outcome, Never>?
         var watcher: FileWatcher?
         var hangup: ProcessSignals.Subscription?
         var isClosed = false
@@ -26,25 +29,24 @@ final class ConfigurationReloader: ManagerResource {
 
     private let source: ConfigurationSource
     private let triggers: ConfigurationReloadTriggers
-    private let logger: Logger
     private let state: Locked<State>
     /// Reads the configuration: a file may block.
     private let thread = ServiceThread(name: "config-reload", isKept: false)
     /// The indicator's engine, which ends this reloader: a weak reference to the manager would make activities slower.
     private let engine: IndicatorEngine
 
+    private var logger: Logger { source.logger }
+
     init(
         _ configuration: IndicatorConfiguration,
         source: ConfigurationSource,
         manager: IndicatorManager,
-        triggers: ConfigurationReloadTriggers,
-        logger: Logger
+        triggers: ConfigurationReloadTriggers
     ) {
         self.source = source
-        engine = manager.engine
         self.triggers = triggers
-        self.logger = logger
-        state = Locked(State(current: configuration, lastRead: (configuration.file, configuration.fileText)))
+        engine = manager.engine
+        state = Locked(State(current: configuration, lastRead: configuration))
     }
 
     var configuration: IndicatorConfiguration { state.withLock { $0.current } }
@@ -55,8 +57,7 @@ final class ConfigurationReloader: ManagerResource {
     func begin(_ mistakes: [ConfigurationMistake], printsMistakes: Bool) {
         let configuration = state.withLock { $0.current }
         let wanted = applicable(configuration.backends)
-        let (backends, refusals) = source.make(wanted, logger: logger)
-        for backend in backends { _ = engine.addBackend(backend, logger: logger) }
+        let (backends, refusals) = source.make(wanted)
         let names = Set(backends.map(\.name))
         let problems = ConfigurationError(mistakes + refusals)
         state.withLock { state in
@@ -70,11 +71,11 @@ final class ConfigurationReloader: ManagerResource {
                 try? FileHandle.standardError.write(contentsOf: Data("\(source.applicationName): \(message)\n".utf8))
             }
         }
-        updateObservations(to: configuration.observe)
+        show(configuration, adding: backends)
         log(configuration.warnings)
         watch()
         guard triggers.contains(.hangup) else { return }
-        let subscription = ProcessSignals.shared.subscribe { [weak self] in self?.hangup() }
+        let subscription = ProcessSignals.shared.subscribe { [weak self] in _ = self?.reload(by: .hangup) }
         if !subscription.isEffective {
             logger.debug("SIGHUP is handled or ignored already; it does not reload the configuration")
         }
@@ -83,79 +84,66 @@ final class ConfigurationReloader: ManagerResource {
 
     // MARK: - Reloading
 
+    /// What asks for a reload.
+    private enum Trigger { case code, hangup, change }
+
     /// Loads the configuration again and makes it hold. Throws, and changes nothing, when there is a mistake in it.
     func reload() async throws(ConfigurationError) {
-        let result = await inTurn { reloader in
-            let result = await reloader.reloadNow()
-            if case .success = result { reloader.log(result) }
-            return result
-        }.value
-        if case .failure(let error) = result { throw error }
+        _ = try await reload(by: .code).value.get()
     }
 
-    private func hangup() {
-        _ = inTurn { $0.log(await $0.reloadNow(), .notice, prefix: "SIGHUP: ") }
-    }
-
-    private func filesChanged() {
-        _ = inTurn { reloader in
-            let (lastRead, problems) = reloader.state.withLock { ($0.lastRead, $0.problems) }
-            // A config file that is deleted may be about to come back, so that alone changes nothing.
-            guard let path = reloader.watchedPaths.first(where: ConfigurationFileLocator.exists) else { return }
-            let text = try? ConfigurationFileContents(path: path).text
-            if path == lastRead.file, text != nil, text == lastRead.text { return }
-            let result = await reloader.reloadNow()
-            // The same mistakes are reported once.
-            if case .failure(let error) = result, error.mistakes == problems { return }
-            reloader.log(result)
-        }
-    }
-
-    private func log(
-        _ result: Result<String?, ConfigurationError>,
-        _ level: Logger.Level = .info,
-        prefix: String = ""
-    ) {
-        switch result {
-        case .success(let report?): logger.log(level: level, "\(prefix)\(report)")
-        case .success(nil): break
-        case .failure(let error):
-            let report = "The configuration was not reloaded, and the one from before holds:\n\(error)"
-            logger.error("\(prefix)\(report)")
-        }
-    }
-
-    /// Runs `body` after everything that was asked for before.
-    private func inTurn<Result: Sendable>(
-        _ body: @escaping @Sendable (ConfigurationReloader) async -> Result
-    ) -> Task<Result, Never> {
+    /// Reloads after everything that was asked for before.
+    private func reload(by trigger: Trigger) -> Task<Outcome, Never> {
         state.withLock { state in
-            let previous = state.lastReload
-            let task = Task(executorPreference: thread) {
-                await previous?.value
-                return await body(self)
+            let task = Task(executorPreference: thread) { [previous = state.lastReload] in
+                _ = await previous?.value
+                if trigger == .change, !self.hasFileChanged { return Outcome.success(nil) }
+                let problems = self.problems
+                let outcome = await self.reloadNow()
+                self.log(outcome, of: trigger, after: problems)
+                return outcome
             }
-            state.lastReload = Task(executorPreference: thread) { _ = await task.value }
+            state.lastReload = task
             return task
         }
     }
 
-    /// Returns what happened, as a sentence for the log; `nil` when the manager has ended.
-    private func reloadNow() async -> Result<String?, ConfigurationError> {
+    private var hasFileChanged: Bool {
+        // A config file that is deleted may be about to come back, so that alone changes nothing.
+        guard let path = watchedPaths.first(where: ConfigurationSource.fileExists) else { return false }
+        let lastRead = state.withLock { $0.lastRead }
+        let text = try? ConfigurationFileContents(path: path).text
+        return path != lastRead.file || text == nil || text != lastRead.fileText
+    }
+
+    private func log(_ outcome: Outcome, of trigger: Trigger, after problems: [ConfigurationMistake]) {
+        let prefix = trigger == .hangup ? "SIGHUP: " : ""
+        switch outcome {
+        case .success(let report?): logger.log(level: trigger == .hangup ? .notice : .info, "\(prefix)\(report)")
+        case .success(nil): break
+        case .failure(let error):
+            // The caller gets them; and those of a file that was changed are reported once.
+            if trigger == .code || trigger == .change && error.mistakes == problems { return }
+            logger.error("\(prefix)The configuration was not reloaded, and the one from before holds:\n\(error)")
+        }
+    }
+
+    private func log(_ warnings: [ConfigurationMistake]) {
+        for warning in warnings { logger.warning("\(warning.line(severity: "warning"))") }
+    }
+
+    private func reloadNow() async -> Outcome {
         let before = state.withLock { $0.isClosed ? nil : ($0.current, $0.made) }
         guard let (old, oldBackends) = before else { return .success(nil) }
         let (new, mistakes) = source.read()
         let wanted = applicable(new.backends)
-        func isSame(_ one: IndicatorConfiguration.Backend, _ other: IndicatorConfiguration.Backend) -> Bool {
-            one.name == other.name && one.kind.name == other.kind.name && one.settings == other.settings
-        }
-        let added = wanted.filter { backend in !oldBackends.contains { isSame($0, backend) } }
-        let removed = oldBackends.filter { backend in !wanted.contains { isSame($0, backend) } }.map(\.name)
+        let added = wanted.filter { backend in !oldBackends.contains { $0.isSame(as: backend) } }
+        let removed = oldBackends.filter { backend in !wanted.contains { $0.isSame(as: backend) } }.map(\.name)
         // All are made before one is removed, so that a kind that refuses its settings changes nothing either.
-        let (backends, refusals) = mistakes.isEmpty ? source.make(added, logger: logger) : ([], [])
+        let (backends, refusals) = mistakes.isEmpty ? source.make(added) : ([], [])
         let problems = ConfigurationError(mistakes + refusals)
         state.withLock { state in
-            state.lastRead = (new.file, new.fileText)
+            state.lastRead = new
             state.problems = problems.mistakes
         }
         guard problems.mistakes.isEmpty else { return .failure(problems) }
@@ -165,20 +153,18 @@ final class ConfigurationReloader: ManagerResource {
             }
         }
         let isClosed = state.withLock { state in
-            state.current = new
-            state.made = wanted
+            (state.current, state.made) = (new, wanted)
             return state.isClosed
         }
         guard !isClosed else { return .success(nil) }
-        for backend in backends { _ = engine.addBackend(backend, logger: logger) }
+        show(new, adding: backends)
         // Only what the configuration changes: the app, or a panel on the bus, may have set something else meanwhile.
         if new.delays != old.delays { engine.delays = new.delays }
         if new.isEnabled != old.isEnabled { engine.setEnabled(new.isEnabled) }
-        updateObservations(to: new.observe)
         if new.file != old.file {
             watch()
             // What the watcher before had seen, and not yet reported, is not lost with it.
-            filesChanged()
+            _ = reload(by: .change)
         }
         if new.warnings != old.warnings { log(new.warnings) }
 
@@ -206,33 +192,33 @@ final class ConfigurationReloader: ManagerResource {
     /// The backends without those that nobody named and that have nothing to show on here.
     private func applicable(_ backends: [IndicatorConfiguration.Backend]) -> [IndicatorConfiguration.Backend] {
         backends.filter { backend in
-            let context = source.context(of: backend, logger: logger)
+            let context = source.context(of: backend)
             if backend.isNamed || backend.kind.isApplicable(context, backend.settings) { return true }
             logger.debug("The backend '\(backend.name)' is left out: there is nothing here that it could show on.")
             return false
         }
     }
 
-    private func updateObservations(to names: [String]) {
-        let present = state.withLock { $0.observations }
-        var updated = present.filter { names.contains($0.key) }
-        for (name, observation) in present where updated[name] == nil { observation.cancel() }
-        for notifications in TopLevelSetting.notifications
-        where names.contains(notifications.name) && updated[notifications.name] == nil {
-            updated[notifications.name] = engine.observe(notifications, in: .default)
+    /// Adds backends, and observes the notifications that a configuration names and no others.
+    private func show(_ configuration: IndicatorConfiguration, adding backends: [any IndicatorBackend]) {
+        for backend in backends { _ = engine.addBackend(backend, logger: logger) }
+        var observations = state.withLock { $0.observations }
+        for notifications in TopLevelSetting.notifications {
+            let name = notifications.name
+            if !configuration.observe.contains(name) {
+                observations.removeValue(forKey: name)?.cancel()
+            } else if observations[name] == nil {
+                observations[name] = engine.observe(notifications, in: .default)
+            }
         }
-        state.withLock { [updated] in $0.observations = updated }
-    }
-
-    private func log(_ warnings: [ConfigurationMistake]) {
-        for warning in warnings { logger.warning("\(warning.line(severity: "warning"))") }
+        state.withLock { [observations] in $0.observations = observations }
     }
 
     // MARK: - Listening
 
     /// Where the file is, or may appear and then be stronger than the one that there is.
     private var watchedPaths: ArraySlice<String> {
-        let candidates = source.locator.candidates
+        let candidates = source.fileCandidates
         let current = state.withLock { $0.lastRead.file }.flatMap(candidates.firstIndex(of:))
         return candidates[...(current ?? candidates.count - 1)]
     }
@@ -242,7 +228,7 @@ final class ConfigurationReloader: ManagerResource {
         let paths = Array(watchedPaths)
         var watcher: FileWatcher?
         do {
-            watcher = try FileWatcher(paths: paths) { [weak self] in self?.filesChanged() }
+            watcher = try FileWatcher(paths: paths) { [weak self] in _ = self?.reload(by: .change) }
         } catch {
             let place = paths.count == 1 ? paths[0] : "the config file"
             logger.warning("Changes of \(place) will not be noticed, reload with SIGHUP: \(error)")
@@ -258,17 +244,13 @@ final class ConfigurationReloader: ManagerResource {
 
     func managerWillShutDown() async {
         managerIsGone()
-        await state.withLock { $0.lastReload }?.value
+        _ = await state.withLock { $0.lastReload }?.value
     }
 
     func managerIsGone() {
         let (watcher, hangup) = state.withLock { state in
-            defer {
-                state.isClosed = true
-                state.watcher = nil
-                state.hangup = nil
-            }
-            return (state.watcher, state.hangup)
+            state.isClosed = true
+            return (state.watcher.take(), state.hangup.take())
         }
         watcher?.stop()
         if let hangup { ProcessSignals.shared.cancel(hangup) }

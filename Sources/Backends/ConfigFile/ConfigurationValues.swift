@@ -43,15 +43,13 @@ public struct ConfigurationValues: Sendable, Hashable {
         if let section = key.section { return settings[section]?[key.name] }
         switch key.name {
         case TopLevelSetting.enabled.name: return isEnabled.map { .boolean($0) }
+        case TopLevelSetting.observe.name: return observe.map { .list($0) }
+        case TopLevelSetting.backendsName: return backends.map { .list($0) }
         case IndicatorDelays.Setting.startDelay.rawValue: return startDelay.map { .duration($0) }
         case IndicatorDelays.Setting.completionDelay.rawValue: return completionDelay.map { .duration($0) }
         case IndicatorDelays.Setting.minimumVisibleTime.rawValue: return minimumVisibleTime.map { .duration($0) }
         default: return nil
         }
-    }
-
-    func list(_ name: String) -> [String]? {
-        name == TopLevelSetting.backends.name ? backends : observe
     }
 
     func kindName(of backend: String) -> String? {

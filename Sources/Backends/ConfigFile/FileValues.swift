@@ -3,12 +3,8 @@ import Yams
 /// What a config file says: each value parsed once, with its place, and the mistakes.
 struct FileValues {
     typealias Location = ConfigurationMistake.Location
-
-    /// A list of names.
-    struct List {
-        var names: [(name: String, location: Location)] = []
-        var location: Location
-    }
+    typealias ListItem = (name: String, location: Location)
+    private typealias Entry = ConfigurationDocument.Entry
 
     /// The section of a backend.
     struct Section {
@@ -28,8 +24,8 @@ struct FileValues {
     /// Whether everything in the file could be looked at; otherwise what seems to be missing may be there.
     private(set) var isComplete = true
     private(set) var values: [SettingKey: (value: BackendSettingValue, location: Location)] = [:]
-    /// What `backends` and `observe` say.
-    private(set) var lists: [String: List] = [:]
+    /// What `backends` and `observe` name, and where.
+    private(set) var lists: [String: [ListItem]] = [:]
     private(set) var sections: [String: Section] = [:]
     /// The settings and sections that are there but wrong, which was reported.
     private(set) var wrong: Set<SettingKey> = []
@@ -51,8 +47,8 @@ struct FileValues {
             self.init(text: nil, path: path, source: source)
             isComplete = false
             var message = error.message
-            if error.position == nil, source.locator.given?.isVariable == true {
-                message += "; the environment variable \(ConfigurationFileLocator.variable) names it"
+            if error.position == nil, source.givenFile?.isVariable == true {
+                message += "; the environment variable \(ConfigurationSource.fileVariable) names it"
             }
             mistakes = [ConfigurationMistake(error.position.map(location) ?? .wholeFile(path: path), message)]
         }
@@ -100,38 +96,32 @@ struct FileValues {
         }
     }
 
-    /// What a section of an app's own file holds; `nil` when there is none, and the defaults hold. Nothing is asked about
-    /// what is beside it.
+    /// What a section of an app's own file holds; `nil` when there is none, and the defaults hold. Nothing is asked
+    /// about what is beside it.
     private mutating func find(_ section: ArraySlice<String>, in node: Node) -> Node? {
         guard let name = section.first, !node.isNothing else { return node }
         guard case .mapping(let mapping) = node else { return node }
         let (entries, problems) = document.entries(of: mapping)
         for problem in problems where problem.key == name { report(problem.position, problem.message) }
-        guard let entry = entries.first(where: { $0.name == name }) else {
-            let names = entries.map(\.name)
-            if let nearest = NearestName.find(for: name, among: names),
-                let entry = entries.first(where: { $0.name == nearest })
-            {
-                let found = "there is no section '\(name)', but one named '\(QuotedText.shortened(nearest))'"
-                warnings.append(ConfigurationMistake(location(entry.position), "\(found); the defaults hold"))
-            }
-            return nil
+        if let entry = entries.first(where: { $0.name == name }) { return find(section.dropFirst(), in: entry.value) }
+        let nearest = NearestName.find(for: name, among: entries.map(\.name))
+        if let entry = entries.first(where: { $0.name == nearest }) {
+            let found = "there is no section '\(name)', but one named '\(QuotedText.shortened(entry.name))'"
+            warnings.append(ConfigurationMistake(location(entry.position), "\(found); the defaults hold"))
         }
-        return find(section.dropFirst(), in: entry.value)
+        return nil
     }
 
-    private mutating func entries(of mapping: Node.Mapping) -> [ConfigurationDocument.Entry] {
+    private mutating func entries(of mapping: Node.Mapping) -> [Entry] {
         let (entries, problems) = document.entries(of: mapping)
         for problem in problems.prefix(Self.largestNumberOfMistakes) { report(problem.position, problem.message) }
         return entries
     }
 
-    private mutating func read(_ entry: ConfigurationDocument.Entry) {
+    private mutating func read(_ entry: Entry) {
         let key = SettingKey(name: entry.name)
-        if let setting = TopLevelSetting.scalar(named: entry.name) {
+        if let setting = TopLevelSetting.all(in: registry).first(where: { $0.name == entry.name }) {
             readValue(entry, setting, key)
-        } else if let list = TopLevelSetting.lists.first(where: { $0.name == entry.name }) {
-            readList(entry, list, key)
         } else if registry.reasonForMissing(entry.name) != nil {
             // Without the kind, its settings are not known.
             sections[entry.name] = Section(location: location(entry.position), kindName: entry.name)
@@ -142,12 +132,12 @@ struct FileValues {
 
     // MARK: - Values
 
-    private mutating func readValue(
-        _ entry: ConfigurationDocument.Entry,
-        _ setting: BackendSetting,
-        _ key: SettingKey
-    ) {
-        if case .choices(let choices) = setting.type { return readWords(entry, among: choices, setting, key) }
+    private mutating func readValue(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey) {
+        switch setting.type {
+        case .choices(let choices): return readWords(entry, setting, key, choices)
+        case .names: return readNames(entry, setting, key)
+        default: break
+        }
         let position = entry.value.position
         let isText = setting.type == .string || setting.type == .path
         // An alias leads here again; what it stands for is wrong once.
@@ -168,11 +158,7 @@ struct FileValues {
     }
 
     /// The scalar that an entry must have as its value.
-    private mutating func scalar(
-        _ entry: ConfigurationDocument.Entry,
-        expecting expected: String,
-        isText: Bool = false
-    ) -> Node.Scalar? {
+    private mutating func scalar(_ entry: Entry, expecting expected: String, isText: Bool = false) -> Node.Scalar? {
         let value = entry.value
         if let tag = value.explicitTag {
             report(value.position, "'\(entry.name)': the type '\(tag)' is not supported; remove it")
@@ -180,26 +166,19 @@ struct FileValues {
         }
         if case .scalar(let scalar) = value, !value.isNothing { return scalar }
         var found = value.kind
-        var position = value.position
         if let text = value.scalar?.string, text.isEmpty {
             found = "nothing after '\(entry.name):'"
-            position = entry.position
         } else if let text = value.scalar?.string {
             found = "'\(text)', which means nothing in YAML\(isText ? "; put it in quotes if it is the text" : "")"
         } else if isText, let bracket = document.lines[value.position], bracket == "{" || bracket == "[" {
             found += "; put quotes around a text that begins with '\(bracket)'"
         }
-        report(position, "'\(entry.name)': expected \(expected), found \(found)")
+        report(entry.placeOfValue, "'\(entry.name)': expected \(expected), found \(found)")
         return nil
     }
 
     /// The value of a setting that is a list of words.
-    private mutating func readWords(
-        _ entry: ConfigurationDocument.Entry,
-        among choices: [String],
-        _ setting: BackendSetting,
-        _ key: SettingKey
-    ) {
+    private mutating func readWords(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey, _ choices: [String]) {
         guard let names = names(of: entry, example: Array(choices.prefix(2)), key) else { return }
         let word = BackendSetting(setting.name, .choice(choices), summary: setting.summary)
         var words: [String] = []
@@ -218,30 +197,24 @@ struct FileValues {
         if !wrong.contains(key) { values[key] = (.list(words), location(entry.value.position)) }
     }
 
-    private mutating func readList(
-        _ entry: ConfigurationDocument.Entry,
-        _ setting: TopLevelSetting.List,
-        _ key: SettingKey
-    ) {
-        guard let names = names(of: entry, example: setting.example, key) else { return }
-        lists[entry.name] = List(
-            names: names.map { ($0.name, location($0.position)) },
-            location: location(entry.position)
-        )
+    /// The value of a setting that is a list of names; what they name is not known here.
+    private mutating func readNames(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey) {
+        guard case .list(let example) = setting.example, let names = names(of: entry, example: example, key)
+        else { return }
+        values[key] = (.list(names.map(\.name)), location(entry.position))
+        lists[entry.name] = names.map { ($0.name, location($0.position)) }
     }
 
     /// The names in a list, each once.
     private mutating func names(
-        of entry: ConfigurationDocument.Entry,
+        of entry: Entry,
         example: [String],
         _ key: SettingKey
     ) -> [(name: String, position: TextPosition)]? {
         guard case .sequence(let sequence) = entry.value else {
-            let isNothing = entry.value.isNothing
-            let found = isNothing ? "nothing; write [] for none" : entry.value.kind
+            let found = entry.value.isNothing ? "nothing; write [] for none" : entry.value.kind
             let expected = "a list such as [\(example.joined(separator: ", "))]"
-            let position = isNothing ? entry.position : entry.value.position
-            report(position, "'\(entry.name)': expected \(expected), found \(found)", of: key)
+            report(entry.placeOfValue, "'\(entry.name)': expected \(expected), found \(found)", of: key)
             return nil
         }
         var names: [(name: String, position: TextPosition)] = []
@@ -265,7 +238,7 @@ struct FileValues {
     // MARK: - Sections
 
     /// Reads a section: of the kind that it is named after, or under a name of its own with a `kind`.
-    private mutating func readSection(_ entry: ConfigurationDocument.Entry, _ key: SettingKey) {
+    private mutating func readSection(_ entry: Entry, _ key: SettingKey) {
         let isKind = registry.kind(named: entry.name) != nil
         let stronger = isKind ? entry.name : source.strongerKind(of: entry.name)?.name
         var section = Section(location: location(entry.position), kindName: stronger)
@@ -317,7 +290,7 @@ struct FileValues {
         }
     }
 
-    private mutating func readSetting(_ entry: ConfigurationDocument.Entry, in section: String, _ kind: BackendKind) {
+    private mutating func readSetting(_ entry: Entry, in section: String, _ kind: BackendKind) {
         if let setting = kind.settings.first(where: { $0.name == entry.name }) {
             return readValue(entry, setting, SettingKey(section: section, name: entry.name))
         }
@@ -326,7 +299,7 @@ struct FileValues {
         report(entry.position, "unknown key '\(QuotedText.shortened(entry.name))' in '\(section)'\(suggestion)")
     }
 
-    private func unknownKey(_ entry: ConfigurationDocument.Entry) -> String {
+    private func unknownKey(_ entry: Entry) -> String {
         let message = "unknown key '\(QuotedText.shortened(entry.name))'"
         let parts = entry.name.split(separator: ".", maxSplits: 1).map(String.init)
         if parts.count == 2, registry.knownNames.contains(parts[0]) {

@@ -1,10 +1,10 @@
 public import Foundation
 public import IndicatorCore
-import Logging
 
 /// The configuration of an app's indicator: what a config file, the environment and the app's code say together.
 ///
-/// `IndicatorManager.configured(for:)` makes an indicator of one; load one yourself to show the user what holds and why:
+/// `IndicatorManager.configured(for:)` makes an indicator of one; load one yourself to show the user what holds and
+/// why:
 ///
 /// ```swift
 /// let configuration = try IndicatorConfiguration.load(applicationName: "my-app")
@@ -25,6 +25,10 @@ public struct IndicatorConfiguration: Sendable {
         let location: ConfigurationMistake.Location
         /// Whether somebody named it; otherwise it is one of those that an app has without a config file.
         let isNamed: Bool
+
+        func isSame(as other: Self) -> Bool {
+            name == other.name && kind.name == other.kind.name && settings == other.settings
+        }
     }
 
     /// The name of the app.
@@ -58,8 +62,8 @@ public struct IndicatorConfiguration: Sendable {
     /// `INDICATOR_START_DELAY`, the `path` of `logFile` is `INDICATOR_LOG_FILE_PATH`, `backends` is
     /// `INDICATOR_BACKENDS` with commas between the names); the file; `defaults`; the built-in default.
     ///
-    /// With a `section`, the file at `path` is the app's own, and only that section of it is looked at: what is beside it
-    /// is nobody's mistake here. Without such a section in the file, the defaults hold.
+    /// With a `section`, the file at `path` is the app's own, and only that section of it is looked at: what is beside
+    /// it is nobody's mistake here. Without such a section in the file, the defaults hold.
     ///
     /// - Parameters:
     ///   - applicationName: the name of the app.
@@ -70,8 +74,8 @@ public struct IndicatorConfiguration: Sendable {
     ///   - registry: the kinds of backend that the file can select.
     ///   - overrides: what holds whatever the user says.
     ///   - defaults: what holds when the user says nothing.
-    /// - Throws: ``ConfigurationError`` with every mistake, those included that a kind of backend finds when it makes one.
-    ///   Nothing is shown, opened or written.
+    /// - Throws: ``ConfigurationError`` with every mistake, those included that a kind of backend finds when it makes
+    ///   one. Nothing is shown, opened or written.
     public static func load(
         applicationName: String,
         path: String? = nil,
@@ -91,11 +95,8 @@ public struct IndicatorConfiguration: Sendable {
             section: section
         )
         var (configuration, mistakes) = source.read()
-        if mistakes.isEmpty {
-            // What is wrong with settings only together, their kind knows.
-            let logger = Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
-            mistakes = source.make(configuration.backends, logger: logger).refusals
-        }
+        // What is wrong with settings only together, their kind knows.
+        if mistakes.isEmpty { mistakes = source.make(configuration.backends).refusals }
         guard mistakes.isEmpty else { throw ConfigurationError(mistakes) }
         return configuration
     }
@@ -109,41 +110,20 @@ public struct EffectiveSetting: Sendable, Hashable {
     public let name: String
     /// The value as a config file would spell it; `nil` when there is none and the backend works it out itself.
     public let value: String?
-    /// Where the value comes from.
-    public let source: SettingSource
+    /// Where the value comes from; `nil` when no layer gave one, and it is the default.
+    public let location: ConfigurationMistake.Location?
+
+    /// Where the value comes from, as a table shows it: `default`, `indicator.yaml:3`, `environment variable
+    /// INDICATOR_START_DELAY`, `code`.
+    public var source: String {
+        switch location {
+        case .file(let path, let line, _): "\(path):\(line)"
+        case .code: "code"
+        case let location?: location.description
+        case nil: "default"
+        }
+    }
 
     /// The full name: `startDelay`, or `logFile.path`.
     public var key: String { SettingKey(section: backend, name: name).description }
-}
-
-/// Where the value of a setting comes from.
-public enum SettingSource: Sendable, Hashable, CustomStringConvertible {
-    /// No layer gave one: it is the default.
-    case `default`
-    /// A line of the config file.
-    case file(path: String, line: Int)
-    /// An environment variable.
-    case environment(variable: String)
-    /// The app's code.
-    case code
-
-    /// The source of what was found at a location; of the defaults, that is `nil`.
-    init(_ location: ConfigurationMistake.Location?) {
-        switch location {
-        case .file(let path, let line, _): self = .file(path: path, line: line)
-        case .environment(let variable): self = .environment(variable: variable)
-        case .code: self = .code
-        case .wholeFile, nil: self = .default
-        }
-    }
-
-    /// Such as `default`, `indicator.yaml:3`, `environment variable INDICATOR_START_DELAY`, `code`.
-    public var description: String {
-        switch self {
-        case .default: "default"
-        case .file(let path, let line): "\(path):\(line)"
-        case .environment(let variable): "environment variable \(variable)"
-        case .code: "code"
-        }
-    }
 }

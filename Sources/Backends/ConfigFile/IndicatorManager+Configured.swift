@@ -10,8 +10,8 @@ extension IndicatorManager {
     /// let indicator = IndicatorManager.configured(for: "my-app")
     /// ```
     ///
-    /// ``IndicatorConfiguration/load(applicationName:path:section:environment:registry:overrides:defaults:)`` says where the
-    /// file is looked for and what is stronger than it.
+    /// ``IndicatorConfiguration/load(applicationName:path:section:environment:registry:overrides:defaults:)`` says
+    /// where the file is looked for and what is stronger than it.
     ///
     /// Never fails: a user's mistake in the configuration must not end the app. Where there is a mistake, the default
     /// holds; the mistakes are logged, printed to standard error if that is a terminal, and kept in
@@ -24,25 +24,28 @@ extension IndicatorManager {
     ///
     /// Callable from any thread; returns at once.
     ///
-    /// Where the app has left `SIGINT` or `SIGTERM` at its default action, the signal shuts the indicator down, in a second at
-    /// most, and then ends the process as it would have. `exit`, and returning from `main`, shut it down too. Ctrl-Z restores
-    /// the terminal's title until the process is continued. A signal that the app handles itself, or begins to handle later, is
-    /// the app's.
+    /// Where the app has left `SIGINT` or `SIGTERM` at its default action, the signal shuts the indicator down, in a
+    /// second at most, and then ends the process as it would have. `exit`, and returning from `main`, shut it down too.
+    /// Ctrl-Z restores the terminal's title until the process is continued. A signal that the app handles itself, or
+    /// begins to handle later, is the app's.
     ///
     /// - Parameters:
     ///   - applicationName: the name of the app; also the name of its folder under `$XDG_CONFIG_HOME`.
     ///   - path: the config file to read, wherever the usual ones are.
-    ///   - section: the section of the file at `path` that holds the settings, in an app's own file; `ui.indicator` is one
-    ///     within another. By default the whole file does, as it does in any case in a file at one of the usual places.
-    ///   - asShared: whether ``IndicatorManager/shared`` is configured and returned, for code that reports to that one. Once
-    ///     in a process, as early as possible. A second time, or after its shutdown, is a mistake of the app's: it is logged
-    ///     and changes nothing.
+    ///   - section: the section of the file at `path` that holds the settings, in an app's own file; `ui.indicator` is
+    ///     one within another. By default the whole file does, as it does in any case in a file at one of the usual
+    ///     places.
+    ///   - asShared: whether `IndicatorManager.shared` is configured and returned, for code that reports to that one.
+    ///     Once in a process, as early as possible. A second time, or after its shutdown, is a mistake of the app's: it
+    ///     is logged and changes nothing.
     ///   - environment: the environment variables; by default the process's.
     ///   - registry: the kinds of backend that the file can select.
     ///   - overrides: what holds whatever the user says.
     ///   - defaults: what holds when the user says nothing.
     ///   - reloadTriggers: what makes the indicator read its configuration again. An app with a handler of its own for
     ///     `SIGHUP` calls ``reloadConfiguration()`` there.
+    ///   - printsMistakes: whether mistakes are printed, too, if standard error is a terminal. A program that draws on
+    ///     the whole screen, or whose terminal belongs to another one, passes `false`.
     ///   - logger: where diagnostics go.
     public static func configured(
         for applicationName: String,
@@ -54,36 +57,8 @@ extension IndicatorManager {
         overrides: ConfigurationValues = ConfigurationValues(),
         defaults: ConfigurationValues = ConfigurationValues(),
         reloadTriggers: ConfigurationReloadTriggers = .all,
+        printsMistakes: Bool = true,
         logger: Logger = Logger(label: "indicator")
-    ) -> IndicatorManager {
-        configured(
-            for: applicationName,
-            path: path,
-            environment: environment,
-            registry: registry,
-            overrides: overrides,
-            defaults: defaults,
-            reloadTriggers: reloadTriggers,
-            logger: logger,
-            section: section,
-            asShared: asShared,
-            printsMistakes: true
-        )
-    }
-
-    /// The same, without printing mistakes: for a program whose terminal belongs to another one.
-    package static func configured(
-        for applicationName: String,
-        path: String? = nil,
-        environment: [String: String] = ProcessInfo.processInfo.environment,
-        registry: BackendRegistry = .standard,
-        overrides: ConfigurationValues = ConfigurationValues(),
-        defaults: ConfigurationValues = ConfigurationValues(),
-        reloadTriggers: ConfigurationReloadTriggers = .all,
-        logger: Logger = Logger(label: "indicator"),
-        section: String? = nil,
-        asShared: Bool = false,
-        printsMistakes: Bool
     ) -> IndicatorManager {
         let source = ConfigurationSource(
             applicationName: applicationName,
@@ -92,36 +67,23 @@ extension IndicatorManager {
             registry: registry,
             overrides: overrides,
             defaults: defaults,
-            section: section
+            section: section,
+            logger: logger
         )
         if asShared, let reason = claimShared() {
             logger.error("The shared indicator was not configured for '\(applicationName)': \(reason)")
             return shared
         }
         let (configuration, mistakes) = source.read()
-        let manager: IndicatorManager
-        if asShared {
-            manager = shared
-            manager.delays = configuration.delays
-        } else {
-            manager = IndicatorManager(
-                delays: configuration.delays,
-                isEnabled: configuration.isEnabled,
-                logger: logger
-            )
-        }
-        let reloader = ConfigurationReloader(
-            configuration,
-            source: source,
-            manager: manager,
-            triggers: reloadTriggers,
-            logger: logger
-        )
+        let (delays, isEnabled) = (configuration.delays, configuration.isEnabled)
+        let manager = asShared ? shared : IndicatorManager(delays: delays, isEnabled: isEnabled, logger: logger)
+        if asShared { manager.delays = delays }
+        let reloader = ConfigurationReloader(configuration, source: source, manager: manager, triggers: reloadTriggers)
         reloader.begin(mistakes, printsMistakes: printsMistakes)
         manager.engine.keep(reloader)
         ProcessSignals.shared.shutDownWithProcess(manager)
         // With its backends: a start delay that begins now is not spent before they are there.
-        if asShared { manager.isEnabled = configuration.isEnabled }
+        if asShared { manager.isEnabled = isEnabled }
         return manager
     }
 
@@ -133,13 +95,13 @@ extension IndicatorManager {
     }
 
     /// The mistakes in the configuration when it was read last; empty when there were none, and for an indicator that
-    /// was not made by ``configured(for:path:section:asShared:environment:registry:overrides:defaults:reloadTriggers:logger:)``.
+    /// was not made by `configured(for:)`.
     public var configurationProblems: [ConfigurationMistake] {
         engine.keptResource(ConfigurationReloader.self)?.problems ?? []
     }
 
-    /// What was read last without a mistake, or with defaults in the place of mistakes; `nil` for an indicator that was not
-    /// configured.
+    /// What was read last without a mistake, or with defaults in the place of mistakes; `nil` for an indicator that was
+    /// not configured.
     package var configuration: IndicatorConfiguration? {
         engine.keptResource(ConfigurationReloader.self)?.configuration
     }
@@ -147,8 +109,7 @@ extension IndicatorManager {
     /// Reads the configuration again, now: what `SIGHUP` does, for apps that handle the signal themselves or learn of a
     /// change in another way.
     ///
-    /// Without effect on an indicator that was not made by
-    /// ``configured(for:path:section:asShared:environment:registry:overrides:defaults:reloadTriggers:logger:)``, and after its shutdown.
+    /// Without effect on an indicator that was not made by `configured(for:)`, and after its shutdown.
     ///
     /// - Throws: ``ConfigurationError`` with every mistake; then the configuration from before holds.
     public func reloadConfiguration() async throws(ConfigurationError) {
@@ -156,7 +117,7 @@ extension IndicatorManager {
     }
 }
 
-/// Whether ``IndicatorManager/shared`` was configured.
+/// Whether `IndicatorManager.shared` was configured.
 private let sharedIsConfigured = Atomic(false)
 
 /// What makes a configured indicator read its configuration again by itself.

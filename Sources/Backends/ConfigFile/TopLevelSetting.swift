@@ -13,40 +13,33 @@ enum TopLevelSetting {
         delay(.completionDelay, \.completionDelay, "how long nothing must be going on before it is hidden again"),
         delay(.minimumVisibleTime, \.minimumVisibleTime, "how long it stays at least, once shown"),
     ]
-    /// Those with one value.
-    static let scalars = [enabled] + delays
+    /// Which notifications the manager observes.
+    static let observe = BackendSetting(
+        "observe",
+        .names,
+        default: .list([TaskNotifications.indicator.name]),
+        example: .list(["indicator", "alamofire"]),
+        summary: "whose tasks count: those of libraries that announce them by notifications, indicator and alamofire"
+    )
+    /// Which backends there are.
+    static func backends(in registry: BackendRegistry) -> BackendSetting {
+        BackendSetting(
+            backendsName,
+            .names,
+            default: .list(defaultBackends.filter { registry.kind(named: $0) != nil }),
+            example: .list(["terminalTitle", "logFile"]),
+            summary: "where the indicator shows: kinds of backend, or names of sections with a kind"
+        )
+    }
+    static let backendsName = "backends"
+    /// The kinds when none are named, as far as this build has them. They disturb nobody.
+    static let defaultBackends = ["terminalTitle", "dbusProperty"]
 
-    /// A setting with a list of names.
-    struct List: Sendable {
-        var name: String
-        var summary: String
-        /// The names when none are given.
-        var defaultNames: [String]
-        var example: [String]
-
-        /// The names when none are given, of what there is in this build.
-        func defaultNames(in registry: BackendRegistry) -> [String] {
-            defaultNames.filter { name != TopLevelSetting.backends.name || registry.kind(named: $0) != nil }
-        }
+    static func all(in registry: BackendRegistry) -> [BackendSetting] {
+        [enabled] + delays + [observe, backends(in: registry)]
     }
 
-    /// Which notifications the manager observes.
-    static let observe = List(
-        name: "observe",
-        summary: "whose tasks count: those of libraries that announce them by notifications, indicator and alamofire",
-        defaultNames: [TaskNotifications.indicator.name],
-        example: ["indicator", "alamofire"]
-    )
-    /// Which backends there are. The defaults disturb nobody.
-    static let backends = List(
-        name: "backends",
-        summary: "where the indicator shows: kinds of backend, or names of sections with a kind",
-        defaultNames: ["terminalTitle", "dbusProperty"],
-        example: ["terminalTitle", "logFile"]
-    )
-    static let lists = [observe, backends]
-
-    static let names = scalars.map(\.name) + lists.map(\.name)
+    static let names = ([enabled] + delays + [observe]).map(\.name) + [backendsName]
 
     /// The setting of a section that says which kind it is.
     static let kind = "kind"
@@ -60,10 +53,6 @@ enum TopLevelSetting {
         _ summary: String
     ) -> BackendSetting {
         BackendSetting(setting.rawValue, .seconds, default: .duration(value(.standard)), summary: summary)
-    }
-
-    static func scalar(named name: String) -> BackendSetting? {
-        scalars.first { $0.name == name }
     }
 }
 

@@ -8,8 +8,8 @@ public import IndicatorCore
 /// its text or its progress has changed, and is closed when the indicator is hidden. It makes no sound. After the user
 /// has closed it, it stays closed until the indicator is shown the next time.
 ///
-/// With ``DesktopNotificationSettings/whenDone``, an activity that has lasted leaves an ordinary notification of its outcome, of
-/// normal urgency, which stays.
+/// With ``DesktopNotificationSettings/whenDone``, an activity that has lasted leaves an ordinary notification of its
+/// outcome, of normal urgency, which stays.
 ///
 /// ``stop()`` returns when the server has closed it. If the app crashes, the server removes it within a minute: it
 /// expires after 55 seconds, which begin anew every 35 seconds.

@@ -38,8 +38,8 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
     public var timeout: Duration?
     /// The kind of notification (Desktop Notifications Specification, "Categories"). Default: `transfer`.
     public var category: String
-    /// Which activities leave an ordinary notification of their outcome, which stays when the indicator is hidden. Default:
-    /// `never`.
+    /// Which activities leave an ordinary notification of their outcome, which stays when the indicator is hidden.
+    /// Default: `never`.
     public var whenDone: WhenDone
     /// How long an activity must have lasted for that. Default: 10 seconds.
     public var after: Duration

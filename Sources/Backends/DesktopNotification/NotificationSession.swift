@@ -55,8 +55,8 @@ final class NotificationSession: BusSession {
     private var showing = 0
     /// Since when the indicator had been shown when ``shown`` was sent.
     private var shownSince: Date?
-    /// The same of what the user, or the server after `timeout`, has closed: it does not come back before the indicator is
-    /// shown the next time.
+    /// The same of what the user, or the server after `timeout`, has closed: it does not come back before the indicator
+    /// is shown the next time.
     private var dismissed: Date?
 
     /// - Parameters:

@@ -158,7 +158,8 @@ final class AppendFile {
         return Identity(status) == identity
     }
 
-    /// Whether nothing is at the path and the file has another name: it was renamed, and nothing was put in its place yet.
+    /// Whether nothing is at the path and the file has another name: it was renamed, and nothing was put in its place
+    /// yet.
     var isRenamedAway: Bool {
         var status = stat()
         guard lstat(path.description, &status) != 0, errno == ENOENT else { return false }
@@ -179,8 +180,8 @@ final class AppendFile {
 
     /// Keeps the other processes that write this log out of the file until ``unlock()``.
     ///
-    /// Waits no longer than the limit: the process that holds the lock may be stopped in a debugger, and any process that
-    /// can read the file can hold it for ever. Returns whether the file is locked.
+    /// Waits no longer than the limit: the process that holds the lock may be stopped in a debugger, and any process
+    /// that can read the file can hold it for ever. Returns whether the file is locked.
     func lock(timeLimit: Duration) -> Bool {
         let deadline = ContinuousClock.now + timeLimit
         var pause: UInt32 = 50
@@ -205,8 +206,8 @@ final class AppendFile {
 
     /// One `write(2)`. Returns how many of the bytes were written, or an `errno`.
     func write(_ bytes: ArraySlice<UInt8>) -> Result<Int, WriteFailure> {
-        // A standard stream cannot be made non-blocking, because the app shares it. When it takes bytes, it takes at least
-        // `PIPE_BUF` of them, and no line is longer.
+        // A standard stream cannot be made non-blocking, because the app shares it. When it takes bytes, it takes at
+        // least `PIPE_BUF` of them, and no line is longer.
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         if kind == .standardStream, poll(&request, 1, 0) == 0 { return .failure(WriteFailure(code: EAGAIN)) }
         let (count, code) = shieldedFromSignals {
@@ -224,8 +225,8 @@ final class AppendFile {
     /// Takes back the last `count` bytes, which this descriptor has just written, if they are still the last of the
     /// file.
     ///
-    /// Returns where the file ends now when that was not possible; `nil` when it was. Without the lock it is not: the bytes
-    /// of another process could be the last ones a moment later.
+    /// Returns where the file ends now when that was not possible; `nil` when it was. Without the lock it is not: the
+    /// bytes of another process could be the last ones a moment later.
     func takeBack(_ count: Int, isLocked: Bool) -> Int64? {
         // With `O_APPEND` the offset is the end of what was written last, wherever the file ends by now.
         let end = Int64(lseek(descriptor, 0, SEEK_CUR))

@@ -85,7 +85,8 @@ extension LogFileBackend.Settings {
 extension LogFileBackend {
     /// Whether the file could be written, as far as is known without opening or making it.
     ///
-    /// Whether a FIFO has a reader is not known: to open and close it would look like the end of the log to that reader.
+    /// Whether a FIFO has a reader is not known: to open and close it would look like the end of the log to that
+    /// reader.
     static func availability(
         _ settings: Settings,
         applicationName: String,

@@ -3,8 +3,8 @@ public import IndicatorCore
 import IndicatorThreads
 public import Logging
 
-/// Writes a line to a file whenever the indicator is shown or hidden, or its label changes while it is visible; or, as a
-/// record of the work itself, whenever an activity with a label begins or ends.
+/// Writes a line to a file whenever the indicator is shown or hidden, or its label changes while it is visible; or, as
+/// a record of the work itself, whenever an activity with a label begins or ends.
 ///
 /// ### Lines
 ///
@@ -14,17 +14,18 @@ public import Logging
 ///      "progress":0.4,"app":"my-app","pid":4242}
 ///
 /// (on one line). `event` is one of those that the settings select, ``Settings/events``: by default `shown`, `hidden`,
-/// `label`, at most once a second, or `finished` for an activity with a label that has ended. `label` and `progress` are left out when there is none; `progress` has at most 4 digits after the point. `time` is in UTC, and
-/// when it happened, even if the line was written later. It never goes back from one line of a backend to the next. A
-/// line of `finished` has the outcome (`unspecified`, `succeeded`, `failed`, `cancelled`), how long it lasted, and the
-/// message of a failure instead of the indicator's state:
+/// `label`, at most once a second, or `finished` for an activity with a label that has ended. `label` and `progress`
+/// are left out when there is none; `progress` has at most 4 digits after the point. `time` is in UTC, and when it
+/// happened, even if the line was written later. It never goes back from one line of a backend to the next. A line of
+/// `finished` has the outcome (`unspecified`, `succeeded`, `failed`, `cancelled`), how long it lasted, and the message
+/// of a failure instead of the indicator's state:
 ///
 ///     {"time":"…","event":"finished","label":"GET /","outcome":"failed","seconds":1.25,"message":"HTTP 503",…}
 ///
-/// A line of `end` is the same, for every activity with a label, also if the indicator is not shown; one of `begin` has the
-/// label alone. These lines come within a tenth of a second. Of more than 16 activities in progress at once, those that
-/// began last may get their line of `begin` when they end; its time is then not before the line before. If more than 64 end
-/// within that tenth, a line of `lost` counts the rest.
+/// A line of `end` is the same, for every activity with a label, also if the indicator is not shown; one of `begin` has
+/// the label alone. These lines come within a tenth of a second. Of more than 16 activities in progress at once, those
+/// that began last may get their line of `begin` when they end; its time is then not before the line before. If more
+/// than 64 end within that tenth, a line of `lost` counts the rest.
 ///
 /// As text:
 ///
@@ -49,10 +50,10 @@ public import Logging
 ///
 /// ### When it cannot be written
 ///
-/// ``update(_:)`` throws, so that the backend's status reports it, and the manager starts the backend again from time to
-/// time. While the disk is full, lines wait in memory: 1 MiB of them at most, beyond that the oldest are lost.
-/// Once there is space they are written, and a line reports where some were lost, and how many (`time` and `since` are
-/// those of the last and the first of them):
+/// ``update(_:)`` throws, so that the backend's status reports it, and the manager starts the backend again from time
+/// to time. While the disk is full, lines wait in memory: 1 MiB of them at most, beyond that the oldest are lost. Once
+/// there is space they are written, and a line reports where some were lost, and how many (`time` and `since` are those
+/// of the last and the first of them):
 ///
 ///     {"time":"…","event":"lost","count":12,"since":"…","app":"my-app","pid":4242}
 public final class LogFileBackend: IndicatorBackend {
@@ -184,7 +185,8 @@ public final class LogFileBackend: IndicatorBackend {
 
     /// Writes the lines that this snapshot is worth.
     ///
-    /// - Throws: ``LogFileError`` while lines wait, because there is no space or the path cannot be that of a log any more.
+    /// - Throws: ``LogFileError`` while lines wait, because there is no space or the path cannot be that of a log any
+    ///   more.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         defer { awaitLabel() }
         try change { state throws(LogFileError) in
@@ -218,7 +220,8 @@ public final class LogFileBackend: IndicatorBackend {
 
     // MARK: Writing
 
-    /// How long an update waits for the lock of other processes that write the file. They hold it for the time of a write.
+    /// How long an update waits for the lock of other processes that write the file. They hold it for the time of a
+    /// write.
     private static let lockLimit = Duration.milliseconds(200)
 
     /// Changes the state, and logs afterwards, without the lock, what is wrong with the rotation.

@@ -177,7 +177,8 @@ extension [UInt8] {
     }
 
     /// Appends a text as a JSON string (RFC 8259, section 7), which is also how the text format quotes: as
-    /// ``DisplayText`` leaves it, so that nothing in it can pass for a line, or for a command when the log is looked at.
+    /// ``DisplayText`` leaves it, so that nothing in it can pass for a line, or for a command when the log is looked
+    /// at.
     ///
     /// - Parameter limit: the most bytes between the quotes, escapes included. A longer text is cut between two
     ///   characters and ends in an ellipsis.

@@ -10,8 +10,8 @@ import Foundation
 /// `O_APPEND` alone is not enough for two things, so each write is made under `flock(LOCK_EX)`, which every process
 /// that writes the log with this type takes:
 ///
-/// - Rotation. The process that gets the lock first makes sure that the path still names the locked file, and opens it again if
-///   not. So a line never goes to a file that has been rotated away, and one full file is rotated once.
+/// - Rotation. The process that gets the lock first makes sure that the path still names the locked file, and opens it
+///   again if not. So a line never goes to a file that has been rotated away, and one full file is rotated once.
 /// - A write that is cut short because the disk is full. The part is truncated away at once, before the lock is
 ///   released: the file ends with a whole line all the time that another process can see it. Completing the line later
 ///   would leave the half there for as long as the disk is full, perhaps for ever.
@@ -23,9 +23,10 @@ import Foundation
 ///
 /// ### Who makes the new file
 ///
-/// `logrotate` with `create` renames the file and then makes a new one; if it finds one made by another process in between, it moves that
-/// aside as well, to a name that it may use again and lose what was there. So a file that was renamed away is written on for as long as
-/// ``replacementGrace`` says, and only then is a new one made here. One that was removed is gone: its successor is made at once.
+/// `logrotate` with `create` renames the file and then makes a new one; if it finds one made by another process in
+/// between, it moves that aside as well, to a name that it may use again and lose what was there. So a file that was
+/// renamed away is written on for as long as ``replacementGrace`` says, and only then is a new one made here. One that
+/// was removed is gone: its successor is made at once.
 struct LogWriter {
     /// A line that is partly in the file.
     private struct Unfinished {
@@ -118,8 +119,8 @@ struct LogWriter {
                 }
                 return try write(line, to: file, size: nil, isLocked: false)
             }
-            // Without the lock the line is written all the same, and the rest is left to those who have it. They are waited
-            // for once, not at each line.
+            // Without the lock the line is written all the same, and the rest is left to those who have it. They are
+            // waited for once, not at each line.
             let isLocked = file.lock(timeLimit: isLockHeldByOther ? .zero : timeLimit)
             isLockHeldByOther = !isLocked
             defer { if isLocked { file.unlock() } }
@@ -224,8 +225,9 @@ enum LogWriteFailure: Error, Sendable, Hashable {
 /// Moves a full log file out of the way: `indicator.log` becomes `indicator.log.1`, that becomes `indicator.log.2`, and
 /// the last of those to keep is replaced.
 ///
-/// Only for the process that holds the lock on the file at `path`. The last step puts an empty file in the full one's place
-/// atomically: there is a file at the path all the time, so no process takes the full one for one that is being moved.
+/// Only for the process that holds the lock on the file at `path`. The last step puts an empty file in the full one's
+/// place atomically: there is a file at the path all the time, so no process takes the full one for one that is being
+/// moved.
 struct LogRotation: Sendable, Hashable {
     /// How many old files to keep.
     var keep: Int
@@ -234,8 +236,8 @@ struct LogRotation: Sendable, Hashable {
         self.keep = keep
     }
 
-    /// Puts an empty file in the place of the full one; with nothing to keep, frees the path. When that is not possible,
-    /// everything stays in place, apart from a gap in the numbers.
+    /// Puts an empty file in the place of the full one; with nothing to keep, frees the path. When that is not
+    /// possible, everything stays in place, apart from a gap in the numbers.
     ///
     /// Only files of the log's owner are moved. Anything else at one of the numbers, such as a folder, is left out.
     ///

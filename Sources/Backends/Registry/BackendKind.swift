@@ -11,7 +11,7 @@ public struct BackendKind: Sendable {
     public var summary: String
     /// The settings that a section of this kind may have.
     public var settings: [BackendSetting]
-    /// Makes a backend. Must not touch the surface yet: ``IndicatorBackend/start()`` does.
+    /// Makes a backend. Must not touch the surface yet: `start()` of the backend does.
     ///
     /// Throws when the settings do not fit together in a way that their definitions cannot say.
     public var make: @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend

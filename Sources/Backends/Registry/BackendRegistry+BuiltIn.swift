@@ -1,6 +1,6 @@
 extension BackendRegistry {
-    /// The built-in kinds: `terminalTitle`, `terminalProgress`, `terminalNotification` and `logFile`, and, in builds with the
-    /// traits `DesktopNotification`, `DBus` and `MQTT`, `desktopNotification`, `dbusProperty` and `mqtt`.
+    /// The built-in kinds: `terminalTitle`, `terminalProgress`, `terminalNotification` and `logFile`, and, in builds
+    /// with the traits `DesktopNotification`, `DBus` and `MQTT`, `desktopNotification`, `dbusProperty` and `mqtt`.
     public static let standard: Self = {
         var registry = Self(kinds: builtInKinds)
         #if !DesktopNotification

@@ -18,6 +18,8 @@ public struct BackendSetting: Sendable {
         case choice([String])
         /// A list of some of a few words, each at most once.
         case choices([String])
+        /// A list of names, each at most once.
+        case names
     }
 
     /// The name, in camel case.
@@ -71,6 +73,6 @@ public enum BackendSettingValue: Sendable, Hashable {
     case integer(Int)
     /// Of `seconds`.
     case duration(Duration)
-    /// Of `choices`.
+    /// Of `choices` and `names`.
     case list([String])
 }

@@ -31,7 +31,7 @@ public struct BackendSettings: Sendable, Hashable {
         if case .integer(let value) = values[name] { value } else { nil }
     }
 
-    /// The words of `choices`.
+    /// The words of `choices`, or the names of `names`.
     public func list(_ name: String) -> [String]? {
         if case .list(let value) = values[name] { value } else { nil }
     }

@@ -51,6 +51,8 @@ struct SettingText {
             return .string(try choice(among: choices))
         case .choices(let choices):
             return .list(try words(among: choices))
+        case .names:
+            return .list(try words(among: nil))
         case .boolean:
             return .boolean(try boolean())
         case .integer(let range):
@@ -69,14 +71,22 @@ struct SettingText {
     }
 
     /// The words of a list with commas between them, as an environment variable has it.
-    private func words(among choices: [String]) throws(Failure) -> [String] {
+    private func words(among choices: [String]?) throws(Failure) -> [String] {
         var words: [String] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: text.isEmpty) {
             var word = self
             word.text = part.trimmingCharacters(in: .whitespaces)
-            let choice = try word.choice(among: choices)
-            if words.contains(choice) { throw Failure(message: "'\(choice)' is there more than once") }
-            words.append(choice)
+            if let choices { word.text = try word.choice(among: choices) }
+            words.append(word.text)
+        }
+        return try Self.distinct(words)
+    }
+
+    /// The words, if each is there once.
+    fileprivate static func distinct(_ words: [String]) throws(Failure) -> [String] {
+        var seen: Set<String> = []
+        for word in words where !seen.insert(word).inserted {
+            throw Failure(message: "'\(QuotedText.shortened(word))' is there more than once")
         }
         return words
     }
@@ -207,6 +217,7 @@ extension BackendSetting {
     ) throws(SettingText.Failure) -> BackendSettingValue {
         let text: String
         switch (type, value) {
+        case (.names, .list(let names)): return .list(try SettingText.distinct(names))
         case (.string, .string(let value)), (.path, .string(let value)), (.choice, .string(let value)): text = value
         case (.boolean, .boolean(let value)): text = String(value)
         case (.integer, .integer(let value)), (.size, .integer(let value)): text = String(value)
@@ -232,6 +243,7 @@ extension BackendSetting.ValueType {
         case .size: "a number of bytes such as 1 MiB"
         case .choice(let choices): choices.joined(separator: ", ")
         case .choices(let choices): "a list of some of \(choices.joined(separator: ", "))"
+        case .names: "a list of names"
         }
     }
 }

@@ -9,14 +9,9 @@ extension BackendRegistry {
             "# and has no space after it is an example: remove the '#' to use it.",
             "",
         ]
-        for setting in TopLevelSetting.scalars { lines += setting.referenceLines(indentation: "", isUsed: true) }
-        for list in TopLevelSetting.lists {
-            let example = list.example.joined(separator: ", ")
-            lines += Self.comment("\(list.summary). Value: a list of names, such as [\(example)]", indentation: "")
-            lines.append("\(list.name): [\(list.defaultNames(in: self).joined(separator: ", "))]")
-        }
+        for setting in TopLevelSetting.all(in: self) { lines += setting.referenceLines(indentation: "", isUsed: true) }
         for kind in kinds {
-            let isUsed = TopLevelSetting.backends.defaultNames.contains(kind.name)
+            let isUsed = TopLevelSetting.defaultBackends.contains(kind.name)
             lines += ["", "# \(kind.name): \(kind.summary)", "\(isUsed ? "" : "#")\(kind.name):"]
             for setting in kind.settings { lines += setting.referenceLines(indentation: "  ", isUsed: isUsed) }
         }

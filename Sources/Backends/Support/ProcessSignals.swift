@@ -7,7 +7,8 @@ import Synchronization
 ///
 /// | signal | what happens |
 /// |---|---|
-/// | `SIGINT`, `SIGTERM` | the indicators are shut down, in a second at most; the process then dies by the same signal |
+/// | `SIGINT`, `SIGTERM` | the indicators are shut down, in a second at most; the process then dies by the same signal
+/// |
 /// | `SIGHUP` | the configurations are reloaded; once the terminal is closed, as for `SIGTERM` |
 /// | `SIGTSTP` (Ctrl-Z) | titles are restored and lines removed, the process stops, and `fg` shows them again |
 /// | `exit` | as for `SIGTERM`, and the process goes on to exit |
@@ -66,7 +67,8 @@ package final class ProcessSignals: Sendable {
         }
     }
 
-    /// Shuts an indicator down when a signal or `exit` ends the process, and waits for one that is being shut down then.
+    /// Shuts an indicator down when a signal or `exit` ends the process, and waits for one that is being shut down
+    /// then.
     ///
     /// These handlers stay when the last indicator has ended: without one they pass the signal on.
     func shutDownWithProcess(_ manager: IndicatorManager) {
@@ -74,7 +76,8 @@ package final class ProcessSignals: Sendable {
         change { state in
             state.engines[ObjectIdentifier(engine)] = engine
             _ = exitHook
-            // Signals that process 1 of a container does not handle have no effect on it, and so must not end its indicator.
+            // Signals that process 1 of a container does not handle have no effect on it, and so must not end its
+            // indicator.
             if getpid() != 1 { for signal in [SIGINT, SIGTERM, SIGTSTP] { _ = install(signal, &state) } }
         }
         manager.engine.keep(EndOfIndicator(engine: engine))
@@ -100,8 +103,8 @@ package final class ProcessSignals: Sendable {
         }
     }
 
-    /// Signals are blocked while the lock is held: a handler of the app's that calls `exit` would wait for it in the exit
-    /// hook, on the very thread that holds it.
+    /// Signals are blocked while the lock is held: a handler of the app's that calls `exit` would wait for it in the
+    /// exit hook, on the very thread that holds it.
     private func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
         withSignalsBlocked { state.withLock { body(&$0) } }
     }
@@ -121,8 +124,8 @@ package final class ProcessSignals: Sendable {
         return true
     }
 
-    /// Makes the descriptors and their reader, once. They stay: the handler may be running on any thread while it is being
-    /// removed.
+    /// Makes the descriptors and their reader, once. They stay: the handler may be running on any thread while it is
+    /// being removed.
     private func prepareDescriptor() -> Bool {
         guard signalDescriptor.load(ordering: .acquiring) < 0 else { return true }
         guard let wakeUp = WakeUpDescriptors() else { return false }
@@ -207,8 +210,8 @@ package final class ProcessSignals: Sendable {
 
     /// Sends the signal to this thread, with its default action unless the app has installed a handler meanwhile.
     ///
-    /// To the thread, not to the process, so that the effect comes before this returns: a stop signal is taken at once and
-    /// stops all threads, and a deadly one ends the process.
+    /// To the thread, not to the process, so that the effect comes before this returns: a stop signal is taken at once
+    /// and stops all threads, and a deadly one ends the process.
     private static func raiseByDefault(_ signal: CInt) {
         restoreDefault(signal)
         var set = sigset_t()
@@ -247,8 +250,8 @@ package final class ProcessSignals: Sendable {
 
 /// Two connected descriptors by which one thread, or a signal handler, wakes another.
 ///
-/// A pair of sockets rather than a pipe: it is closed on `exec` from the first moment, so that no child process that is started
-/// meanwhile keeps it.
+/// A pair of sockets rather than a pipe: it is closed on `exec` from the first moment, so that no child process that is
+/// started meanwhile keeps it.
 struct WakeUpDescriptors {
     var read: Int32
     var write: Int32

@@ -3,9 +3,10 @@ public import IndicatorCore
 
 /// Says how work ended that has lasted, by a notification of the terminal's own.
 ///
-/// It works over SSH, where there is no session bus. It writes to the controlling terminal, and only to terminals that are
-/// known to show notifications: kitty (which shows them while its window is not focused), Ghostty, foot, WezTerm, urxvt and
-/// iTerm2. Others may print what they do not know, so in doubt, and inside tmux and GNU screen, nothing is written.
+/// It works over SSH, where there is no session bus. It writes to the controlling terminal, and only to terminals that
+/// are known to show notifications: kitty (which shows them while its window is not focused), Ghostty, foot, WezTerm,
+/// urxvt and iTerm2. Others may print what they do not know, so in doubt, and inside tmux and GNU screen, nothing is
+/// written.
 public final class TerminalNotificationBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
@@ -56,8 +57,8 @@ public final class TerminalNotificationBackend: IndicatorBackend {
 
     /// Opens the terminal; writes nothing.
     ///
-    /// - Throws: ``TerminalTitleError`` when there is no terminal, or ``TerminalNotificationError`` when it is not known to
-    ///   show notifications.
+    /// - Throws: ``TerminalTitleError`` when there is no terminal, or ``TerminalNotificationError`` when it is not
+    ///   known to show notifications.
     public func start() async throws { try open() }
 
     /// Writes a notification, if an activity has ended of which one is wanted.

@@ -19,7 +19,7 @@ public import IndicatorCore
 /// - Nothing is drawn while the process is in the background of its terminal.
 /// - The cursor is never hidden. The lines are removed when the indicator is hidden, the backend stopped, or the
 ///   process exits. For signals that end or stop the process see
-///   ``IndicatorCore/IndicatorManager/configured(for:path:environment:registry:overrides:defaults:reloadTriggers:logger:)``.
+///   `IndicatorManager.configured(for:)`.
 /// - An activity that fails while the indicator is shown leaves a line (``TerminalProgressSettings/finished``).
 ///
 /// Where standard error is not a terminal, or one that knows no control sequences, and in CI (the variable `CI` is

@@ -174,8 +174,8 @@ extension KnownTerminal {
         case emptied
         /// As `emptied`, of ASCII only.
         case ascii
-        /// GNU screen: keeps the low byte of each character, so `⠇` becomes a bell. No stack. An empty title becomes its
-        /// own.
+        /// GNU screen: keeps the low byte of each character, so `⠇` becomes a bell. No stack. An empty title becomes
+        /// its own.
         case screen
         /// Konsole: shows the title once the format of its tabs says so (OSC 30), which by default is `%d : %n`.
         case konsole

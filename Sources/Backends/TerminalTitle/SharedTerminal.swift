@@ -2,8 +2,8 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// A terminal and the account of its title and of the lines that are drawn on it, shared by the backends of this process that
-/// show on it.
+/// A terminal and the account of its title and of the lines that are drawn on it, shared by the backends of this
+/// process that show on it.
 ///
 /// Any thread may call it. Its lock is held for computing and for writes that do not wait, never while waiting.
 final class SharedTerminal: Sendable {
@@ -182,8 +182,8 @@ enum TerminalRegistry {
         if !isStarted { _ = change { $0.unsettled.removeValue(forKey: key) } }
     }
 
-    /// Notes that a signal is about to end or to stop the process: lines that are removed from now on leave the cursor at the
-    /// start of a line.
+    /// Notes that a signal is about to end or to stop the process: lines that are removed from now on leave the cursor
+    /// at the start of a line.
     static func willEnd() {
         for terminal in terminals { terminal.changeLines { $0.endsLine = true } }
     }

@@ -7,12 +7,11 @@ public import IndicatorCore
 /// the indicator is hidden nothing is written at all.
 ///
 /// - When the indicator is shown, the title is saved on the terminal's own stack (XTWINOPS 22), and it is restored from
-///   there (XTWINOPS 23) when the indicator is hidden, the backend stopped, or the process exits by returning from `main`
-///   or calling `exit`. For signals that end or stop the process see
-///   ``IndicatorCore/IndicatorManager/configured(for:path:section:asShared:environment:registry:overrides:defaults:reloadTriggers:logger:)``.
-///   A terminal that takes no bytes at exit (Ctrl-S) keeps the title: the process does not wait for it.
-/// - Where the terminal may have no such stack, the title is emptied as well, which most of them take as "no title of the
-///   app's".
+///   there (XTWINOPS 23) when the indicator is hidden, the backend stopped, or the process exits by returning from
+///   `main` or calling `exit`. For signals that end or stop the process see `IndicatorManager.configured(for:)`. A
+///   terminal that takes no bytes at exit (Ctrl-S) keeps the title: the process does not wait for it.
+/// - Where the terminal may have no such stack, the title is emptied as well, which most of them take as "no title of
+///   the app's".
 /// - Progress is shown as well, beside the title or in the taskbar, by terminals that are known to (OSC 9;4).
 /// - After a failure the progress goes on saying so for five seconds, or until the indicator is shown the next time.
 /// - Several backends of one process can show on one terminal: the title is that of the one that was shown last.
@@ -35,8 +34,8 @@ public final class TerminalTitleBackend: IndicatorBackend {
     /// How long ``stop()`` waits for a terminal that takes no bytes before it leaves the rest to a thread.
     static let stopLimit: Duration = .milliseconds(500)
 
-    /// How often the progress is written although it has not changed: Ghostty removes it 15 seconds after the last time,
-    /// kitty 60.
+    /// How often the progress is written although it has not changed: Ghostty removes it 15 seconds after the last
+    /// time, kitty 60.
     static let progressRepeatInterval: Duration = .seconds(5)
 
     /// How long a failure is shown after the indicator was hidden.

@@ -1,8 +1,8 @@
 /// Records what a terminal shows and what it should show, and gives the bytes that lead from one to the other.
 ///
-/// A pure value. Its owner passes ``nextBytes`` to the terminal and reports with ``didWrite(_:)`` what the terminal took.
-/// A terminal that takes none for an hour is then sent the latest state, not an hour of states, and a control sequence
-/// that it has begun to take is always ended before another begins.
+/// A pure value. Its owner passes ``nextBytes`` to the terminal and reports with ``didWrite(_:)`` what the terminal
+/// took. A terminal that takes none for an hour is then sent the latest state, not an hour of states, and a control
+/// sequence that it has begun to take is always ended before another begins.
 ///
 /// Each backend that is visible on the terminal has a claim, and the title of the latest claim is shown. The title is
 /// saved before the first claim is shown and restored after the last one.

@@ -1,6 +1,7 @@
 public import IndicatorCore
 
-/// Of which activities a backend says how they ended. Never of cancelled ones: who cancels work knows that it has ended.
+/// Of which activities a backend says how they ended. Never of cancelled ones: who cancels work knows that it has
+/// ended.
 public enum WhenDone: String, Sendable, Hashable, CaseIterable {
     /// Of none.
     case never

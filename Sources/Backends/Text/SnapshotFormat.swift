@@ -165,8 +165,8 @@ private struct Composition {
                 text.removeLast()
                 literal.removeFirst()
             }
-            // One separator stays between what is around the gap: the one before it, or if that is only spaces, the other,
-            // unless it belongs to the value, as a colon does.
+            // One separator stays between what is around the gap: the one before it, or if that is only spaces, the
+            // other, unless it belongs to the value, as a colon does.
             let separator = literal.prefix(while: Self.isSeparator)
             literal = literal.dropFirst(separator.count)
             isAfterEmptyValue = literal.isEmpty

@@ -8,8 +8,9 @@ package struct CheckConfigCommand: AsyncParsableCommand {
         abstract: "Check a config file: every mistake in it, or the settings in effect and where each comes from.",
         discussion: """
             Without FILE, the file that \(Program.name) itself would use is checked: $INDICATOR_CONFIG, then \
-            \(Program.name)/indicator.yaml and indicator/indicator.yaml under $XDG_CONFIG_HOME and each of $XDG_CONFIG_DIRS. \
-            Environment variables such as INDICATOR_START_DELAY are stronger than the file, and are checked too.
+            \(Program.name)/indicator.yaml and indicator/indicator.yaml under $XDG_CONFIG_HOME and each of \
+            $XDG_CONFIG_DIRS. Environment variables such as INDICATOR_START_DELAY are stronger than the file, and are \
+            checked too.
 
             Mistakes go to standard error as 'file:line:column: error: ...', and the status is then 78.
 

@@ -4,10 +4,12 @@ package import IndicatorCore
 /// A number of seconds on the command line; ``IndicatorDelays`` says which numbers make sense.
 package struct Seconds: ExpressibleByArgument, Sendable, Hashable {
     var value: Double
+    private var text: String
 
     package init?(argument: String) {
         guard let value = Double(argument) else { return nil }
         self.value = value
+        text = argument
     }
 
     /// The duration, rounded as all delays are.
@@ -17,7 +19,8 @@ package struct Seconds: ExpressibleByArgument, Sendable, Hashable {
         do throws(InvalidDelayError) {
             return try IndicatorDelays.duration(ofSeconds: value, for: setting)
         } catch {
-            throw ValidationError("\(error)")
+            let option = setting.rawValue.replacing(/[A-Z]/) { "-\($0.output.lowercased())" }
+            throw ValidationError("'--\(option)' is '\(text)'; expected a number of seconds from 0 to 100 years")
         }
     }
 }

@@ -27,13 +27,23 @@ package struct ReplayCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The file with the events; - is standard input.", valueName: "trace"))
     var trace: String
 
-    @Option(help: ArgumentHelp("Seconds of work before the indicator is shown. (default: 1)", valueName: "seconds"))
+    // Unconditional: "-1" is a number that is wrong, and not another option.
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Seconds of work before the indicator is shown. (default: 1)", valueName: "seconds")
+    )
     var startDelay: Seconds?
 
-    @Option(help: ArgumentHelp("Seconds of no work before it is hidden. (default: 0.2)", valueName: "seconds"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Seconds of no work before it is hidden. (default: 0.2)", valueName: "seconds")
+    )
     var completionDelay: Seconds?
 
-    @Option(help: ArgumentHelp("Seconds that it stays at least, once shown. (default: 0)", valueName: "seconds"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Seconds that it stays at least, once shown. (default: 0)", valueName: "seconds")
+    )
     var minimumVisibleTime: Seconds?
 
     @Flag(help: "Print a line of JSON for each time it is shown or hidden, instead of the timeline.")
@@ -67,7 +77,11 @@ package struct ReplayCommand: AsyncParsableCommand {
                 try? Output.error.write("\(trace): error: \(error)\n")
                 throw ExitCode.usage
             }
-            if !json { try print(replayer) }
+            if !replayer.hasEvents {
+                try? Output.error.write("\(trace): there are no events in it\n")
+            } else if !json {
+                try print(replayer)
+            }
         }
     }
 

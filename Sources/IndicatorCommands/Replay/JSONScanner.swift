@@ -8,8 +8,9 @@ package struct JSONProblem: Error, Hashable {
 
 /// Reads a JSON text (RFC 8259) in memory, one token after the other, where the caller expects it.
 ///
-/// A trace has a few short keys a line and may have millions of lines. `JSONDecoder` takes microseconds to set out for each,
-/// builds a tree of the whole of an object, and does not tell where a mistake is; this scanner touches each byte once.
+/// A trace has a few short keys a line and may have millions of lines. `JSONDecoder` takes microseconds to set out for
+/// each, builds a tree of the whole of an object, and does not tell where a mistake is; this scanner touches each byte
+/// once.
 package struct JSONScanner {
     /// A string in the text, between its quotes and not decoded yet.
     package struct StringToken {
@@ -90,11 +91,15 @@ package struct JSONScanner {
         return decoded
     }
 
-    /// Whether a string is this one. Names are compared as they are written, without decoding escapes.
+    /// Whether a string is this one.
     package func isEqual(_ token: StringToken, to name: StaticString) -> Bool {
-        token.range.count == name.utf8CodeUnitCount
+        if token.hasEscapes { return (try? text(of: token)) == "\(name)" }
+        return token.range.count == name.utf8CodeUnitCount
             && memcmp(base + token.range.lowerBound, name.utf8Start, name.utf8CodeUnitCount) == 0
     }
+
+    /// The largest whole number that every reader of JSON gets right (RFC 8259, section 6): 2⁵³ - 1.
+    private static let largestNumber = (1 << 53) - 1
 
     /// Reads a whole number, zero or more.
     package mutating func wholeNumber() throws(JSONProblem) -> Int {
@@ -102,9 +107,11 @@ package struct JSONScanner {
         let start = position
         var value = 0
         while position < end, case let digit = base[position] &- UInt8(ascii: "0"), digit <= 9 {
-            guard value <= (Int.max - 9) / 10 else { throw problem("the number is too large", at: start) }
             value = value * 10 + Int(digit)
             position += 1
+            guard value <= Self.largestNumber else {
+                throw problem("the number is too large; expected at most \(Self.largestNumber)", at: start)
+            }
         }
         let isCanonical = position == start + 1 || (position > start && base[start] != UInt8(ascii: "0"))
         guard isCanonical, position == end || !Self.continuesNumber(base[position]) else {

@@ -1,6 +1,7 @@
 package import IndicatorCore
 
-/// Draws a replayed trace: a row for each of the first identities, one for all others, one for activities without an identity.
+/// Draws a replayed trace: a row for each of the first identities, one for all others, one for activities without an
+/// identity.
 package struct ReplayTimeline {
     /// How many identities have a row of their own.
     package static let rowLimit = 20
@@ -28,7 +29,8 @@ package struct ReplayTimeline {
     ///
     /// - Parameters:
     ///   - event: the event.
-    ///   - growth: by how much it changed the number of activities; 0 when it changed nothing, as a repeated start does.
+    ///   - growth: by how much it changed the number of activities; 0 when it changed nothing, as a repeated start
+    ///     does.
     ///   - time: when, in seconds.
     package mutating func note(_ event: ActivityReplay.Event, growth: Int, at time: Double) {
         first = first ?? time

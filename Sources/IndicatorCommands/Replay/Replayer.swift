@@ -17,6 +17,8 @@ package struct Replayer: TraceConsumer {
     private var replay = ActivityReplay()
     private var lines: [UInt8] = []
     private var timeline = ReplayTimeline()
+    /// Whether there was an event.
+    package private(set) var hasEvents = false
 
     /// Makes a replayer.
     ///
@@ -38,6 +40,7 @@ package struct Replayer: TraceConsumer {
     }
 
     package mutating func apply(_ event: TraceEvent) throws {
+        hasEvents = true
         let time = Duration.milliseconds(event.milliseconds)
         switch presentation {
         case .json:

@@ -43,14 +43,14 @@ extension JSONScanner {
             let key = try scanner.string()
             try scanner.expect(UInt8(ascii: ":"))
             if scanner.isEqual(key, to: "t_ms") {
-                guard time == nil else { throw scanner.problem("'t_ms' stands twice", at: keyOffset) }
+                guard time == nil else { throw scanner.problem("'t_ms' is duplicated", at: keyOffset) }
                 timeOffset = scanner.position
                 time = try scanner.wholeNumber()
             } else if scanner.isEqual(key, to: "event") {
-                guard name == nil else { throw scanner.problem("'event' stands twice", at: keyOffset) }
+                guard name == nil else { throw scanner.problem("'event' is duplicated", at: keyOffset) }
                 name = try scanner.eventName()
             } else if scanner.isEqual(key, to: "id") {
-                guard id == nil else { throw scanner.problem("'id' stands twice", at: keyOffset) }
+                guard id == nil else { throw scanner.problem("'id' is duplicated", at: keyOffset) }
                 guard scanner.isAtString() else {
                     throw scanner.problem(
                         "'id' must be a string, found \(scanner.found); leave it out if there is none"

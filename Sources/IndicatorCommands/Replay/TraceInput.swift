@@ -1,6 +1,7 @@
 import Foundation
 
-/// The bytes of a trace: a file or standard input, read through a buffer that holds a line or, for an object, all of it.
+/// The bytes of a trace: a file or standard input, read through a buffer that holds a line or, for an object, all of
+/// it.
 package final class TraceInput {
     /// The file, as the user named it.
     package let name: String
@@ -33,7 +34,8 @@ package final class TraceInput {
         start += count
     }
 
-    /// Reads what is there, waiting if there is nothing yet. Returns `false` at the end, and when `limit` bytes are buffered.
+    /// Reads what is there, waiting if there is nothing yet. Returns `false` at the end, and when `limit` bytes are
+    /// buffered.
     package func fill(limit: Int) throws(TraceError) -> Bool {
         if start > 0 {
             memmove(buffer, buffer + start, end - start)

@@ -14,7 +14,9 @@ extension JSONScanner {
         var delays = TraceDelays()
         var seen: Set<TraceObjectKey> = []
         try forEachKey { scanner, key, offset throws(JSONProblem) in
-            guard seen.insert(key).inserted else { throw scanner.problem("'\(key.rawValue)' stands twice", at: offset) }
+            guard seen.insert(key).inserted else {
+                throw scanner.problem("'\(key.rawValue)' is duplicated", at: offset)
+            }
             switch key {
             case .name: _ = try scanner.text(of: scanner.string())
             case .startDelay: delays.startDelay = try scanner.wholeNumber()

@@ -11,7 +11,8 @@ package protocol TraceConsumer {
     mutating func flush() throws
 }
 
-/// Reads a trace in either of its forms: JSON Lines, an event a line, or an object with the delays and a list of events.
+/// Reads a trace in either of its forms: JSON Lines, an event a line, or an object with the delays and a list of
+/// events.
 ///
 /// Lines are read as they come, in memory that does not grow with their number. An object is held in memory as text.
 package struct TraceReader {
@@ -31,6 +32,7 @@ package struct TraceReader {
     ///
     /// - Throws: ``TraceError`` with the number of the line that is not understood; what the consumer throws.
     package func read(into consumer: inout some TraceConsumer) throws {
+        try skipByteOrderMark()
         if try isObject() {
             try readObject(into: &consumer)
         } else {
@@ -39,7 +41,16 @@ package struct TraceReader {
         }
     }
 
-    /// Whether the trace is an object. One whose first line is only a brace is, and so is one whose first key is not an event's.
+    private func skipByteOrderMark() throws(TraceError) {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        while input.bytes.count < mark.count, mark.starts(with: input.bytes) {
+            guard try input.fill(limit: Self.longestLine) else { return }
+        }
+        if input.bytes.starts(with: mark) { input.consume(mark.count) }
+    }
+
+    /// Whether the trace is an object. One whose first line is only a brace is, and so is one whose first key is not an
+    /// event's.
     private func isObject() throws(TraceError) -> Bool {
         while true {
             if let answer = Self.isObject(input.bytes) { return answer }
@@ -56,8 +67,11 @@ package struct TraceReader {
         guard let quote = rest.firstIndex(where: { !isSpace($0) }) else { return nil }
         if rest[..<quote].contains(0x0A) { return true }
         guard rest[quote] == UInt8(ascii: "\"") else { return false }
-        guard let close = rest[(quote + 1)...].firstIndex(of: UInt8(ascii: "\"")) else { return nil }
-        return TraceObjectKey(rawValue: String(decoding: rest[(quote + 1)..<close], as: UTF8.self)) != nil
+        guard let base = bytes.baseAddress else { return nil }
+        var scanner = JSONScanner(base, count: bytes.count)
+        _ = scanner.skip(UInt8(ascii: "{"))
+        guard let key = try? scanner.string() else { return nil }
+        return (try? scanner.text(of: key)).flatMap(TraceObjectKey.init) != nil
     }
 
     private func readLines(into consumer: inout some TraceConsumer) throws {

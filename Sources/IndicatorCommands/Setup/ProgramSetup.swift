@@ -61,7 +61,7 @@ package struct ProgramSetup: Sendable {
         }
         var loaded = try load()
         let isChosen = loaded.effectiveSettings.contains { setting in
-            setting.backend == nil && setting.name == "backends" && setting.source != .default
+            setting.backend == nil && setting.name == "backends" && setting.location != nil
         }
         usesEverySurface = loaded.file == nil && !isChosen
         if usesEverySurface {

@@ -41,8 +41,8 @@ package struct Output: Sendable {
         }
     }
 
-    /// Does what a command does on standard output, and ends the program as is usual when that cannot be written to: quietly,
-    /// as `SIGPIPE` would have it, when the reader has had enough, and with a message for anything else.
+    /// Does what a command does on standard output, and ends the program as is usual when that cannot be written to:
+    /// quietly, as `SIGPIPE` would have it, when the reader has had enough, and with a message for anything else.
     package static func guarding<Result>(_ body: () async throws -> Result) async throws -> Result {
         do {
             return try await body()

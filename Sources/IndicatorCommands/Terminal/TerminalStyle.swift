@@ -11,8 +11,8 @@ package struct TerminalStyle: Sendable, Hashable {
     /// Whether it is a terminal, on which a line can be written over.
     package var isTerminal: Bool
 
-    /// The style of standard output: its width or `$COLUMNS`, colours if it is a terminal and `$NO_COLOR` is not set, Unicode
-    /// if the locale says so.
+    /// The style of standard output: its width or `$COLUMNS`, colours if it is a terminal and `$NO_COLOR` is not set,
+    /// Unicode if the locale says so.
     package static func standardOutput() -> Self {
         var size = winsize()
         let hasSize = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0

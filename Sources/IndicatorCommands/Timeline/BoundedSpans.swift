@@ -1,4 +1,5 @@
-/// The bars of a row, in memory that does not grow with their number: what lies closer together than could be drawn becomes one.
+/// The bars of a row, in memory that does not grow with their number: what lies closer together than could be drawn
+/// becomes one.
 package struct BoundedSpans {
     /// Beyond this many, bars are joined.
     package static let capacity = 4096

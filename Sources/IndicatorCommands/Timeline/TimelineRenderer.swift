@@ -2,8 +2,8 @@ import Foundation
 
 /// Draws a timeline as lines of text that fit a terminal.
 ///
-/// A column of the plot is drawn in halves, so bars are exact to half a column. Bars differ by their shape, and notes say in
-/// words how a row came out: colours only repeat it.
+/// A column of the plot is drawn in halves, so bars are exact to half a column. Bars differ by their shape, and notes
+/// say in words how a row came out: colours only repeat it.
 package struct TimelineRenderer {
     private struct Glyphs {
         var both: Character

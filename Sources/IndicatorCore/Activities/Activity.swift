@@ -74,9 +74,8 @@ public final class ManagedActivity: ActivityContainer {
     /// Other threads may use the activity while one ends it.
     let engine: IndicatorEngine
 
-    /// Begins an activity. See ``ActivityContainer/begin(_:progress:total:unit:)``.
-    ///
-    /// - Parameter container: the indicator, or the group that it is a member of.
+    /// Begins an activity in a container: in the indicator, or in the group that it is a member of. See
+    /// ``ActivityContainer/begin(_:progress:total:unit:)``.
     public init(
         _ label: String? = nil,
         progress: Double? = nil,

@@ -8,7 +8,7 @@
 ///
 /// 1. ``attach(to:)``, once, when the backend is added to a manager.
 /// 2. ``start()``. If it throws, the backend is ``BackendState/unavailable(reason:)`` and `start()` is called
-///    again: after 1 second, then 2, 4, … up to once a minute, or at once after ``IndicatorControl/retry()``.
+///    again: after 1 second, then 2, 4, … up to once a minute, or at once after ``IndicatorControl/retry``.
 /// 3. ``update(_:)``, whenever there is something new to show. If it throws, the backend is unavailable: ``stop()`` is
 ///    called, then `start()` again as in step 2, and the latest snapshot is delivered once that succeeds.
 /// 4. ``stop()``, when the backend is removed or the manager is shut down. `start()` may be called again later.

@@ -36,7 +36,7 @@ extension IndicatorManager {
     /// started is not started: its stop has overtaken its start.
     ///
     /// - Parameters:
-    ///   - id: what identifies it, here and in ``stop(_:_:)``. It is compared and hashed with the indicator's lock
+    ///   - id: what identifies it, here and in `stop`. It is compared and hashed with the indicator's lock
     ///     held, so its `==` and `hash(into:)` must not use the indicator; its `deinit` may. Integers that are equal
     ///     are the same identity whatever their types.
     ///   - label: a short text of what is in progress.

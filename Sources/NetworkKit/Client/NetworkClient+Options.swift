@@ -13,7 +13,8 @@ extension NetworkClient {
         /// no.
         public var keepsCookies = false
         /// A file of certificates in PEM form that are trusted instead of the system's, such as that of a company's own
-        /// authority. Default `nil`: the system's. If it cannot be read, requests by TLS fail with an error that says so.
+        /// authority. Default `nil`: the system's. If it cannot be read, requests by TLS fail with an error that says
+        /// so.
         public var certificateAuthorities: URL?
 
         /// Makes the usual options.

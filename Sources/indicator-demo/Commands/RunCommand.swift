@@ -8,21 +8,22 @@ import IndicatorCore
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Make real HTTP requests and show the indicator on every surface that can. (default)",
+        abstract: "Make real HTTP requests and show the indicator on every surface that can.",
         discussion: """
-            The requests go through NetworkKit to a server that runs inside the demo: some are too short to show, one is long, \
-            some overlap, two have a short gap between them, one is not found, one is refused, one is cancelled, one is \
-            suspended and resumed, one is an upload. Then an app store's feeds are fetched side by side, its icons from the \
-            server and again from the cache, and JSON and a picture are posted. Watch the terminal's title; the timeline at \
-            the end shows when each request ran and when the indicator was shown.
+            The requests go through NetworkKit to a server that runs inside the demo: some are too short to show, one \
+            is long, some overlap, two have a short gap between them, one is not found, one is refused, one is \
+            cancelled, one is suspended and resumed, one is an upload. Then an app store's feeds are fetched side by \
+            side, its icons from the server and again from the cache, and JSON and a picture are posted. Watch the \
+            terminal's title; the timeline at the end shows when each request ran and when the indicator was shown.
 
-            With --base-url another server answers, as far as it can: one that 'serve' runs, or httpbin, which has no store.
+            With --base-url another server answers, as far as it can: one that 'serve' runs, or httpbin, which has no \
+            store.
 
-            The surfaces are those of the config file, see 'indicator-demo check-config'. Without a config file they are all \
-            that can run here, and the log goes to $XDG_STATE_HOME/indicator-demo/indicator.log.
+            The surfaces are those of the config file, see 'indicator-demo check-config'. Without a config file they \
+            are all that can run here, and the log goes to $XDG_STATE_HOME/indicator-demo/indicator.log.
 
-            The status is 1 when the indicator was not shown and hidden when the rules say that it should have been, and \
-            when what a server sent back is not what it was sent.
+            The status is 1 when the indicator was not shown and hidden when the rules say that it should have been, \
+            and when what a server sent back is not what it was sent.
 
             EXAMPLES
               indicator-demo
@@ -43,10 +44,17 @@ struct RunCommand: AsyncParsableCommand {
     )
     var backends: [String] = []
 
-    @Option(help: ArgumentHelp("Seconds of work before the indicator is shown.", valueName: "seconds"))
+    // Unconditional: "-1" is a number that is wrong, and not another option.
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Seconds of work before the indicator is shown.", valueName: "seconds")
+    )
     var startDelay: Seconds?
 
-    @Option(help: ArgumentHelp("Seconds of no work before it is hidden.", valueName: "seconds"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Seconds of no work before it is hidden.", valueName: "seconds")
+    )
     var completionDelay: Seconds?
 
     @Option(

@@ -8,8 +8,9 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve",
         abstract: "Run the demo's HTTP server alone, until Ctrl-C.",
         discussion: """
-            It listens on this machine only, and answers:
-            \(DemoRoutes.entries.map { "  \($0.route)  \($0.summary)" }.joined(separator: "\n"))
+            It listens on this machine only, and prints where, and what it answers:
+            \(DemoRoutes.table)
+            What a parameter must not be is answered with 400.
 
             EXAMPLES
               indicator-demo serve --port 8080
@@ -30,6 +31,9 @@ struct ServeCommand: AsyncParsableCommand {
             throw ExitCode.failure
         }
         try await Output.guarding { try Output.standard.write("\(server.url.absoluteString)\n") }
+        // For people; standard output has the address alone, for programs.
+        let width = TerminalStyle.standardOutput().width
+        try? Output.error.write(HelpText.wrapped(DemoRoutes.table + "\n", to: width))
         for await _ in signals { break }
         await server.stop()
     }

@@ -14,7 +14,8 @@ struct StepResult: Sendable, Hashable {
     /// In full, for the progress: `200 OK`, `20 times from cache`.
     var text: String {
         let text = summary(of: outcomes.map(\.text)) { "\($1) times \($0)" }
-        guard let problem else { return text }
+        // A step that did not come out as planned has a problem.
+        guard let problem else { return isSuccess || outcomes.contains(.cancelled) ? text : "\(text), as planned" }
         return text.isEmpty ? problem : "\(text): \(problem)"
     }
 

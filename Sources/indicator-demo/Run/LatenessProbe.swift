@@ -3,8 +3,9 @@ import IndicatorThreads
 
 /// Measures how late this machine wakes threads that sleep.
 ///
-/// An indicator cannot be shown on time by a machine that does nothing on time: when a hundred compilers share two cores, a
-/// thread wakes a tenth of a second late now and then. What the machine was late by at a moment is no fault of the indicator.
+/// An indicator cannot be shown on time by a machine that does nothing on time: when a hundred compilers share two
+/// cores, a thread wakes a tenth of a second late now and then. What the machine was late by at a moment is no fault of
+/// the indicator.
 final class LatenessProbe: Sendable {
     private struct Delay: Sendable {
         var from: Duration

@@ -1,8 +1,8 @@
 import Foundation
 import IndicatorCommands
 
-/// Tells what happens in a run as it happens: a line for each step that ends and each time the indicator is shown or hidden,
-/// and on a terminal a last line that says what is in progress.
+/// Tells what happens in a run as it happens: a line for each step that ends and each time the indicator is shown or
+/// hidden, and on a terminal a last line that says what is in progress.
 actor ProgressDisplay {
     private static let interval = Duration.milliseconds(200)
 
@@ -59,7 +59,7 @@ actor ProgressDisplay {
         case .request(let id, .ended):
             inProgress.removeAll { $0 == id }
         case .result(let row, let result):
-            let mark = result.outcomes == [.cancelled] ? "-" : result.isSuccess ? tick : cross
+            let mark = result.outcomes == [.cancelled] ? "-" : result.problem == nil ? tick : cross
             try line(at: moment.time, mark, "\(titles[row]): \(result.text)")
         case .visibility(let isVisible):
             self.isVisible = isVisible

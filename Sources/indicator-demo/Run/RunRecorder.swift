@@ -61,8 +61,8 @@ final class RunRecorder: Sendable {
 
     /// Notes an event at the time at which `announce` tells the indicator of it.
     ///
-    /// The indicator reads its own clock somewhere within that call, so the middle of it is the best guess, however busy the
-    /// machine is.
+    /// The indicator reads its own clock somewhere within that call, so the middle of it is the best guess, however
+    /// busy the machine is.
     func note(_ event: Event, announce: () -> Void) {
         let before = now
         announce()

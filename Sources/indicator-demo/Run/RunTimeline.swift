@@ -23,7 +23,7 @@ extension Timeline {
             case .request(let id, .ended): change(id, to: nil, at: time)
             case .result(let row, let result):
                 rows[row].note = result.note
-                rows[row].outcome = result.isSuccess ? .good : .bad
+                rows[row].outcome = result.problem == nil ? .good : .bad
             case .visibility(true): indicator.begin(at: time)
             case .visibility(false): indicator.end(at: time)
             case .enabled: break

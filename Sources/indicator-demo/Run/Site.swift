@@ -36,7 +36,8 @@ struct Site: Sendable {
         await server?.stop()
     }
 
-    /// libcurl, below NetworkKit, sends even requests to this machine to the proxy of `http_proxy`, which cannot reach it.
+    /// libcurl, below NetworkKit, sends even requests to this machine to the proxy of `http_proxy`, which cannot reach
+    /// it.
     private static func bypassProxy() {
         setenv("no_proxy", "127.0.0.1", 1)
         setenv("NO_PROXY", "127.0.0.1", 1)

@@ -21,44 +21,45 @@ enum DemoRoutes {
             Entry(route: "POST /upload?ms=2000", summary: "takes a body, reading it for so long, and throws it away"),
         ] + EchoRoutes.entries + StoreRoutes.entries
 
+    /// The entries as lines.
+    static var table: String { entries.map { "  \($0.route)  \($0.summary)" }.joined(separator: "\n") }
+
     /// The longest that an answer takes.
     static let longest = Duration.seconds(60)
 
     static func add(to server: HTTPServer) async {
         await server.appendRoute("GET /") { _ in
-            let index = entries.map { "\($0.route)  \($0.summary)\n" }.joined()
-            return HTTPResponse(statusCode: .ok, headers: text, body: Data(index.utf8))
+            HTTPResponse(statusCode: .ok, headers: text, body: Data("\(table)\n".utf8))
         }
         await server.appendRoute("GET /fast") { _ in
             HTTPResponse(statusCode: .ok, headers: text, body: Data("fast\n".utf8))
         }
-        await server.appendRoute("GET /slow") { request in
-            try await Task.sleep(for: duration(of: request))
+        await server.appendCheckedRoute("GET /slow") { request in
+            try await Task.sleep(for: try duration(of: request))
             return HTTPResponse(statusCode: .ok, headers: text, body: Data("slow\n".utf8))
         }
         for path in ["GET /stream", "GET /download"] {
-            await server.appendRoute(HTTPRoute(path)) { request in
-                let body = PacedBytes(count: 256 * 1024, duration: duration(of: request))
+            await server.appendCheckedRoute(HTTPRoute(path)) { request in
+                let body = PacedBytes(count: 256 * 1024, duration: try duration(of: request))
                 return HTTPResponse(statusCode: .ok, body: HTTPBodySequence(from: body, count: body.count))
             }
         }
-        await server.appendRoute("GET /status/:code") { (code: Int) in
-            let known = (200...599).contains(code)
-            return HTTPResponse(statusCode: known ? HTTPStatusCode(code, phrase: "Status \(code)") : .badRequest)
+        await server.appendCheckedRoute("GET /status/:code") { request in
+            let code = try request.number("code", in: 200...599)
+            return HTTPResponse(statusCode: HTTPStatusCode(code, phrase: "Status \(code)"))
         }
-        await server.appendRoute("POST /upload") { request in
-            try await read(request.bodySequence, for: duration(of: request))
+        await server.appendCheckedRoute("POST /upload") { request in
+            try await read(request.bodySequence, for: try duration(of: request))
             return HTTPResponse(statusCode: .created)
         }
         await EchoRoutes.add(to: server)
         await StoreRoutes.add(to: server)
     }
 
-    private static let text: HTTPHeaders = [.contentType: "text/plain; charset=utf-8"]
+    fileprivate static let text: HTTPHeaders = [.contentType: "text/plain; charset=utf-8"]
 
-    private static func duration(of request: HTTPRequest) -> Duration {
-        let milliseconds = request.query["ms"].flatMap(Int.init) ?? 2000
-        return min(max(.milliseconds(milliseconds), .zero), longest)
+    private static func duration(of request: HTTPRequest) throws(BadParameter) -> Duration {
+        min(.milliseconds(try request.number("ms", in: 0...Int.max, default: 2000)), longest)
     }
 
     /// Reads a body as slowly as asked for, so that its sender has progress to show.
@@ -72,5 +73,49 @@ enum DemoRoutes {
             try await clock.sleep(until: start + duration * received / count)
         }
         try await clock.sleep(until: start + duration)
+    }
+}
+
+/// A parameter that a route does not take, and what it takes instead.
+struct BadParameter: Error, Hashable {
+    var message: String
+}
+
+extension HTTPServer {
+    /// Adds a route that answers a ``BadParameter`` with 400 and its message.
+    func appendCheckedRoute(
+        _ route: HTTPRoute,
+        _ handler: @escaping @Sendable (HTTPRequest) async throws -> HTTPResponse
+    ) async {
+        await appendRoute(route) { request in
+            do {
+                return try await handler(request)
+            } catch let error as BadParameter {
+                return HTTPResponse(
+                    statusCode: .badRequest,
+                    headers: DemoRoutes.text,
+                    body: Data("\(error.message)\n".utf8)
+                )
+            }
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// A number of the path or of the query.
+    ///
+    /// - Parameter default: the number if there is none; `nil` if there must be one.
+    func number<Number: LosslessStringConvertible & Comparable>(
+        _ name: String,
+        in range: ClosedRange<Number>,
+        default: Number? = nil
+    ) throws(BadParameter) -> Number {
+        let text: String? = routeParameters[name] ?? query[name]
+        if text == nil, let `default` { return `default` }
+        guard let number = text.flatMap(Number.init), range.contains(number) else {
+            let expected = "a number from \(range.lowerBound) to \(range.upperBound)"
+            throw BadParameter(message: "'\(name)' is '\(text ?? "")'; expected \(expected)")
+        }
+        return number
     }
 }

@@ -23,17 +23,20 @@ enum EchoRoutes {
         for route in ["GET /get", "POST /post", "PUT /put"] {
             await server.appendRoute(HTTPRoute(route)) { try await echo($0) }
         }
-        await server.appendRoute("GET /delay/:seconds") { (request: HTTPRequest, seconds: Double) in
-            try await Task.sleep(for: .seconds(min(max(seconds, 0), 10)))
+        await server.appendCheckedRoute("GET /delay/:seconds") { request in
+            let seconds = try request.number("seconds", in: 0...Double.greatestFiniteMagnitude)
+            try await Task.sleep(for: .seconds(min(seconds, 10)))
             return try await echo(request)
         }
-        await server.appendRoute("GET /bytes/:count") { (count: Int) in
+        await server.appendCheckedRoute("GET /bytes/:count") { request in
+            let count = min(try request.number("count", in: 0...Int.max), mostBytes)
             var generator = SystemRandomNumberGenerator()
-            let bytes = (0..<min(max(count, 0), mostBytes)).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
             return HTTPResponse(statusCode: .ok, headers: [.contentType: "application/octet-stream"], body: Data(bytes))
         }
-        await server.appendRoute("GET /cache/:seconds") { (request: HTTPRequest, seconds: Int) in
-            try await echo(request, headers: [HTTPHeader("Cache-Control"): "public, max-age=\(seconds)"])
+        await server.appendCheckedRoute("GET /cache/:seconds") { request in
+            let seconds = try request.number("seconds", in: 0...Int.max)
+            return try await echo(request, headers: [HTTPHeader("Cache-Control"): "public, max-age=\(seconds)"])
         }
         await server.appendRoute("GET /etag/:tag") { (request: HTTPRequest, tag: String) in
             let known = request.headers[HTTPHeader("If-None-Match")] ?? ""
@@ -47,7 +50,8 @@ enum EchoRoutes {
             }
             return try await echo(request, headers: headers)
         }
-        await server.appendRoute("GET /redirect/:count") { (count: Int) in
+        await server.appendCheckedRoute("GET /redirect/:count") { request in
+            let count = try request.number("count", in: 1...Int.max)
             let next = count > 1 ? "/redirect/\(min(count, 100) - 1)" : "/get"
             return HTTPResponse(statusCode: HTTPStatusCode(302, phrase: "Found"), headers: [.location: next])
         }

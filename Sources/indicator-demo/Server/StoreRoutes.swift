@@ -20,10 +20,10 @@ enum StoreRoutes {
 
     static func add(to server: HTTPServer) async {
         for (feed, isFree) in [("topfreeapplications", true), ("toppaidapplications", false)] {
-            await server.appendRoute(HTTPRoute("GET /us/rss/\(feed)/:limit/json")) {
-                (request: HTTPRequest, limit: String) in
-                guard limit.hasPrefix("limit="), let count = Int(limit.dropFirst(6)) else {
-                    return HTTPResponse(statusCode: .badRequest)
+            await server.appendCheckedRoute(HTTPRoute("GET /us/rss/\(feed)/:limit/json")) { request in
+                let limit: String = request.routeParameters["limit"] ?? ""
+                guard limit.hasPrefix("limit="), let count = Int(limit.dropFirst(6)), count >= 0 else {
+                    throw BadParameter(message: "'\(limit)' is not 'limit=' and a number, zero or more")
                 }
                 let host = request.headers[.host] ?? "127.0.0.1"
                 let body = Self.feed(isFree: isFree, count: count, base: "http://\(host)")
@@ -46,7 +46,7 @@ enum StoreRoutes {
     }
 
     private static func feed(isFree: Bool, count: Int, base: String) -> JSON {
-        let entries = names.indices.prefix(max(0, count)).map { index in
+        let entries = names.indices.prefix(count).map { index in
             let number = isFree ? index : index + names.count
             return entry(index, isFree: isFree, icon: "\(base)/icon/\(number).png")
         }

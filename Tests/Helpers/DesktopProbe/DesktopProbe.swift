@@ -11,8 +11,8 @@ import CDBus
 /// An app with an indicator on the desktop, which obeys commands on standard input. For tests of what is seen only from
 /// outside: what is left after the process has ended, how it lives without descriptors.
 ///
-/// It has no task on Swift's cooperative threads and no timer of libdispatch's, which would end it without descriptors: an app
-/// that has needs some for them.
+/// It has no task on Swift's cooperative threads and no timer of libdispatch's, which would end it without descriptors:
+/// an app that has needs some for them.
 @main
 struct DesktopProbe {
     static func main() throws {

@@ -26,8 +26,8 @@ extension LogFileWriter {
         print(try String(contentsOfFile: path, encoding: .utf8), terminator: "")
     }
 
-    /// On a small file system of its own: prints the backend's status while an indicator uses it, after the file system is
-    /// full, and after there is room again; then the events of the log.
+    /// On a small file system of its own: prints the backend's status while an indicator uses it, after the file system
+    /// is full, and after there is room again; then the events of the log.
     func watchStatus() async throws {
         let folder = (path as NSString).deletingLastPathComponent
         let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))

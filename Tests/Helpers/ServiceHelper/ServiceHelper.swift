@@ -8,8 +8,8 @@ import UnixSignals
 
 /// A daemon with the indicator among its services, for the tests of what ends it.
 ///
-/// Usage: `service-helper FILE [MODE]`. It says `shown` once the indicator is shown, `finishing` when its worker is to end,
-/// and `ended` when the group has. The worker's activity ends with it, by success.
+/// Usage: `service-helper FILE [MODE]`. It says `shown` once the indicator is shown, `finishing` when its worker is to
+/// end, and `ended` when the group has. The worker's activity ends with it, by success.
 ///
 /// Mode: `failing` has one more service, which throws when a line comes on standard input.
 @main

@@ -57,8 +57,8 @@ struct Helper {
     }
 }
 
-/// Runs every job on a thread of the plainest kind: those of Swift's own pool have signals blocked that an app's threads have
-/// not, `SIGTTOU` among them.
+/// Runs every job on a thread of the plainest kind: those of Swift's own pool have signals blocked that an app's
+/// threads have not, `SIGTTOU` among them.
 private final class PlainThreads: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)

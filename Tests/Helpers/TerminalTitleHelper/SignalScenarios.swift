@@ -8,12 +8,12 @@ import Logging
 /// Usage: `terminal-title-helper configured FILE [MODE]`. It says `pid N`, and `shown` once the indicator is shown.
 ///
 /// Modes: `ignore` ignores SIGTERM, and `own` handles it by exiting with 7, before the indicator is made; `busy-pool`
-/// keeps every thread of Swift's pool busy; `terminal` leaves standard input alone; `local` has the indicator in a local
-/// variable, so that it is deallocated when `main` returns.
+/// keeps every thread of Swift's pool busy; `terminal` leaves standard input alone; `local` has the indicator in a
+/// local variable, so that it is deallocated when `main` returns.
 ///
-/// A line on standard input is a command: `own` handles SIGTERM from now on; `child` shows the masks of a program that it
-/// starts; `fork` forks a child, says `child N`, waits for it and says which signal ended it; `exit` calls `exit(3)`;
-/// `return` returns from `main`.
+/// A line on standard input is a command: `own` handles SIGTERM from now on; `child` shows the masks of a program that
+/// it starts; `fork` forks a child, says `child N`, waits for it and says which signal ended it; `exit` calls
+/// `exit(3)`; `return` returns from `main`.
 enum SignalScenarios {
     static func run(_ arguments: [String]) async throws {
         let path = arguments[0]

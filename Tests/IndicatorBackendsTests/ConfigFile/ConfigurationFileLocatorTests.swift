@@ -59,20 +59,21 @@ struct ConfigurationFileLocatorTests {
     @Test("looks under /etc/xdg when XDG_CONFIG_DIRS says nothing")
     func systemFolder() {
         for environment in [[:], ["XDG_CONFIG_DIRS": ""], ["XDG_CONFIG_DIRS": "relative"]] {
-            let locator = ConfigurationFileLocator(applicationName: "my-app", path: nil, environment: environment)
-            #expect(locator.candidates.contains("/etc/xdg/my-app/indicator.yaml"))
-            #expect(locator.candidates.contains("/etc/xdg/indicator/indicator.json"))
+            let source = ConfigurationSource(applicationName: "my-app", environment: environment, registry: .forTests())
+            #expect(source.fileCandidates.contains("/etc/xdg/my-app/indicator.yaml"))
+            #expect(source.fileCandidates.contains("/etc/xdg/indicator/indicator.json"))
         }
     }
 
     @Test("does not leave the config folder, whatever the app is called", arguments: ["..", "a/b", "", "."])
     func applicationName(name: String) {
-        let locator = ConfigurationFileLocator(
+        let source = ConfigurationSource(
             applicationName: name,
-            path: nil,
-            environment: ["XDG_CONFIG_HOME": "/config", "XDG_CONFIG_DIRS": "/xdg"]
+            environment: ["XDG_CONFIG_HOME": "/config", "XDG_CONFIG_DIRS": "/xdg"],
+            registry: .forTests()
         )
-        #expect(locator.candidates.allSatisfy { $0.hasPrefix("/config/indicator/") || $0.hasPrefix("/xdg/indicator/") })
+        let folders = ["/config/indicator/", "/xdg/indicator/"]
+        #expect(source.fileCandidates.allSatisfy { file in folders.contains { file.hasPrefix($0) } })
     }
 
     @Test("wants a file that was asked for to exist")
@@ -114,7 +115,7 @@ struct ConfigurationFileLocatorTests {
         #expect(configuration.isEnabled)
         #expect(configuration.delays == .standard)
         #expect(configuration.observe == ["indicator"])
-        #expect(configuration.effectiveSettings.allSatisfy { $0.source == .default })
+        #expect(configuration.effectiveSettings.allSatisfy { $0.location == nil })
 
         var registry = BackendRegistry(kinds: BackendRegistry.forTests().kinds.filter { $0.name != "dbusProperty" })
         registry.registerMissing("dbusProperty", reason: "build with the trait DBus")

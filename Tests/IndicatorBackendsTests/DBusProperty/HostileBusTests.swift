@@ -80,7 +80,8 @@ import Testing
                     object.Get(*arguments, dbus_interface="org.freedesktop.DBus.Properties")
                 except dbus.DBusException as error:
                     print(error.get_dbus_name().split(".")[-1], len(error.get_dbus_message()) < 400)
-            print(object.Get("\(DBusPropertyBackendTests.interface)", "State", dbus_interface="org.freedesktop.DBus.Properties"))
+            properties = dbus.Interface(object, "org.freedesktop.DBus.Properties")
+            print(properties.Get("\(DBusPropertyBackendTests.interface)", "State"))
             """
         )
         #expect(

@@ -42,13 +42,13 @@ struct SettingsReferenceTests {
         )
         let configuration = try load(all)
         #expect(configuration.warnings.isEmpty)
-        let unset = configuration.effectiveSettings.filter { $0.source == .default && $0.backend != "audit" }
+        let unset = configuration.effectiveSettings.filter { $0.location == nil && $0.backend != "audit" }
         #expect(unset.isEmpty, "not in the reference")
     }
 
     @Test("declares each setting in one place: summary, default or example, and values that are right")
     func declarations() throws {
-        let declared = BackendRegistry.standard.kinds.flatMap(\.settings) + TopLevelSetting.scalars
+        let declared = BackendRegistry.standard.kinds.flatMap(\.settings) + TopLevelSetting.all(in: .standard)
         #expect(declared.count > 10)
         for setting in declared {
             #expect(!setting.summary.isEmpty, "\(setting.name)")

@@ -5,8 +5,8 @@ import Testing
 /// The title in real terminals under Xvfb, read from their windows, and on the bytes that GNU screen passes on.
 @Suite("Real terminals", .serialized, .timeLimit(.minutes(3)))
 struct RealTerminalTests {
-    /// A terminal, and the end of the title that it is to have when the work has ended; `nil` for any that is not the busy
-    /// one.
+    /// A terminal, and the end of the title that it is to have when the work has ended; `nil` for any that is not the
+    /// busy one.
     struct Terminal: Sendable, CustomTestStringConvertible {
         var package: String
         var command: [String]
@@ -145,9 +145,9 @@ struct RealTerminalTests {
         if let failure { throw failure }
     }
 
-    /// Ends everything that was started with the folder in its arguments or its environment, and waits for that. It would
-    /// write in the folder while that is removed: a screen does not end with the terminal that shows it, and a terminal
-    /// saves its settings when its X server goes.
+    /// Ends everything that was started with the folder in its arguments or its environment, and waits for that. It
+    /// would write in the folder while that is removed: a screen does not end with the terminal that shows it, and a
+    /// terminal saves its settings when its X server goes.
     private func endProcesses() async {
         #expect(await eventually { folder.killProcesses() == 0 })
     }

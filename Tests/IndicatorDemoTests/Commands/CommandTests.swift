@@ -44,6 +44,77 @@ import Testing
         #expect(result.error != "")
     }
 
+    @Test func anUnknownCommandIsAnsweredWithTheCommands() async throws {
+        let demo = try DemoProgram()
+        let result = try await demo.run("nonsense", environment: ["COLUMNS": "50"])
+        #expect(result.status == 64)
+        #expect(
+            result.error == """
+                Error: There is no command 'nonsense'; the
+                commands are run, replay, check-config, backends,
+                watch, serve.
+                Usage: indicator-demo <subcommand>
+                  See 'indicator-demo --help' for more
+                    information.
+
+                """
+        )
+    }
+
+    @Test(arguments: ["-1", "nan", "inf", "1e300"]) func aWrongDelayNamesTheOption(value: String) async throws {
+        let demo = try DemoProgram()
+        for (command, option) in [("run", "--completion-delay"), ("replay", "--minimum-visible-time")] {
+            let trace = command == "run" ? [] : ["-"]
+            let result = try await demo.run([command, option, value] + trace)
+            #expect(result.status == 64)
+            let message = "Error: '\(option)' is '\(value)'; expected a number of seconds from 0 to 100 years"
+            #expect(result.error.hasPrefix(message), "\(result.error)")
+        }
+    }
+
+    @Test(arguments: [40, 60, 80]) func helpFitsTheTerminal(columns: Int) async throws {
+        let demo = try DemoProgram()
+        for command in ["run", "replay", "check-config", "backends", "watch", "serve"] {
+            let result = try await demo.run(command, "--help", environment: ["COLUMNS": "\(columns)"])
+            for line in result.output.split(separator: "\n") where line.count > columns {
+                // What has no space in it stays whole.
+                let word = line.drop { $0 == " " }
+                #expect(!word.contains(" "), "\(command): \(line)")
+            }
+        }
+    }
+
+    @Test func helpKeepsItsIndentation() throws {
+        let text = """
+            USAGE: tool run [--config <file>] [--backend <name> ...] [--json]
+              GET /stream  sends its body little by little for so long
+              tool run --backend logFile --start-delay 0.3
+            A sentence that is longer than a line is.
+            """
+        #expect(
+            HelpText.wrapped(text, to: 36) == """
+                USAGE: tool run [--config <file>]
+                       [--backend <name> ...]
+                       [--json]
+                  GET /stream  sends its body little
+                               by little for so
+                               long
+                  tool run --backend logFile
+                    --start-delay 0.3
+                A sentence that is longer than a
+                line is.
+                """
+        )
+    }
+
+    @Test func completionScriptsAreNotWrapped() async throws {
+        let demo = try DemoProgram()
+        let narrow = try await demo.run("--generate-completion-script", "zsh", environment: ["COLUMNS": "40"])
+        let wide = try await demo.run("--generate-completion-script", "zsh", environment: ["COLUMNS": "400"])
+        #expect(narrow.status == 0)
+        #expect(narrow.output == wide.output)
+    }
+
     @Test func checkConfigTellsEveryMistake() async throws {
         let demo = try DemoProgram()
         let path = try demo.home.write("startdelay: 1\nlogFile:\n  keep: -3\n", to: "bad.yaml")
@@ -156,5 +227,6 @@ import Testing
             """#
         let result = try await Command.run("/usr/bin/env", ["bash", "-c", script, program])
         #expect(result.output == "200\n418\n404\n201\nstatus 0\n")
+        #expect(result.error.contains("GET /status/418  answers with this status code\n"))
     }
 }

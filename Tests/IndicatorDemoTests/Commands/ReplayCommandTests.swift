@@ -40,6 +40,13 @@ import Testing
         #expect(fromLines.status == 0)
     }
 
+    @Test(arguments: ["", "\n", #"{"events": []}"#]) func saysThatATraceHasNoEvents(trace: String) async throws {
+        let result = try await DemoProgram().run("replay", "-", input: trace)
+        #expect(result.status == 0)
+        #expect(result.output == "")
+        #expect(result.error == "-: there are no events in it\n")
+    }
+
     @Test func optionsOverrideTheDelaysOfAnObject() async throws {
         let result = try await DemoProgram().run(
             "replay",

@@ -25,6 +25,13 @@ import Testing
         #expect(result(problem: "there are no icons").text == "there are no icons")
     }
 
+    @Test func aFailureThatWasPlannedSaysSo() {
+        #expect(result(.answered(404)).text == "404 Not Found, as planned")
+        #expect(result(.refused).text == "connection refused, as planned")
+        #expect(result(.cancelled).text == "cancelled")
+        #expect(result(.answered(500), problem: "it should have been 404").text.hasSuffix("it should have been 404"))
+    }
+
     @Test func failuresAreNoSuccess() {
         #expect(!result(.answered(404)).isSuccess)
         #expect(!result(.refused).isSuccess)

@@ -60,6 +60,21 @@ import Testing
         #expect(collected.events.map(\.event) == [.start(id: "é\n\"😀")])
     }
 
+    @Test func decodesEscapesOfKeysAndEvents() throws {
+        let event = TraceEvent(milliseconds: 5, event: .start(id: "a"))
+        let line = #"{"\u0074_ms": 5, "\u0065vent": "st\u0061rt", "i\u0064": "a"}"#
+        #expect(try read(line).events == [event])
+        #expect(try read(#"{"\u0065vents": [\#(line)]}"#).events == [event])
+    }
+
+    @Test func skipsAByteOrderMark() throws {
+        let lines = #"{"t_ms": 5, "event": "start"}"# + "\n" + #"{"t_ms": 9007199254740991, "event": "stop"}"#
+        #expect(try read("\u{FEFF}" + lines).events == read(lines).events)
+        #expect(try read("\u{FEFF}" + #"{"events": []}"#).events == [])
+        #expect(try read("\u{FEFF}").events == [])
+        #expect(throws: TraceError.self) { try read("\u{FEFF}\u{FEFF}" + lines) }
+    }
+
     @Test func readsAnObjectWhateverTheOrderOfItsKeys() throws {
         let text = """
             {"events": [{"t_ms": 1, "event": "start"}, {"t_ms": 2, "event": "stop"}],
@@ -103,10 +118,17 @@ import Testing
         (#"{"t_ms": -5, "event": "start"}"#, "t:2: error: expected a whole number, zero or more, found '-5'"),
         (#"{"t_ms": 05, "event": "start"}"#, "t:2: error: expected a whole number, zero or more, found '05'"),
         (#"{"t_ms": "5", "event": "start"}"#, "t:2: error: expected a whole number, zero or more, found '\"'"),
-        (#"{"t_ms": 99999999999999999999, "event": "start"}"#, "t:2: error: the number is too large"),
-        (#"{"t_ms": 5, "t_ms": 6, "event": "start"}"#, "t:2: error: 't_ms' stands twice"),
-        (#"{"t_ms": 5, "event": "start", "event": "stop"}"#, "t:2: error: 'event' stands twice"),
-        (#"{"t_ms": 5, "event": "start", "id": "a", "id": "a"}"#, "t:2: error: 'id' stands twice"),
+        (
+            #"{"t_ms": 9007199254740992, "event": "start"}"#,
+            "t:2: error: the number is too large; expected at most 9007199254740991"
+        ),
+        (
+            #"{"t_ms": 99999999999999999999, "event": "start"}"#,
+            "t:2: error: the number is too large; expected at most 9007199254740991"
+        ),
+        (#"{"t_ms": 5, "t_ms": 6, "event": "start"}"#, "t:2: error: 't_ms' is duplicated"),
+        (#"{"t_ms": 5, "event": "start", "event": "stop"}"#, "t:2: error: 'event' is duplicated"),
+        (#"{"t_ms": 5, "event": "start", "id": "a", "id": "a"}"#, "t:2: error: 'id' is duplicated"),
         (
             #"{"t_ms": 5, "event": "start", "id": 7}"#,
             "t:2: error: 'id' must be a string, found '7'; leave it out if there is none"
@@ -143,7 +165,7 @@ import Testing
             "t:4: error: unknown event 'go', expected 'start', 'stop', 'enable' or 'disable'"
         ),
         ("{\n \"name\": \"x\"\n}\n", "t:4: error: the object has no 'events'"),
-        ("{\"events\": [],\n\"events\": []}", "t:2: error: 'events' stands twice"),
+        ("{\"events\": [],\n\"events\": []}", "t:2: error: 'events' is duplicated"),
         ("{\"events\": []}\n\nx", "t:3: error: expected the end of the trace, found 'x'"),
         (
             "{\"events\": [],\n\"start_delay_ms\": -1}",

@@ -56,6 +56,34 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("slow?ms=soon", "'ms' is 'soon'; expected a number from 0 to 9223372036854775807\n"),
+        ("slow?ms=-5", "'ms' is '-5'; expected a number from 0 to 9223372036854775807\n"),
+        ("status/teapot", "'code' is 'teapot'; expected a number from 200 to 599\n"),
+        ("status/99", "'code' is '99'; expected a number from 200 to 599\n"),
+        ("us/rss/topfreeapplications/limit=-1/json", "'limit=-1' is not 'limit=' and a number, zero or more\n"),
+    ]) func aBadParameterIsAnsweredWith400(path: String, message: String) async throws {
+        try await withServer { send async throws -> Void in
+            let parts = path.split(separator: "?").map(String.init)
+            var request = RouteRequest.get(RoutePath(stringLiteral: parts[0]))
+            if parts.count > 1 {
+                let pair = parts[1].split(separator: "=").map(String.init)
+                request = .get(RoutePath(stringLiteral: parts[0]), query: [pair[0]: JSON(pair[1])])
+            }
+            let response = try await send(request.with(\.validation, NetworkResponse.Validation.none))
+            #expect(response.status.code == 400)
+            #expect(try response.string() == message)
+        }
+    }
+
+    @Test(arguments: ["delay/x", "delay/nan", "bytes/-1", "cache/x", "redirect/0"])
+    func aBadPartOfThePathIsAnsweredWith400(path: String) async throws {
+        try await withServer { send async throws -> Void in
+            let request = RouteRequest.get(RoutePath(stringLiteral: path))
+            #expect(try await send(request.with(\.validation, NetworkResponse.Validation.none)).status.code == 400)
+        }
+    }
+
     @Test func theStore() async throws {
         try await withServer { send async throws -> Void in
             let free = try await send(.get("us/rss/topfreeapplications/limit=\(10)/json")).json().feed

@@ -43,6 +43,15 @@ struct DemoProgram {
         input: String = "",
         environment: [String: String?] = [:]
     ) async throws -> Result {
+        try await run(arguments, input: input, environment: environment)
+    }
+
+    /// Runs the program to its end.
+    func run(
+        _ arguments: [String],
+        input: String = "",
+        environment: [String: String?] = [:]
+    ) async throws -> Result {
         var options = PlatformOptions()
         options.createSession = true
         let result = try await Subprocess.run(

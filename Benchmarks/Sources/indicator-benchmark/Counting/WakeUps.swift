@@ -2,8 +2,9 @@ import Foundation
 
 /// How often an app wakes up that has nothing to do: while the indicator is hidden, and while it is shown.
 ///
-/// What is counted is what the indicator adds. The Swift runtime itself wakes every process that has ever run a task once a second:
-/// libdispatch looks after its threads. A process without an indicator, watched at the same time, tells how much that is.
+/// What is counted is what the indicator adds. The Swift runtime itself wakes every process that has ever run a task
+/// once a second: libdispatch looks after its threads. A process without an indicator, watched at the same time, tells
+/// how much that is.
 enum WakeUps {
     static let names = ["wakeups-idle", "wakeups-visible"]
 

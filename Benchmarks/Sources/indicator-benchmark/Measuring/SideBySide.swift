@@ -41,7 +41,8 @@ struct SideBySide {
             while true {
                 let duration = workload.run(count).duration
                 if duration >= turn { break }
-                // Towards the goal and a little beyond it, and no more than tenfold: the first few are slower than the rest.
+                // Towards the goal and a little beyond it, and no more than tenfold: the first few are slower than the
+                // rest.
                 let factor = duration > .zero ? min(turn / duration * 1.2, 10) : 10
                 count = max(count + 1, Int(Double(count) * factor))
             }

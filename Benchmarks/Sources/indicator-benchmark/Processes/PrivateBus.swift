@@ -15,7 +15,8 @@ final class PrivateBus {
         folder = try WorkFolder()
         address = "unix:path=\(folder.path)/bus"
         let arguments = ["--session", "--address=\(address)", "--nofork", "--nopidfile", "--print-address=1"]
-        // The shell ends it when the input ends. Its complaints of limits that it may not raise are of no use to anybody.
+        // The shell ends it when the input ends. Its complaints of limits that it may not raise are of no use to
+        // anybody.
         let script = "\"$0\" \"$@\" & read -r line; kill $!"
         daemon = try Child(URL(fileURLWithPath: "/bin/sh"), ["-c", script, program.path] + arguments, isQuiet: true)
         // It prints the address when it listens.

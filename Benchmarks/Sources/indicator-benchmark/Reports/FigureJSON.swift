@@ -2,8 +2,9 @@ import Foundation
 
 /// The figures for programs: an array of objects.
 ///
-/// `ours_ns`, `reference_ns` and `ratio` are those of times; `value` and `unit` those of what was counted; `left_out` is the reason why
-/// there is none of them. What a row does not have is `null`. `goal` is the most that `ratio` or `value` is to be.
+/// `ours_ns`, `reference_ns` and `ratio` are those of times; `value` and `unit` those of what was counted; `left_out`
+/// is the reason why there is none of them. What a row does not have is `null`. `goal` is the most that `ratio` or
+/// `value` is to be.
 enum FigureJSON {
     static func text(_ figures: [Figure]) throws -> String {
         let encoder = JSONEncoder()

@@ -57,7 +57,7 @@ struct ConfigurationSectionTests {
         #expect(configuration.backends.map(\.name) == ["logFile"])
         #expect(configuration.warnings.isEmpty)
         let setting = configuration.effectiveSettings.first { $0.key == "logFile.keep" }
-        #expect(setting?.source == .file(path: "\(folder.path)/my-app.yaml", line: 8))
+        #expect(setting?.source == "\(folder.path)/my-app.yaml:8")
     }
 
     @Test("may be one within another, and in JSON")

@@ -13,7 +13,8 @@ final class HelperProcess {
     ///
     /// - Parameters:
     ///   - arguments: the helper's.
-    ///   - wrapper: the path of a program, and its arguments, that starts the helper; by default it is started directly.
+    ///   - wrapper: the path of a program, and its arguments, that starts the helper; by default it is started
+    ///     directly.
     ///   - standardInput: another standard input than the one that ``send(_:)`` writes to.
     ///   - environment: the helper's environment; by default that of the tests.
     init(
