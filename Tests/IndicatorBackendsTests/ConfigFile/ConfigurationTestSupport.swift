@@ -5,7 +5,7 @@ import IndicatorTesting
 @testable import IndicatorBackends
 
 /// A folder of a test's own, removed with the value.
-final class TemporaryFolder {
+final class TemporaryFolder: Sendable {
     let path: String
 
     init() throws {

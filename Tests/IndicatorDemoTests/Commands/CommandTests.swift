@@ -65,14 +65,14 @@ import Testing
         let demo = try DemoProgram()
         for (command, option) in [("run", "--completion-delay"), ("replay", "--minimum-visible-time")] {
             let trace = command == "run" ? [] : ["-"]
-            let result = try await demo.run([command, option, value] + trace)
+            let result = try await demo.run([command, option, value] + trace, environment: ["COLUMNS": "120"])
             #expect(result.status == 64)
             let message = "Error: '\(option)' is '\(value)'; expected a number of seconds from 0 to 100 years"
             #expect(result.error.hasPrefix(message), "\(result.error)")
         }
     }
 
-    @Test(arguments: [40, 60, 80]) func helpFitsTheTerminal(columns: Int) async throws {
+    @Test(arguments: [50, 60, 80]) func helpFitsTheTerminal(columns: Int) async throws {
         let demo = try DemoProgram()
         for command in ["run", "replay", "check-config", "backends", "watch", "serve"] {
             let result = try await demo.run(command, "--help", environment: ["COLUMNS": "\(columns)"])
@@ -97,8 +97,7 @@ import Testing
                        [--backend <name> ...]
                        [--json]
                   GET /stream  sends its body little
-                               by little for so
-                               long
+                               by little for so long
                   tool run --backend logFile
                     --start-delay 0.3
                 A sentence that is longer than a
