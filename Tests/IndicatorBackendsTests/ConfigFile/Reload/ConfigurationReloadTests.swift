@@ -359,13 +359,15 @@ struct ConfigurationReloadTests {
     @Test("does not miss a file that appears at a stronger place while it reloads")
     func appearsMeanwhile() async throws {
         let folder = try TemporaryFolder()
+        try folder.write("", to: "config/my-app/other")
+        let stronger = "\(folder.path)/config/my-app/indicator.yaml"
         let indicator = IndicatorManager.configured(
             for: "my-app",
             environment: places(folder),
             registry: .forTests { context, settings in
                 // The change is noticed by the watcher that this reload replaces, and not yet reported.
                 if settings.string("path") == "/first" {
-                    _ = try folder.write("startDelay: 3\n", to: "config/my-app/indicator.yaml")
+                    try "startDelay: 3\n".write(toFile: stronger, atomically: true, encoding: .utf8)
                 }
                 return InMemoryBackend(name: context.name)
             },
