@@ -4,7 +4,7 @@ import Foundation
 ///
 /// An indicator must not take the last ones: without them libdispatch, and with it every Swift task, ends the process.
 enum SpareDescriptors {
-    /// How many must be free. A connection takes two. libdispatch takes up to four when it is first used.
+    /// How many must be free. A connection takes up to four. libdispatch takes up to four when it is first used.
     static let reserve = 8
 
     /// Whether at least ``reserve`` descriptors are free. Takes none to find out.

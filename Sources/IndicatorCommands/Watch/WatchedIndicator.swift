@@ -37,11 +37,7 @@ package struct WatchedIndicator: Encodable {
 
     /// For programs.
     package var json: String {
-        get throws {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            return String(decoding: try encoder.encode(self), as: UTF8.self)
-        }
+        get throws { try JSONLine.text(of: self) }
     }
 
     /// For people. What another app says goes to the terminal as text and nothing else.

@@ -121,7 +121,8 @@ import Testing
         fixture.manager.incrementActivityCount()
         #expect(
             try await eventually {
-                let read = try await bus.busctl("get-property", Self.name, Self.path, Self.interface, "Activities").output
+                let read = try await bus.busctl("get-property", Self.name, Self.path, Self.interface, "Activities")
+                    .output
                 return read.hasPrefix(#"a(sd) 2 "Fetching" -1 "Sending xxx"#) && read.hasSuffix(" 0.25\n")
             }
         )

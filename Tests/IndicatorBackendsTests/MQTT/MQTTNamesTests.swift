@@ -26,6 +26,7 @@ import Testing
 
     @Test(arguments: [
         "a/b+c#d$e%f", "", "\u{1}\n\u{7F}\u{85}", "Büro 7 🦊", "\u{FFFF}", String(repeating: "/", count: 500),
+        "\u{301}accent", "\u{200D}joiner", "\u{FE0F}",
     ])
     func namesAreEscapedAndReadAgain(name: String) throws {
         let topic = MQTTTopic(prefix: "indicator/1", host: name, app: name, instance: "1-2")

@@ -110,6 +110,143 @@ import Testing
         )
     }
 
+    @Test("A child of the app does not inherit the connection, which would keep the app's death from the broker")
+    func children() async throws {
+        let broker = try await MosquittoBroker()
+        let app = try await app(broker, in: try TemporaryDirectory())
+        #expect(try await eventually { try await broker.retained().count == 1 })
+        // The kernel's table of connections: the remote address is the third field, the inode the tenth.
+        let port = String(broker.port, radix: 16, uppercase: true)
+        let table = try String(contentsOfFile: "/proc/\(app.processID)/net/tcp", encoding: .utf8)
+        let inodes = table.split(separator: "\n").map { $0.split(separator: " ") }
+            .filter { $0[2].hasSuffix(":\(port)") }.map { "socket:[\($0[9])]" }
+        let folder = "/proc/\(app.processID)"
+        let sockets = try FileManager.default.contentsOfDirectory(atPath: "\(folder)/fd").filter {
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/fd/\($0)")
+            return target.map(inodes.contains) ?? false
+        }
+        #expect(sockets.count == 1)
+        let information = try String(contentsOfFile: "\(folder)/fdinfo/\(sockets[0])", encoding: .utf8)
+        let flags = try #require(information.firstMatch(of: /flags:\s+([0-7]+)/).flatMap { Int($0.1, radix: 8) })
+        #expect(flags & Int(O_CLOEXEC) != 0)
+        await app.end()
+    }
+
+    @Test("An app that hangs is lost within one and a half times the keep-alive; when it goes on, it is back")
+    func appHangs() async throws {
+        let broker = try await MosquittoBroker()
+        let reader = try await broker.reader()
+        let app = try await app(broker, in: try TemporaryDirectory())
+        app.write("begin\tWorking")
+        #expect(await eventually { reader.output.contains(#""label":"Working""#) })
+        // To the broker it is a connection that is half open.
+        app.send(SIGSTOP)
+        #expect(await eventually { reader.output.contains(#"{"epoch":1,"state":"lost"}"#) })
+        app.write("label\tAwake")
+        app.send(SIGCONT)
+        #expect(await eventually { reader.output.contains(#""label":"Awake""#) })
+        #expect(try await eventually { try await broker.retained().values.first?.contains(#""epoch":1"#) == false })
+        app.write("quit")
+        #expect(try await eventually { try await broker.retained().isEmpty })
+    }
+
+    @Test("What others have written over the state, or removed, is set right")
+    func overwritten() async throws {
+        let broker = try await MosquittoBroker()
+        let (manager, topic) = try manager(broker)
+        let activity = ManagedActivity("Working", in: manager)
+        for message in [["-m", #"{"epoch":0,"state":"lost"}"#], ["-n"], ["-m", "nonsense"]] {
+            #expect(try await eventually { try await broker.retained()[topic]?.contains("Working") == true })
+            try await broker.publish(topic, "-r", message[0], message.count > 1 ? message[1] : "-q", "1")
+        }
+        #expect(try await eventually { try await broker.retained()[topic]?.contains("Working") == true })
+        activity.end()
+        await manager.shutdown()
+        #expect(try await broker.retained().isEmpty)
+    }
+
+    @Test("What has ended is not lost with a broker that had not acknowledged it")
+    func unacknowledged() async throws {
+        let broker = try await MosquittoBroker()
+        let (manager, topic) = try manager(broker)
+        #expect(try await eventually { try await broker.retained()[topic] != nil })
+        let before = manager.backendStatuses[0].updatesDelivered
+        broker.send(SIGSTOP)
+        manager.begin("Meanwhile").end(.succeeded)
+        // It is sent, into a connection that nobody reads.
+        #expect(await eventually { manager.backendStatuses[0].updatesDelivered > before })
+        #expect(try await eventually { try await Self.unreadBytes(of: broker) > 0 })
+        await broker.end()
+        try await broker.start()
+        let reader = try await broker.reader()
+        #expect(await eventually { reader.output.contains(#""label":"Meanwhile""#) })
+        await manager.shutdown()
+    }
+
+    /// How much the broker's connections have received that it has not read.
+    private static func unreadBytes(of broker: MosquittoBroker) async throws -> Int {
+        let port = String(broker.port, radix: 16, uppercase: true)
+        // The local address is the second field; the fifth has the bytes that wait to be sent, and to be read.
+        return try String(contentsOfFile: "/proc/net/tcp", encoding: .utf8).split(separator: "\n")
+            .map { $0.split(separator: " ") }.filter { $0[1] == broker.addressInTable + ":\(port)" && $0[3] == "01" }
+            .compactMap { Int($0[4].suffix(8), radix: 16) }.reduce(0, +)
+    }
+
+    @Test("Clocks that are an hour off change nothing of what a watcher says", arguments: ["-1h", "+1h"])
+    func clocks(offset: String) async throws {
+        let broker = try await MosquittoBroker()
+        let library =
+            #"LD_PRELOAD=$(ls /usr/lib/*/faketime/libfaketimeMT.so.1) FAKETIME=$0 FAKETIME_DONT_FAKE_MONOTONIC=1"#
+        try #require(
+            try await Command.run("sh", ["-c", "ls /usr/lib/*/faketime/libfaketimeMT.so.1"]).status == 0,
+            "install it with 'apt-get install libfaketime'"
+        )
+        let app = try await app(
+            broker,
+            in: try TemporaryDirectory(),
+            wrapper: ["sh", "-c", #"export \#(library); exec "$@""#, offset]
+        )
+        let events = Locked<[MQTTRoster.Event]>([])
+        let watcher = MQTTWatcher(settings: MQTTSettings(url: try MQTTURL(broker.url)))
+        let notices = Locked<[String]>([])
+        let watching = Task {
+            try await watcher.run { report in
+                switch report {
+                case .event(let event): events.withLock { $0.append(event) }
+                case .notice(let text): notices.withLock { $0.append(text) }
+                }
+            }
+        }
+        func names() -> [String] {
+            events.withLock { $0.map { String("\($0)".prefix { $0 != "(" }) } }
+        }
+        #expect(await eventually { names() == ["appeared"] })
+        // The clock is really off.
+        guard case .appeared(let topic, let report)? = events.withLock({ $0.first }) else { return }
+        let since = try Date((report.since ?? "").prefix(19) + "Z", strategy: .iso8601)
+        #expect(abs(abs(since.timeIntervalSinceNow) - 3600) < 600)
+        app.write("begin\tWorking")
+        #expect(await eventually { names() == ["appeared", "changed"] })
+        // A new birth, and then the death of the connection before it.
+        await broker.end()
+        try await broker.start()
+        #expect(try await eventually { try await broker.retained()[topic.state]?.contains(#""epoch":1"#) == false })
+        #expect(await eventually { notices.withLock { $0.contains("the broker is back") } })
+        try await broker.publish(topic.state, "-m", #"{"epoch":1,"state":"lost"}"#)
+        app.write("label\tStill working")
+        #expect(
+            await eventually {
+                guard case .changed(_, let report)? = events.withLock({ $0.last }) else { return false }
+                return report.label == "Still working"
+            }
+        )
+        #expect(!names().contains("lost") && !names().contains("vanished"))
+        await app.end()
+        #expect(await eventually { names().last == "lost" })
+        watching.cancel()
+        try await watching.value
+    }
+
     @Test("An app that a signal ends takes its leave")
     func appIsTerminated() async throws {
         let broker = try await MosquittoBroker()
