@@ -94,6 +94,6 @@ import Testing
         backend.refresh()
         let dropped = indicator.backendStatuses.first { $0.name == "slow" }?.updatesDropped ?? -1
         let counted = metrics.counterTotal(label: "indicator_backend_drops", dimensions: [("backend", "slow")])
-        #expect(dropped > 0 && counted == dropped)
+        #expect(dropped > 0 && Int(counted) == dropped)
     }
 }

@@ -127,14 +127,23 @@ public final class MQTTBackend: IndicatorBackend {
         return connection
     }
 
+    /// How many failures count.
+    package static let mostFailures = 6
+
+    /// How long to wait before the next attempt.
+    ///
+    /// At random: when a broker with thousands of clients is back, they must not come all at once.
+    package static func pause(afterFailures failures: Int) -> Duration {
+        .seconds(min(60, Double(1 << failures)) * .random(in: 0.25...1))
+    }
+
     private func ended(_ error: MQTTError?, after duration: Duration?) {
         let (control, wait) = state.withLock { state in
             state.connection = nil
             state.lastError = error
             guard error != nil else { return (state.control, nil as Duration?) }
-            state.failures = duration ?? .zero >= Self.successTime ? 1 : min(state.failures + 1, 6)
-            // At random: when a broker with thousands of clients is back, they must not come all at once.
-            let wait = Duration.seconds(min(60, Double(1 << state.failures)) * .random(in: 0.25...1))
+            state.failures = duration ?? .zero >= Self.successTime ? 1 : min(state.failures + 1, Self.mostFailures)
+            let wait = Self.pause(afterFailures: state.failures)
             state.nextAttempt = ServiceThread.now + wait.wholeNanoseconds
             return (state.control, wait)
         }

@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorCore
 import TestSupport
 import Testing
 
