@@ -40,7 +40,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
     /// How much time there is at most between two frames that are drawn whole.
     static let completeInterval: Duration = .seconds(2)
     /// How many bytes a second such frames may cost: after other output, few and short lines are complete again sooner.
-    static let completeBytesPerSecond = 200.0
+    static let completeBytesPerSecond = 150.0
     /// How many ends of activities wait for the terminal; of more only the number is kept.
     static let finishedLimit = 64
 

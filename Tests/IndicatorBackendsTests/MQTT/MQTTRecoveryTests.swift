@@ -210,23 +210,13 @@ import Testing
             in: try TemporaryDirectory(),
             wrapper: ["sh", "-c", #"export \#(library); exec "$@""#, offset]
         )
-        let events = Locked<[MQTTRoster.Event]>([])
+        let seen = Reports()
         let watcher = MQTTWatcher(settings: MQTTSettings(url: try MQTTURL(broker.url)))
-        let notices = Locked<[String]>([])
-        let watching = Task {
-            try await watcher.run { report in
-                switch report {
-                case .event(let event): events.withLock { $0.append(event) }
-                case .notice(let text): notices.withLock { $0.append(text) }
-                }
-            }
-        }
-        func names() -> [String] {
-            events.withLock { $0.map { String("\($0)".prefix { $0 != "(" }) } }
-        }
+        let watching = Task { try await watcher.run { seen.add($0) } }
+        func names() -> [String] { seen.events.map { String("\($0)".prefix { $0 != "(" }) } }
         #expect(await eventually { names() == ["appeared"] })
         // The clock is really off.
-        guard case .appeared(let topic, let report)? = events.withLock({ $0.first }) else { return }
+        guard case .appeared(let topic, let report)? = seen.events.first else { return }
         let since = try Date((report.since ?? "").prefix(19) + "Z", strategy: .iso8601)
         #expect(abs(abs(since.timeIntervalSinceNow) - 3600) < 600)
         app.write("begin\tWorking")
@@ -235,12 +225,12 @@ import Testing
         await broker.end()
         try await broker.start()
         #expect(try await eventually { try await broker.retained()[topic.state]?.contains(#""epoch":1"#) == false })
-        #expect(await eventually { notices.withLock { $0.contains("the broker is back") } })
+        #expect(await eventually { seen.notices.contains("the broker is back") })
         try await broker.publish(topic.state, "-m", #"{"epoch":1,"state":"lost"}"#)
         app.write("label\tStill working")
         #expect(
             await eventually {
-                guard case .changed(_, let report)? = events.withLock({ $0.last }) else { return false }
+                guard case .changed(_, let report)? = seen.events.last else { return false }
                 return report.label == "Still working"
             }
         )
@@ -327,6 +317,21 @@ import Testing
         #expect(lines.last?.contains(#""epoch":1"#) == false, "a new connection has a new epoch")
         await app.end()
         #expect(await eventually { reader.output.split(separator: "\n").last?.contains("lost") == true })
+    }
+}
+
+/// What a watcher has reported.
+private final class Reports: Sendable {
+    private let reports = Locked<[MQTTWatcher.Report]>([])
+
+    func add(_ report: MQTTWatcher.Report) { reports.withLock { $0.append(report) } }
+
+    var events: [MQTTRoster.Event] {
+        reports.withLock { $0.compactMap { if case .event(let event) = $0 { event } else { nil } } }
+    }
+
+    var notices: [String] {
+        reports.withLock { $0.compactMap { if case .notice(let text) = $0 { text } else { nil } } }
     }
 }
 

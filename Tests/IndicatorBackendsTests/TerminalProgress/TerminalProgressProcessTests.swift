@@ -213,35 +213,25 @@ struct TerminalProgressProcessTests {
         let terminal = try PseudoTerminal()
         let daemon = try start(on: terminal)
         try await tell("begin one")
-        let bytes = Locked<[UInt8]>([])
+        let reader = SlowReader(terminal)
         func screen() -> ScreenEmulator {
             var screen = ScreenEmulator(columns: 80, rows: 24)
-            screen.receive(
-                String(
-                    decoding: bytes.withLock {
-                        $0 += terminal.read(); return $0
-                    },
-                    as: UTF8.self
-                )
-            )
+            screen.receive(String(decoding: reader.bytes(all: true), as: UTF8.self))
             return screen
         }
         #expect(await eventually { screen().lines.contains { $0.contains(" one ") } })
         // A window that hangs has filled the terminal up; from now on it takes a byte a second.
         let filled = try terminal.fill()
-        let taken = Locked(0)
-        let reader = Task {
+        let before = reader.bytes(all: false).count
+        let reading = Task {
             while !Task.isCancelled {
-                if let byte = terminal.readByte() {
-                    bytes.withLock { $0.append(byte) }
-                    taken.withLock { $0 += 1 }
-                }
+                reader.readByte()
                 try await Task.sleep(for: .seconds(1))
             }
         }
         try await tell("bytes one 1 40", "begin two", "log lost", "log lost", "fail two HTTP 503", "begin three")
-        #expect(taken.withLock { $0 } < filled, "nothing has waited until the terminal took it")
-        reader.cancel()
+        #expect(reader.bytes(all: false).count - before < filled, "something has waited until the terminal took it")
+        reading.cancel()
         // Taken all at once, it is whole: the bars by the latest state, the failure, how many messages are lost.
         #expect(
             await eventually {
@@ -280,5 +270,29 @@ struct TerminalProgressProcessTests {
         try await tell("shutdown")
         try send("exit")
         #expect(await eventually { !daemon.isRunning })
+    }
+}
+
+/// The other side of a terminal.
+private final class SlowReader: Sendable {
+    private let terminal: PseudoTerminal
+    private let taken = Locked<[UInt8]>([])
+
+    init(_ terminal: PseudoTerminal) {
+        self.terminal = terminal
+    }
+
+    func readByte() {
+        guard let byte = terminal.readByte() else { return }
+        taken.withLock { $0.append(byte) }
+    }
+
+    /// What was taken so far, and if that is wanted all that there is.
+    func bytes(all: Bool) -> [UInt8] {
+        let rest = all ? terminal.read() : []
+        return taken.withLock { taken in
+            taken += rest
+            return taken
+        }
     }
 }
