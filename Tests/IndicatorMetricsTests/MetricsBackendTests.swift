@@ -68,6 +68,7 @@ import Testing
     /// A backend that takes its time.
     private struct Slow: IndicatorBackend {
         let name = "slow"
+        var delivery: BackendDelivery { BackendDelivery(mode: .everyTransition(capacity: 2)) }
         func start() async throws {}
         func update(_ snapshot: IndicatorSnapshot) async throws { usleep(1000) }
         func stop() async {}
