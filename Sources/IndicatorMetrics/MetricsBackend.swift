@@ -25,6 +25,18 @@ public final class MetricsBackend: IndicatorBackend {
     private struct State {
         var control = IndicatorControl()
         var counters: [String: (drops: Counter, outages: Counter, status: BackendStatus)] = [:]
+
+        /// What is to be added to the counters of a backend.
+        mutating func apply(_ status: BackendStatus) -> (Counter, Int, Counter, Int)? {
+            guard let entry = counters[status.name] else { return nil }
+            counters[status.name]?.status = status
+            // Less than before: another backend of that name.
+            func added(_ count: KeyPath<BackendStatus, Int>) -> Int {
+                let before = entry.status[keyPath: count]
+                return status[keyPath: count] - (status[keyPath: count] < before ? 0 : before)
+            }
+            return (entry.drops, added(\.updatesDropped), entry.outages, added(\.outages))
+        }
     }
 
     /// `metrics`.
@@ -36,6 +48,7 @@ public final class MetricsBackend: IndicatorBackend {
     private let unmeasured: Counter
     private let timers: [String: Timer]
     private let state = Locked(State())
+    private let refreshing = Locked(())
 
     /// Makes a backend.
     ///
@@ -92,28 +105,21 @@ public final class MetricsBackend: IndicatorBackend {
     public func refresh() {
         let control = state.withLock { $0.control }
         for status in control.backendStatuses() where status.name != name {
+            guard state.withLock({ $0.counters[status.name] == nil }) else { continue }
             // Made without the lock: factories are foreign.
-            let known = state.withLock { $0.counters[status.name] != nil }
             let dimensions = [("backend", status.name)]
-            let drops =
-                known ? nil : Counter(label: "indicator_backend_drops", dimensions: dimensions, factory: factory)
-            let outages =
-                known ? nil : Counter(label: "indicator_backend_outages", dimensions: dimensions, factory: factory)
-            let increments = state.withLock { state -> (Counter, Int, Counter, Int)? in
-                if let drops, let outages, state.counters[status.name] == nil {
-                    let zero = BackendStatus(name: status.name, state: .starting)
-                    state.counters[status.name] = (drops, outages, zero)
-                }
-                guard let entry = state.counters[status.name] else { return nil }
-                state.counters[status.name]?.status = status
-                // Less than before: another backend of that name.
-                func added(_ count: KeyPath<BackendStatus, Int>) -> Int {
-                    let before = entry.status[keyPath: count]
-                    return status[keyPath: count] - (status[keyPath: count] < before ? 0 : before)
-                }
-                return (entry.drops, added(\.updatesDropped), entry.outages, added(\.outages))
+            let drops = Counter(label: "indicator_backend_drops", dimensions: dimensions, factory: factory)
+            let outages = Counter(label: "indicator_backend_outages", dimensions: dimensions, factory: factory)
+            state.withLock { state in
+                guard state.counters[status.name] == nil else { return }
+                state.counters[status.name] = (drops, outages, BackendStatus(name: status.name, state: .starting))
             }
-            guard let (drops, newDrops, outages, newOutages) = increments else { continue }
+        }
+        // Read and applied by one thread at a time, so that none is older than the one before.
+        let increments = refreshing.withLock { _ in
+            control.backendStatuses().compactMap { status in state.withLock { $0.apply(status) } }
+        }
+        for (drops, newDrops, outages, newOutages) in increments {
             drops.increment(by: newDrops)
             outages.increment(by: newOutages)
         }

@@ -8,13 +8,14 @@ import Foundation
 ///
 /// | signal | what happens |
 /// |---|---|
-/// | from the kernel (Ctrl-C, Ctrl-\\, Ctrl-Z, a closed terminal) | the command got it too, and decides what it does |
-/// | from a process (`kill`) | it is passed on |
+/// | from the terminal (Ctrl-C, Ctrl-\\, Ctrl-Z, its size) | the command got it too, and decides what it does |
+/// | from a closed terminal | the same, but where this process leads the session it alone got it: it is passed on |
+/// | from a process (`kill`), or by `alarm` | it is passed on |
 /// | that stops the command | this process stops by the same signal, once the command has stopped |
 /// | `SIGCONT` | passed on to a command that is still stopped |
 ///
 /// No handlers: the signals are blocked, and the main thread waits for them (sigwaitinfo(2)), so nothing runs while anything
-/// else does. `SIGKILL` and `SIGSTOP` cannot be passed on.
+/// else does. `SIGKILL` and `SIGSTOP` cannot be passed on, and those of a fault (`SIGSEGV` and the like) are not.
 struct ChildCommand {
     /// A command could not be run.
     struct StartError: Error, CustomStringConvertible {
@@ -51,10 +52,10 @@ struct ChildCommand {
     /// Whether this process got a stop signal as well since the command last ran.
     private var wasAskedToStop = false
 
-    /// Those that a process can pass on. Not those that only tell a process of a fault of its own.
-    private static let passedOn = [
-        SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGURG, SIGIO, SIGPWR, SIGCONT,
-    ]
+    /// Those that tell a process of a fault of its own.
+    private static let faults = [SIGSEGV, SIGBUS, SIGFPE, SIGILL]
+    /// Those that the kernel sends to the group of the terminal's foreground.
+    private static let groupSignals = [SIGINT, SIGQUIT, SIGWINCH] + stopSignals
     private static let stopSignals = [SIGTSTP, SIGTTIN, SIGTTOU]
 
     /// Starts a command.
@@ -64,8 +65,8 @@ struct ChildCommand {
     /// - Parameter arguments: the command and its arguments as the program got them, then a null pointer.
     init(_ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) throws(StartError) {
         var signals = sigset_t()
-        sigemptyset(&signals)
-        for signal in Self.passedOn + Self.stopSignals + [SIGCHLD] { sigaddset(&signals, signal) }
+        sigfillset(&signals)
+        for signal in Self.faults { sigdelset(&signals, signal) }
         var before = sigset_t()
         pthread_sigmask(SIG_BLOCK, &signals, &before)
         // An ignored one would hide how the command ends (waitpid(2)).
@@ -117,11 +118,19 @@ struct ChildCommand {
 
     private mutating func received(_ number: Int32, _ info: siginfo_t) {
         if Self.stopSignals.contains(number) { wasAskedToStop = true }
-        // The kernel's go to the whole group (SI_USER is 0, the others that a process can send are negative).
-        guard number != SIGCHLD, info.si_code <= 0 else { return }
+        guard number != SIGCHLD, !Self.hasReachedCommand(number, info) else { return }
         // The shell's SIGCONT goes to the group as well, and a command that has run on need not get it twice.
         if number == SIGCONT, !isStopped { return }
         kill(identifier, number)
+    }
+
+    /// Whether the command got the signal as well, or it is only for this process.
+    private static func hasReachedCommand(_ number: Int32, _ info: siginfo_t) -> Bool {
+        // From a process: SI_USER is 0, the others are negative. One of our own is SIGPIPE, of a closed pipe.
+        guard info.si_code > 0 else { return info._sifields._kill.si_pid == getpid() }
+        // A closed terminal sends these two to the leader of the session alone; its end sends them to the group.
+        if number == SIGHUP || number == SIGCONT { return getsid(0) != getpid() }
+        return groupSignals.contains(number)
     }
 
     /// Whether the command is stopped now: the third field of proc(5)'s `stat`, after the name in parentheses.
@@ -141,9 +150,25 @@ struct ChildCommand {
 
     // MARK: - Doing the same
 
-    /// Stops this process by the signal that has stopped the command. Returns when it is continued.
-    mutating func stop(by signal: Int32) {
-        Self.takeByDefault(signal)
+    /// Stops this process by the signal that has stopped the command. Returns when it is continued, at once if that has
+    /// happened meanwhile.
+    ///
+    /// - Parameter prepare: what is done before.
+    mutating func stop(by number: Int32, after prepare: () -> Void) {
+        // Until it is let through it waits, and SIGCONT takes it back (signal(7)). SIGSTOP would not wait.
+        let waiting = number == SIGSTOP ? SIGTSTP : number
+        signal(waiting, SIG_DFL)
+        kill(getpid(), waiting)
+        prepare()
+        // A SIGCONT that came earlier has continued the command.
+        if isStopped, number != SIGSTOP {
+            Self.letThrough(number)
+        } else {
+            var set = Self.set(of: waiting)
+            var none = timespec()
+            let isStillWaiting = sigtimedwait(&set, nil, &none) == waiting
+            if number == SIGSTOP, isStillWaiting, isStopped { kill(getpid(), SIGSTOP) }
+        }
         // Unless the command has been stopped anew, it runs again, or SIGCONT, which is waited for, continues it.
         (stoppedBy, wasAskedToStop) = (nil, false)
     }
@@ -164,12 +189,22 @@ struct ChildCommand {
     /// Has a signal do to this process what it does by default.
     private static func takeByDefault(_ number: Int32) {
         signal(number, SIG_DFL)
+        kill(getpid(), number)
+        letThrough(number)
+    }
+
+    /// Lets a signal through that waits because it is blocked.
+    private static func letThrough(_ number: Int32) {
+        var set = set(of: number)
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+    }
+
+    private static func set(of number: Int32) -> sigset_t {
         var set = sigset_t()
         sigemptyset(&set)
         sigaddset(&set, number)
-        kill(getpid(), number)
-        pthread_sigmask(SIG_UNBLOCK, &set, nil)
-        pthread_sigmask(SIG_BLOCK, &set, nil)
+        return set
     }
 
     // MARK: - Starting

@@ -94,8 +94,7 @@ struct ExecCommand: ParsableCommand {
                 deadline = nil
                 shown = shownCommand(began)
             case .stopped(let signal):
-                ProcessSignals.suspendTerminals()
-                child.stop(by: signal)
+                child.stop(by: signal, after: ProcessSignals.suspendTerminals)
                 ProcessSignals.resumeTerminals()
             case .ended(let ending):
                 shown?.end(ending.outcome)

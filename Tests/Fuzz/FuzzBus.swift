@@ -43,6 +43,8 @@ private func cost(_ value: BusValue) -> Int {
     case .variant(let inner): 16 + cost(inner)
     case .strings(let texts): texts.reduce(16) { $0 + 16 + $1.utf8.count / 3 }
     case .properties(let properties): properties.reduce(16) { $0 + 32 + cost($1.value) }
+    case .structures(_, let structures):
+        structures.reduce(16) { $0 + 16 + $1.reduce(0) { $0 + cost($1) } }
     default: 16
     }
 }
@@ -53,6 +55,9 @@ private func isKnown(_ value: BusValue) -> Bool {
     case .other: false
     case .variant(let inner): isKnown(inner)
     case .properties(let properties): properties.allSatisfy { isKnown($0.value) }
+    // An object path is read as a string, which cannot be sent as a path.
+    case .structures(let signature, let structures):
+        structures.allSatisfy { $0.map(\.signature).joined() == signature && $0.allSatisfy(isKnown) }
     default: true
     }
 }

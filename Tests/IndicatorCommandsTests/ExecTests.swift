@@ -107,7 +107,7 @@ import Testing
         let before = try FileManager.default.contentsOfDirectory(atPath: program.home.path).sorted()
         // One process group: the shell, the program, the command.
         let script =
-            #"for i in $(seq 100); do '\#(program.path)' exec -- true || exit 1; done; ps -o comm= --ppid $$ | grep -vE '^(ps|grep|sh)$'"#
+            #"for i in $(seq 100); do '\#(program.path)' exec -- true || exit 1; done; '\#(program.path)' exec -- sleep 0.2; ps -o comm= --ppid $$ | grep -vE '^(ps|grep|sh)$'"#
         let result = try await program.run(["sh", "-c", script], directly: true)
         #expect(result.output == "" && result.error == "")
         #expect(try FileManager.default.contentsOfDirectory(atPath: program.home.path).sorted() == before)
@@ -176,7 +176,7 @@ import Testing
     @Test(
         "Signals to the process or the job do what they do without us",
         arguments: [
-            "TERM", "INT", "HUP", "QUIT", "USR1", "KILL",
+            "TERM", "INT", "HUP", "QUIT", "USR1", "KILL", "ABRT", "PIPE", "RTMIN+3",
         ],
         ["default", "handles"]
     )
@@ -229,6 +229,87 @@ import Testing
             results.append(try await shell.value(of: #"printf '\n<%s>\n' "$?""#))
         }
         #expect(results == ["0", "0"])
+    }
+
+    @Test("An alarm(2) that was set before ends the command")
+    func alarm() async throws {
+        let script = "import os, signal, sys; signal.alarm(1); os.execv(sys.argv[1], sys.argv[1:])"
+        for command in [["/bin/sleep", "1000"], [program.path, "exec", "--", "sleep", "1000"]] {
+            #expect(
+                try await program.run(["python3", "-c", script] + command, directly: true).status == .signaled(SIGALRM)
+            )
+        }
+    }
+
+    @Test("A closed terminal ends the command, below a shell and where there is none", arguments: [true, false])
+    func closedTerminal(isLeader: Bool) async throws {
+        let terminal = try PseudoTerminal()
+        let file = program.home.appending("pid")
+        let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
+        let start = "terminal=$1; shift; exec setsid --ctty --wait \(isLeader ? "" : "sh -c '\"$@\"; true' sh") \"$@\""
+        let process = try Daemon(
+            "sh",
+            ["-c", start + #" <"$terminal" >"$terminal" 2>&1"#, "sh", terminal.path]
+                + [program.path, "exec", "--", "sh", script, file],
+            environment: program.variables
+        )
+        #expect(await eventually { (try? program.home.read("pid"))?.hasSuffix("\n") == true })
+        let child = try #require(Int32(try program.home.read("pid").dropLast()))
+        terminal.hangUp()
+        #expect(await eventually { kill(child, 0) != 0 })
+        #expect(await eventually { !process.isRunning })
+    }
+
+    @Test("A command that is continued while this program prepares to stop runs on")
+    func continuedMeanwhile() async throws {
+        let terminal = try PseudoTerminal()
+        let log = program.home.appending("log")
+        // The title is to be restored on a terminal that takes nothing: that takes the 200 ms of the limit.
+        try program.configure("startDelay: 0\nbackends: [terminalTitle, logFile]\nlogFile: {path: \(log)}\n")
+        // A group in the foreground, whose parent does not look at whether it is stopped.
+        let parent = """
+            import os, signal, subprocess, sys
+            signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+            def begin():
+                os.setpgrp()
+                signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+            process = subprocess.Popen(sys.argv[1:], preexec_fn=begin)
+            os.tcsetpgrp(0, process.pid)
+            process.wait()
+            """
+        let process = try Daemon(
+            "sh",
+            [
+                "-c", #"terminal=$1; shift; exec setsid --ctty --wait python3 -c "$@" <"$terminal""#, "sh",
+                terminal.path, parent, program.path, "exec", "--", "sleep", "1000",
+            ],
+            environment: program.variables.merging(["TERM": "xterm"]) { $1 }
+        )
+        #expect(await eventually { (try? program.home.read("log"))?.contains("shown") == true })
+        func processes() async throws -> [String] {
+            let result = try await Command.run(
+                "ps",
+                ["-t", String(terminal.path.dropFirst(5)), "-o", "pid=,stat=,comm="]
+            )
+            return result.output.split(separator: "\n").map(String.init)
+        }
+        let own = try #require(try await processes().first { $0.hasSuffix(" indicator") })
+        let group = try #require(Int32(own.split(separator: " ")[0]))
+        for pause in [10, 50, 100, 150] {
+            terminal.stopOutput()
+            kill(-group, SIGTSTP)
+            try await Task.sleep(for: .milliseconds(pause))
+            kill(-group, SIGCONT)
+            #expect(
+                try await eventually {
+                    let processes = try await processes().filter { !$0.hasSuffix(" python3") }
+                    return processes.count == 2 && processes.allSatisfy { $0.contains(" S") }
+                }
+            )
+            terminal.startOutput()
+        }
+        kill(-group, SIGTERM)
+        #expect(await eventually { !process.isRunning })
     }
 
     @Test("A command that only others stop is continued by them")

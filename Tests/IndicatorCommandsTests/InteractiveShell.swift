@@ -66,12 +66,12 @@ final class InteractiveShell: Sendable {
     }
 
     /// Presses Ctrl-Z until the shell says that its job has stopped: `fg` says which job it continues before it does.
-    func stopJob() async throws {
+    func stopJob(_ text: String = "Stopped") async throws {
         for _ in 0..<100 {
             terminal.type("\u{1A}")
-            if (try? await wait(for: "Stopped", within: .seconds(1))) != nil { return }
+            if (try? await wait(for: text, within: .seconds(1))) != nil { return }
         }
-        try await wait(for: "Stopped", within: .zero)
+        try await wait(for: text, within: .zero)
     }
 
     /// Types a command, and waits for what it shows. That must not be in the command, which is shown as well.

@@ -44,9 +44,13 @@ import Testing
         // The status is still there for the user.
         session.terminal.type("sh -c 'exit 5'\n")
         try await session.wait(for: "exit status 5")
+        // One that is stopped has not ended.
+        try await session.run("bash -c 'echo run-$((1 + 1)); exec sleep 1000'", shows: "run-2")
+        try await session.stopJob(shell == "zsh" ? "suspended" : "topped")
         session.terminal.type("true | cat\n")
         try await session.wait(for: "]777;notify;true;Done after")
         let shown = session.shown
         #expect(!shown.contains("notify;source") && !shown.contains("notify;quick"))
+        #expect(!shown.contains("notify;bash"))
     }
 }

@@ -64,4 +64,37 @@ import Testing
         )
         await indicator.shutdown()
     }
+
+    /// A backend that takes its time.
+    private struct Slow: IndicatorBackend {
+        let name = "slow"
+        var delivery: BackendDelivery { BackendDelivery(mode: .everyTransition(capacity: 2)) }
+        func start() async throws {}
+        func update(_ snapshot: IndicatorSnapshot) async throws { usleep(1000) }
+        func stop() async {}
+    }
+
+    @Test func whateverThreadsRefreshAnUpdateIsCountedOnce() async throws {
+        let metrics = TestMetrics()
+        let backend = MetricsBackend(factory: metrics)
+        let indicator = IndicatorManager(
+            delays: try .init(startDelay: .zero, completionDelay: .zero),
+            backends: [backend, Slow()]
+        )
+        await withTaskGroup { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    for _ in 0..<2000 {
+                        indicator.begin().end()
+                        backend.refresh()
+                    }
+                }
+            }
+        }
+        await indicator.shutdown()
+        backend.refresh()
+        let dropped = indicator.backendStatuses.first { $0.name == "slow" }?.updatesDropped ?? -1
+        let counted = metrics.counterTotal(label: "indicator_backend_drops", dimensions: [("backend", "slow")])
+        #expect(dropped > 0 && Int(counted) == dropped)
+    }
 }

@@ -54,6 +54,13 @@ package final class MosquittoBroker: Sendable {
         if isRunning { try await start() }
     }
 
+    /// Its address as in the kernel's table of connections: the bytes in the order of memory.
+    package var addressInTable: String {
+        address.split(separator: ".").reversed().map { part in
+            String(0x100 | (Int(part) ?? 0), radix: 16, uppercase: true).dropFirst()
+        }.joined()
+    }
+
     /// Its URL.
     package var url: String { "mqtt://\(address):\(port)" }
 

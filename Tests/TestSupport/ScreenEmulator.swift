@@ -59,6 +59,7 @@ package struct ScreenEmulator {
             case "\r": column = 0
             // Line feeds come without a return in raw mode.
             case "\n": lineFeed()
+            case _ where scalar.properties.generalCategory == .format: break
             default:
                 if column == columns {
                     column = 0

@@ -19,6 +19,8 @@ package indirect enum BusValue: Sendable, Hashable {
     case strings([String])
     /// `a{sv}`, in the order of the message.
     case properties([BusProperty])
+    /// An array of structures, such as `a(sd)`: the signature of one, without its parentheses, and the values of each.
+    case structures(String, [[BusValue]])
     /// A value of a type that this package has no use for; its type code.
     case other(type: UInt8)
 
@@ -44,6 +46,7 @@ package indirect enum BusValue: Sendable, Hashable {
         case .variant: "v"
         case .strings: "as"
         case .properties: "a{sv}"
+        case .structures(let signature, _): "a(\(signature))"
         case .other(let type): String(UnicodeScalar(type))
         }
     }

@@ -37,6 +37,14 @@ enum BusCoding {
                     }
                 }
             }
+        case .structures(let signature, let structures):
+            appendContainer(BusType.array, "(\(signature))", to: &iterator) { array in
+                for values in structures {
+                    appendContainer(BusType.structure, nil, to: &array) { structure in
+                        for value in values { append(value, to: &structure) }
+                    }
+                }
+            }
         case .other(let type):
             preconditionFailure("values of type '\(UnicodeScalar(type))' are read only")
         }
@@ -132,6 +140,19 @@ package struct BusDecoder {
                 dbus_message_iter_next(&elements)
             }
             return .properties(properties)
+        case BusType.structure:
+            let signature = dbus_message_iter_get_signature(&iterator)
+            defer { dbus_free(signature) }
+            var structures: [[BusValue]] = []
+            while left > 0, dbus_message_iter_get_arg_type(&elements) == BusType.structure {
+                left -= 16
+                var structure = DBusMessageIter()
+                dbus_message_iter_recurse(&elements, &structure)
+                structures.append(values(&structure))
+                dbus_message_iter_next(&elements)
+            }
+            // Without "a(" and ")".
+            return .structures(String(string(signature).dropFirst(2).dropLast()), structures)
         default:
             return .other(type: UInt8(truncatingIfNeeded: BusType.array))
         }
@@ -177,6 +198,7 @@ private enum BusType {
     static let variant = code("v")
     static let array = code("a")
     static let dictionaryEntry = code("e")
+    static let structure = code("r")
 
     private static func code(_ letter: UnicodeScalar) -> Int32 { Int32(letter.value) }
 }

@@ -31,6 +31,7 @@ public struct DBusPropertySettings: Sendable, Hashable {
 /// | `Label` | `s` | empty when there is none; one line without control characters, at most 1 MiB of it |
 /// | `Attention` | `s` | what the user is asked for; empty when nothing |
 /// | `Progress` | `d` | 0…1, -1 when not known |
+/// | `Activities` | `a(sd)` | label and progress of up to 16 activities with a label; 256 characters of it |
 /// | `Application` | `s` | the name of the app, constant |
 /// | `ProcessID` | `u` | constant |
 /// | `Enabled` | `b` | can be set: whether the indicator is switched on |
@@ -51,6 +52,8 @@ public struct DBusPropertySettings: Sendable, Hashable {
 public final class DBusPropertyBackend: IndicatorBackend {
     /// The longest text, in Unicode scalars.
     static let textLimit = 1 << 20
+    /// The longest label in `Activities`, in Unicode scalars.
+    static let labelLimit = 256
 
     /// The name that the config file and the diagnostics use.
     public let name: String

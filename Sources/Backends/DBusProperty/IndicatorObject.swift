@@ -138,11 +138,23 @@ package struct IndicatorObject {
         case .activityCount: .uint32(UInt32(clamping: snapshot.activityCount))
         case .label: .string(snapshot.label ?? "")
         case .attention: .string(snapshot.attention ?? "")
-        case .progress: .double(snapshot.progress.map { $0.isNaN ? -1 : min(max($0, 0), 1) } ?? -1)
+        case .progress: progress(snapshot.progress)
+        case .activities:
+            .structures(
+                "sd",
+                snapshot.activities.map { activity in
+                    let label = DisplayText.singleLine(activity.label ?? "", limit: DBusPropertyBackend.labelLimit)
+                    return [.string(label), progress(activity.progress)]
+                }
+            )
         case .application: .string(application)
         case .processID: .uint32(processID)
         case .enabled: .boolean(snapshot.isEnabled)
         }
+    }
+
+    private func progress(_ progress: Double?) -> BusValue {
+        .double(progress.map { $0.isNaN ? -1 : min(max($0, 0), 1) } ?? -1)
     }
 
     /// The properties of the interface.
@@ -153,6 +165,7 @@ package struct IndicatorObject {
         case label = "Label"
         case attention = "Attention"
         case progress = "Progress"
+        case activities = "Activities"
         case application = "Application"
         case processID = "ProcessID"
         case enabled = "Enabled"
@@ -199,6 +212,7 @@ extension IndicatorObject {
             <property name="Label" type="s" access="read"/>
             <property name="Attention" type="s" access="read"/>
             <property name="Progress" type="d" access="read"/>
+            <property name="Activities" type="a(sd)" access="read"/>
             <property name="Application" type="s" access="read">
               <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" value="const"/>
             </property>

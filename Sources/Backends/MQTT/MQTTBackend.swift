@@ -11,11 +11,12 @@ import IndicatorThreads
 ///   `label`, `progress`, `attention`, `activities` (`label`, `progress`, `since`), `since`, and `epoch` and `seq`, the
 ///   numbers of the connection and of the message on it.
 /// - What has finished at `…/events`, not retained: `epoch`, `finished` (`label`, `outcome`, `message`, `seconds`) and,
-///   if there was too much, `omitted`.
+///   if there was too much, `omitted`. At least once: what a broker has not acknowledged when it is lost is sent again.
 /// - By the broker, when the process is gone without a farewell: `{"epoch":E,"state":"lost"}`, retained for a week. After a
 ///   clean end nothing is retained.
 ///
-/// A state is sent again after ten minutes, and the broker forgets it after thirty: what even the broker has not noticed
+/// A state is sent again when another client has overwritten it and the broker lets this one read its own topic: a death
+/// that is late does not stay. It is also sent again after ten minutes, and the broker forgets it after thirty: what even the broker has not noticed
 /// does not stay. In a topic, `/`, `+`, `#`, `$`, `%` and control characters of a name become `%2F` and so on.
 ///
 /// At most one message is sent in each ``MQTTSettings/interval``. While the broker is away, the latest state and the last 64
@@ -126,14 +127,23 @@ public final class MQTTBackend: IndicatorBackend {
         return connection
     }
 
+    /// How many failures count.
+    package static let mostFailures = 6
+
+    /// How long to wait before the next attempt.
+    ///
+    /// At random: when a broker with thousands of clients is back, they must not come all at once.
+    package static func pause(afterFailures failures: Int) -> Duration {
+        .seconds(min(60, Double(1 << failures)) * .random(in: 0.25...1))
+    }
+
     private func ended(_ error: MQTTError?, after duration: Duration?) {
         let (control, wait) = state.withLock { state in
             state.connection = nil
             state.lastError = error
             guard error != nil else { return (state.control, nil as Duration?) }
-            state.failures = duration ?? .zero >= Self.successTime ? 1 : min(state.failures + 1, 6)
-            // At random: when a broker with thousands of clients is back, they must not come all at once.
-            let wait = Duration.seconds(min(60, Double(1 << state.failures)) * .random(in: 0.25...1))
+            state.failures = duration ?? .zero >= Self.successTime ? 1 : min(state.failures + 1, Self.mostFailures)
+            let wait = Self.pause(afterFailures: state.failures)
             state.nextAttempt = ServiceThread.now + wait.wholeNanoseconds
             return (state.control, wait)
         }
@@ -151,6 +161,16 @@ final class MQTTOutbox: Sendable {
         var snapshot: IndicatorSnapshot?
         var finished: [MQTTEvents.Finished] = []
         var omitted = 0
+        /// What was sent, and the broker has not acknowledged.
+        var sent: [MQTTEvents.Finished] = []
+        var sentOmitted = 0
+
+        /// Keeps as many as there is room for, and counts the others.
+        mutating func trim() {
+            let excess = max(finished.count - MQTTOutbox.capacity, 0)
+            finished.removeFirst(excess)
+            omitted += excess
+        }
     }
 
     /// How many ends are kept.
@@ -164,11 +184,7 @@ final class MQTTOutbox: Sendable {
             state.snapshot = snapshot
             state.finished += finished
             state.omitted += snapshot.omittedFinishedCount
-            let excess = state.finished.count - Self.capacity
-            if excess > 0 {
-                state.finished.removeFirst(excess)
-                state.omitted += excess
-            }
+            state.trim()
         }
     }
 
@@ -180,7 +196,22 @@ final class MQTTOutbox: Sendable {
         state.withLock { state in
             guard !state.finished.isEmpty || state.omitted > 0 else { return nil }
             defer { (state.finished, state.omitted) = ([], 0) }
+            state.sent += state.finished
+            state.sentOmitted += state.omitted
             return MQTTEvents(epoch: epoch, finished: state.finished, omitted: state.omitted)
+        }
+    }
+
+    /// Forgets what was sent: the broker has acknowledged all of it.
+    func confirmEvents() { state.withLock { ($0.sent, $0.sentOmitted) = ([], 0) } }
+
+    /// Has what was sent sent again: the connection was lost before the broker has acknowledged it.
+    func restoreEvents() {
+        state.withLock { state in
+            state.finished = state.sent + state.finished
+            state.omitted += state.sentOmitted
+            (state.sent, state.sentOmitted) = ([], 0)
+            state.trim()
         }
     }
 

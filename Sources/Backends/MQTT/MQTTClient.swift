@@ -71,11 +71,16 @@ package final class MQTTClient {
 
     /// libmosquitto has the process ignore `SIGPIPE`, which is the app's; the threads that use it block it.
     private static func makeHandle(id: String) -> OpaquePointer? {
-        var before = sigaction()
-        sigaction(SIGPIPE, nil, &before)
-        defer { sigaction(SIGPIPE, &before, nil) }
-        return mosquitto_new(id, true, nil)
+        // One at a time, so that none keeps what another has set.
+        signalAction.withLock { _ in
+            var before = sigaction()
+            sigaction(SIGPIPE, nil, &before)
+            defer { sigaction(SIGPIPE, &before, nil) }
+            return mosquitto_new(id, true, nil)
+        }
     }
+
+    private static let signalAction = Locked(())
 
     private func useTLS(_ settings: MQTTSettings) throws(MQTTError) {
         for path in [settings.caFile, settings.certificateFile, settings.keyFile].compactMap(\.self)
@@ -122,6 +127,8 @@ package final class MQTTClient {
         )
         let reason = reason(status)
         guard status == 0 else { throw status == MOSQ_ERR_TLS.code ? tlsError : .unreachable(url, reason: reason) }
+        // A child of the app that has the socket would keep the connection open when the app is killed.
+        _ = fcntl(mosquitto_socket(handle), F_SETFD, FD_CLOEXEC)
     }
 
     /// Whether the broker has let the client in.
@@ -141,11 +148,21 @@ package final class MQTTClient {
         unacknowledged += 1
     }
 
-    /// Subscribes to topics.
-    package func subscribe(to filter: String, qos: Int32 = 1) throws(MQTTError) {
-        let status = mosquitto_subscribe_v5(handle, nil, filter, qos, 0, nil)
-        guard status == 0 else { throw .lost(url, reason: reason(status)) }
+    /// Subscribes to topics. A refusal ends the connection.
+    package func subscribe(to filter: String) throws(MQTTError) {
+        try subscribe(to: filter, options: 0)
         unansweredSubscriptions += 1
+    }
+
+    /// Subscribes to what others publish from now on at a topic that this client publishes at, if the broker allows it.
+    func subscribeToOthers(at topic: String) throws(MQTTError) {
+        let options = MQTT_SUB_OPT_NO_LOCAL.rawValue | MQTT_SUB_OPT_SEND_RETAIN_NEVER.rawValue
+        try subscribe(to: topic, options: Int32(options))
+    }
+
+    private func subscribe(to filter: String, options: Int32) throws(MQTTError) {
+        let status = mosquitto_subscribe_v5(handle, nil, filter, 1, options, nil)
+        guard status == 0 else { throw .lost(url, reason: reason(status)) }
     }
 
     /// Takes leave: the broker does not publish the will. The connection ends in the course of ``turn(_:until:)``.
@@ -205,7 +222,11 @@ package final class MQTTClient {
 
     private func reason(_ status: Int32) -> String {
         let number = errno
-        return status == MOSQ_ERR_ERRNO.code ? String(cString: strerror(number)) : Self.text(of: status)
+        return switch status {
+        case MOSQ_ERR_ERRNO.code: String(cString: strerror(number))
+        case MOSQ_ERR_KEEPALIVE.code: "no answer"
+        default: Self.text(of: status)
+        }
     }
 
     private static func text(of status: Int32) -> String { String(cString: mosquitto_strerror(status)) }
@@ -229,7 +250,8 @@ package final class MQTTClient {
             if code >= 128 { client.refusal = "publishing: " + String(cString: mosquitto_reason_string(code)) }
         }
         mosquitto_subscribe_v5_callback_set(handle) { _, client, _, count, granted, _ in
-            guard let client = MQTTClient.from(client) else { return }
+            // Of others at the topic, a client can do without.
+            guard let client = MQTTClient.from(client), client.unansweredSubscriptions > 0 else { return }
             client.unansweredSubscriptions -= 1
             for code in UnsafeBufferPointer(start: granted, count: Int(count)) where code >= 128 {
                 client.refusal = "subscribing: " + String(cString: mosquitto_reason_string(code))

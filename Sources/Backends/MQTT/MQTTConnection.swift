@@ -71,9 +71,11 @@ final class MQTTConnection: Sendable {
                 if !self.finishStart(.success(())) { onConnected() }
                 let hasPublished = try self.serve(client)
                 self.end(client, clears: hasPublished)
-            } catch {
+            } catch  where !self.wakeUp.isStopped {
                 fault = error
-            }
+            } catch {}
+            // What the broker has not acknowledged is sent again.
+            self.outbox.restoreEvents()
             onEnd(fault, connectedAt?.duration(to: .now))
             self.finish(fault)
         }
@@ -144,6 +146,10 @@ final class MQTTConnection: Sendable {
             guard !wakeUp.isStopped, .now < unusedEnd else { return false }
             try client.turn(wakeUp, until: unusedEnd)
         }
+        // Such as a death that is late, or somebody who takes a silent indicator for lost.
+        var isOverwritten = false
+        client.onMessage = { _ in isOverwritten = true }
+        try client.subscribeToOthers(at: topic.state)
         var seq = 0
         var latest: IndicatorSnapshot?
         var nextMessage = ContinuousClock.now
@@ -151,7 +157,9 @@ final class MQTTConnection: Sendable {
         var wasEvents = true
         while !wakeUp.isStopped {
             var deadline = refresh
-            if outbox.hasSnapshot || outbox.hasEvents { deadline = min(deadline, nextMessage) }
+            if client.unacknowledged == 0 { outbox.confirmEvents() }
+            isOverwritten = isOverwritten && seq > 0
+            if outbox.hasSnapshot || outbox.hasEvents || isOverwritten { deadline = min(deadline, nextMessage) }
             if client.unacknowledged < Self.outgoingLimit, .now >= deadline {
                 // By turns, if both wait.
                 if !wasEvents || !outbox.hasSnapshot, let events = outbox.takeEvents(epoch: epoch) {
@@ -162,7 +170,7 @@ final class MQTTConnection: Sendable {
                     seq += 1
                     try publish(MQTTReport(snapshot, epoch: epoch, seq: seq), by: client)
                     refresh = .now + .seconds(MQTTReport.refreshInterval)
-                    wasEvents = false
+                    (wasEvents, isOverwritten) = (false, false)
                 }
                 nextMessage = .now + settings.interval
             } else {
@@ -190,6 +198,7 @@ final class MQTTConnection: Sendable {
                 guard .now < deadline else { return }
                 try client.turn(wakeUp, until: deadline)
             }
+            outbox.confirmEvents()
             client.disconnect()
             while client.hasSocket, .now < deadline { try client.turn(wakeUp, until: deadline) }
         }()

@@ -15,17 +15,40 @@ package struct MQTTTopic: Sendable, Hashable {
 
     /// Makes the topics of an indicator. What is long is cut, and what is empty becomes `-`.
     package init(prefix: String, host: String, app: String, instance: String) {
-        func bounded(_ text: String) -> String { text.isEmpty ? "-" : String(text.unicodeScalars.prefix(128)) }
         self.prefix = prefix
-        self.host = bounded(host)
-        self.app = bounded(app)
-        self.instance = bounded(instance)
+        self.host = Self.bounded(host)
+        self.app = Self.bounded(app)
+        self.instance = Self.bounded(instance)
     }
+
+    /// Whether two topics are the same for a broker, which compares bytes.
+    package static func == (left: Self, right: Self) -> Bool {
+        left.names.elementsEqual(right.names) { $0.utf8.elementsEqual($1.utf8) }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        for var name in names { name.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) } }
+    }
+
+    private var names: [String] { [prefix, host, app, instance] }
+
+    private static func bounded(_ name: String) -> String {
+        name.isEmpty ? "-" : String(name.unicodeScalars.prefix(128))
+    }
+
+    /// The level of a topic that stands for a host or an app.
+    static func level(_ name: String) -> String { escaped(bounded(name)) }
 
     /// Reads a topic. Returns whether it is that of the events, or `nil` when it is a stranger's.
     package static func parse(_ text: String, prefix: String) -> (topic: Self, isEvents: Bool)? {
-        guard text.hasPrefix(prefix + "/") else { return nil }
-        let levels = text.dropFirst(prefix.count + 1).split(separator: "/", omittingEmptySubsequences: false)
+        // By bytes: a slash and the accent that follows it are one character in Swift.
+        let start = Array((prefix + "/").utf8)
+        guard text.utf8.starts(with: start) else { return nil }
+        let levels = text.utf8.dropFirst(start.count).split(
+            separator: UInt8(ascii: "/"),
+            omittingEmptySubsequences: false
+        )
+        .map { String(Substring($0)) }
         guard levels.count == 3 || (levels.count == 4 && levels[3] == "events"), !levels.contains("") else {
             return nil
         }
@@ -33,8 +56,9 @@ package struct MQTTTopic: Sendable, Hashable {
         let names = levels.prefix(3).compactMap { $0.removingPercentEncoding }
         guard names.count == 3 else { return nil }
         let topic = Self(prefix: prefix, host: names[0], app: names[1], instance: names[2])
-        guard topic.state == text || topic.events == text else { return nil }
-        return (topic, levels.count == 4)
+        let isEvents = levels.count == 4
+        guard (isEvents ? topic.events : topic.state).utf8.elementsEqual(text.utf8) else { return nil }
+        return (topic, isEvents)
     }
 
     /// The topic of the state.
@@ -63,7 +87,7 @@ package struct MQTTTopic: Sendable, Hashable {
     }
 
     /// What is wrong with the beginning of topics; `nil` if nothing is.
-    static func problem(withPrefix prefix: String) -> String? {
+    package static func problem(withPrefix prefix: String) -> String? {
         let isValid =
             prefix.utf8.count <= 256 && !prefix.hasPrefix("$")
             && prefix.split(separator: "/", omittingEmptySubsequences: false).allSatisfy { level in
@@ -142,6 +166,12 @@ package struct MQTTReport: Codable, Sendable, Hashable {
             report.state == "lost" || IndicatorState(rawValue: report.state) != nil
         else { return nil }
         self = report
+        // A stranger's may be long, and a watcher keeps many.
+        (label, attention) = (label.map(Self.text), attention.map(Self.text))
+        since = since.map(Self.text)
+        activities = activities?.prefix(16).map {
+            Activity(label: Self.text($0.label), progress: $0.progress, since: Self.text($0.since))
+        }
     }
 
     /// The longest message that is read, in bytes. The longest that is sent has about half of that.

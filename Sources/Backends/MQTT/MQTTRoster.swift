@@ -11,7 +11,7 @@ package struct MQTTRoster {
         case finished(MQTTTopic, MQTTEvents)
         /// It has died, or nothing was heard of it for too long. With what it said last, if that is known.
         case lost(MQTTTopic, MQTTReport?)
-        /// It has taken its leave.
+        /// The broker has it no more: it has taken its leave, or somebody has had the broker forget it.
         case vanished(MQTTTopic)
     }
 
@@ -55,8 +55,12 @@ package struct MQTTRoster {
     /// Whether all that the broker has retained is taken for received.
     package var isComplete: Bool { retainedEnd == nil }
 
+    /// Whether the broker still has something from before this connection: else it has forgotten everything.
+    private var hasBrokerMemory = false
+
     /// Prepares for a connection, on which the broker sends again what it has retained.
     package mutating func connected(at now: ContinuousClock.Instant) {
+        hasBrokerMemory = false
         for key in entries.keys { entries[key]?.isConfirmed = false }
         retainedEnd = now + Self.quietTime
     }
@@ -78,6 +82,7 @@ package struct MQTTRoster {
             return ignore()
         }
         entries[topic]?.isConfirmed = true
+        if message.isRetained, let entry, (report.epoch, report.seq ?? 0) <= entry.version { hasBrokerMemory = true }
         // A death that is late is that of a connection which is over.
         if let entry, report.epoch < entry.version.epoch { return nil }
         if report.state == "lost" {
@@ -108,17 +113,27 @@ package struct MQTTRoster {
         var events: [Event] = []
         if let end = retainedEnd, end <= now {
             retainedEnd = nil
-            for (topic, entry) in entries where !entry.isConfirmed {
-                entries[topic] = nil
-                events.append(.vanished(topic))
+            // A broker that was restarted without its memory gets the states again, in the course of a minute.
+            if hasBrokerMemory {
+                for topic in entries.filter({ !$0.value.isConfirmed }).keys { events.append(vanish(topic)) }
             }
         }
         for (topic, entry) in entries
         where !entry.isLost && entry.heardAt.duration(to: now) > .seconds(Self.longestSilence) {
+            // The broker would have a death of which it knows.
+            guard entry.isConfirmed else {
+                events.append(vanish(topic))
+                continue
+            }
             entries[topic]?.isLost = true
             events.append(.lost(topic, entry.report))
         }
         return events
+    }
+
+    private mutating func vanish(_ topic: MQTTTopic) -> Event {
+        entries[topic] = nil
+        return .vanished(topic)
     }
 
     /// Forgets an indicator.

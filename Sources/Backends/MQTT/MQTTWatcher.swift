@@ -65,8 +65,8 @@ package struct MQTTWatcher: Sendable {
 
     /// What to subscribe to. One by one, so that the broker's queue for this client has room for what is retained in each.
     fileprivate var filters: [String] {
-        let hosts = hosts.isEmpty ? ["+"] : hosts.map(MQTTTopic.escaped)
-        let apps = apps.isEmpty ? ["+"] : apps.map(MQTTTopic.escaped)
+        let hosts = hosts.isEmpty ? ["+"] : hosts.map(MQTTTopic.level)
+        let apps = apps.isEmpty ? ["+"] : apps.map(MQTTTopic.level)
         return hosts.flatMap { host in apps.map { "\(settings.topic)/\(host)/\($0)/+" } }
     }
 }
@@ -79,7 +79,10 @@ private struct Watch {
 
     private var roster: MQTTRoster
     private var failures = 0
+    /// Whether there was a connection on which the broker has granted all subscriptions.
+    private var hasFollowed = false
     private var reportedMissed = 0
+    private var nextIgnoredNotice = 1
 
     /// How long the broker may take to answer.
     private static let answerLimit = Duration.seconds(20)
@@ -96,19 +99,15 @@ private struct Watch {
     }
 
     mutating func run() throws {
-        var client: MQTTClient? = try connect()
         while !wakeUp.isStopped {
             do {
-                let present = try client ?? connect()
-                if client == nil { try report(.notice("the broker is back")) }
-                client = present
-                failures = 0
-                try follow(present)
-                present.disconnect()
-                try? present.turn(wakeUp, until: .now + .milliseconds(500))
+                let client = try connect()
+                try follow(client)
+                client.disconnect()
+                try? client.turn(wakeUp, until: .now + .milliseconds(500))
             } catch let error as MQTTError {
+                guard hasFollowed else { throw error }
                 if failures == 0 { try report(.notice(error.reason)) }
-                client = nil
                 failures = min(failures + 1, 5)
                 wait(.seconds(Double(1 << failures) * .random(in: 0.25...1)))
             }
@@ -130,9 +129,19 @@ private struct Watch {
     }
 
     private func connect() throws(MQTTError) -> MQTTClient {
+        do throws(MQTTError) {
+            return try connect(usesIPv4Only: failures % 2 == 1)
+        } catch {
+            // Some hosts have an address of version 6 that leads nowhere.
+            guard !hasFollowed, !wakeUp.isStopped, case .unreachable = error else { throw error }
+            return try connect(usesIPv4Only: true)
+        }
+    }
+
+    private func connect(usesIPv4Only: Bool) throws(MQTTError) -> MQTTClient {
         let id = "ind-watch-\(String(UInt64.random(in: 0...UInt64.max), radix: 36))"
         let client = try MQTTClient(id: id, settings: watcher.settings)
-        try client.connect(usesIPv4Only: failures % 2 == 1)
+        try client.connect(usesIPv4Only: usesIPv4Only)
         let deadline = ContinuousClock.now + Self.answerLimit
         while !client.isConnected {
             guard !wakeUp.isStopped, .now < deadline else {
@@ -159,10 +168,18 @@ private struct Watch {
                 try client.turn(wakeUp, until: .now + Self.answerLimit)
             }
         }
+        if hasFollowed { try report(.notice("the broker is back")) }
+        (hasFollowed, failures) = (true, 0)
         while !wakeUp.isStopped, !untilComplete || !inbox.roster.isComplete {
             try client.turn(wakeUp, until: .now + .seconds(1))
             if let error = inbox.error { throw error }
             for event in inbox.roster.advance(to: .now) { try report(.event(event)) }
+            let ignored = inbox.roster.ignoredCount
+            if ignored >= nextIgnoredNotice {
+                // At 1, 2, 4 and so on: a stranger does not fill the log.
+                nextIgnoredNotice = 2 * ignored
+                try report(.notice("messages that no indicator has sent, and that are ignored: \(ignored)"))
+            }
             let missed = inbox.roster.missedCount
             if missed > reportedMissed {
                 reportedMissed = missed

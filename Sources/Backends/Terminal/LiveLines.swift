@@ -8,7 +8,8 @@
 /// others have left the cursor:
 /// - What others write is at the cursor or above it. Only what is right of the cursor and below it is ever changed, and
 ///   that is the lines' own: an answer that the user types, a prompt without a line break, the output of a child
-///   process stay.
+///   process stay. One exception: behind the last column a terminal waits with the line break, which going down and
+///   back ends. The character there is lost if its writer goes on with the line after a drawing.
 /// - After a line break of others, the cursor is on the first of the lines, and the next drawing is a line lower. Until
 ///   a drawing that is complete (``show(_:_:size:anew:)``), old lines may remain below, and the rest of one behind a
 ///   text that was written over it. Nothing of the text is lost.
@@ -82,6 +83,13 @@ struct LiveLines: Sendable {
         text += bytes
     }
 
+    /// Writes lines above the lines: below what others wrote part of a line.
+    ///
+    /// - Parameter columns: those of the window.
+    mutating func writeLines(_ lines: [String], columns: Int) {
+        write((Self.startOfLine(columns: columns) + lines.map { $0 + "\r\n" }.joined()).utf8)
+    }
+
     /// Ends ``isSuspended``. There are no lines until the next ``show(_:_:size:anew:)``: the process may be in the
     /// background.
     mutating func resume() {
@@ -122,11 +130,7 @@ struct LiveLines: Sendable {
         let hasText = !text.isEmpty || lostMessages > 0
         var bytes: [UInt8] = []
         if !shown.isEmpty, lines.isEmpty || hasText { bytes += Self.eraseBelow.utf8 }
-        if !shown.isEmpty, lines.isEmpty, endsLine {
-            // As many spaces as there are columns: on an empty line they leave the cursor there, behind other text they
-            // take it to the next line.
-            bytes += (String(repeating: " ", count: size.columns) + "\r" + Self.eraseBelow).utf8
-        }
+        if !shown.isEmpty, lines.isEmpty, endsLine { bytes += Self.startOfLine(columns: size.columns).utf8 }
         bytes += text
         if lostMessages > 0 {
             bytes += "(\(lostMessages) log messages are lost: the terminal took no output)\r\n".utf8
@@ -151,6 +155,12 @@ struct LiveLines: Sendable {
             text += lines[index].changes(from: old?.indices.contains(index) == true ? old?[index] : nil)
         }
         return text + (old == nil ? Self.eraseBelow : "") + "\u{1B}8"
+    }
+
+    /// Goes to the start of a line, the next one if there is text on this one: as many spaces as there are columns leave
+    /// the cursor on an empty line, and behind other text they take it to the next.
+    private static func startOfLine(columns: Int) -> String {
+        String(repeating: " ", count: columns) + "\r" + eraseBelow
     }
 
     /// ED: erases from the cursor to the end of the window.

@@ -83,10 +83,10 @@ struct ProgressLines: Sendable {
         var lines = zip(zip(activities, labels), rows).map { item, fields in
             var line = LiveLine()
             if hasSpinner { line.append(item.0.progress == nil ? spinner(frame) + " " : "  ", look.style(.accent)) }
-            line.append(
-                DisplayText.fitted(item.1, to: room, ellipsis: look.usesUnicode ? DisplayText.ellipsis : "..."),
-                look.style(item.0.attention == nil ? .plain : .failure)
-            )
+            let label = DisplayText.fitted(item.1, to: room, ellipsis: look.usesUnicode ? DisplayText.ellipsis : "...")
+            line.append(label, look.style(item.0.attention == nil ? .plain : .failure))
+            // A mark of the direction (LRM) keeps terminals that order text by direction from drawing the fields into it.
+            if label.unicodeScalars.contains(where: Self.isRightToLeft) { line.append("\u{200E}") }
             var column = mark + room
             if bar > 0 {
                 line.pad(to: column + 2)
@@ -130,9 +130,7 @@ struct ProgressLines: Sendable {
 
     private func label(_ activity: ActivityDetails) -> String {
         let label = [activity.attention, activity.label].compactMap { $0 }.joined(separator: " - ")
-        let text = String(repeating: "  ", count: activity.depth) + look.text(label)
-        // A mark of the direction (LRM) keeps terminals that order text by direction from drawing the fields into it.
-        return text.unicodeScalars.contains(where: Self.isRightToLeft) ? text + "\u{200E}" : text
+        return String(repeating: "  ", count: activity.depth) + look.text(label)
     }
 
     private static func isRightToLeft(_ scalar: Unicode.Scalar) -> Bool {

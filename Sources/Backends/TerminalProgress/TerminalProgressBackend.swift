@@ -13,7 +13,7 @@ public import IndicatorCore
 /// - The cursor stays above the lines, where the app and its user go on writing. What is written with
 ///   ``TerminalOutput`` and
 ///   ``IndicatorLogHandler`` is above them at once; after other output, the lines are complete again within two
-///   seconds.
+///   seconds, few and short ones sooner.
 /// - There are at most ten frames a second, and none while the indicator is hidden. A frame is one write of what has
 ///   changed. Numbers change five times a second.
 /// - Nothing is drawn while the process is in the background of its terminal.
@@ -37,8 +37,12 @@ public final class TerminalProgressBackend: IndicatorBackend {
     static let frameInterval: Duration = .milliseconds(100)
     /// How much time there is between two changes of numbers, which cost more bytes than a spinner.
     static let contentInterval: Duration = .milliseconds(200)
-    /// How much time there is between two frames that are drawn whole.
+    /// How much time there is at most between two frames that are drawn whole.
     static let completeInterval: Duration = .seconds(2)
+    /// How many bytes a second such frames may cost: after other output, few and short lines are complete again sooner.
+    static let completeBytesPerSecond = 150.0
+    /// How many ends of activities wait for the terminal; of more only the number is kept.
+    static let finishedLimit = 64
 
     /// How the indicator is shown.
     enum Display: Sendable, Hashable {
@@ -56,8 +60,9 @@ public final class TerminalProgressBackend: IndicatorBackend {
         var frameDue: Duration = .zero
         var completeDue: Duration = .zero
         var frame = 0
-        /// What is to be written above the lines.
+        /// What is to be written above the lines, and how many more have ended.
         var finished: [FinishedActivity] = []
+        var omittedCount = 0
     }
 
     private let settings: TerminalProgressSettings
@@ -167,7 +172,12 @@ public final class TerminalProgressBackend: IndicatorBackend {
             guard let terminal = state.terminal else {
                 return (nil, state.report.line(for: snapshot, finished: finished, date: date, at: now))
             }
-            state.finished += finished.filter { settings.finished.includes($0.outcome) }
+            let wanted = finished.filter { settings.finished.includes($0.outcome) }
+            state.finished += wanted
+            let excess = max(state.finished.count - Self.finishedLimit, 0)
+            state.finished.removeFirst(excess)
+            // Of those that a snapshot omits, some are wanted if some of the others are.
+            state.omittedCount += excess + (wanted.isEmpty ? 0 : snapshot.omittedFinishedCount)
             if snapshot.isVisible {
                 draw(snapshot, on: terminal, at: now, date, state: &state)
             } else {
@@ -219,18 +229,24 @@ public final class TerminalProgressBackend: IndicatorBackend {
             return
         }
         writeFinished(on: terminal, state: &state)
-        let isComplete = now >= state.completeDue
-        if isComplete { state.completeDue = now + Self.completeInterval }
         let size = terminal.device.size
         guard let content = state.content else { return }
         let lines = layout.lines(for: content.snapshot, width: size.columns, now: content.date, frame: state.frame)
+        let isComplete = now >= state.completeDue
+        if isComplete {
+            let count = lines.reduce(0) { $0 + $1.changes(from: nil).utf8.count }
+            let interval = Duration.seconds(Double(count) / Self.completeBytesPerSecond)
+            state.completeDue = now + min(interval, Self.completeInterval)
+        }
         terminal.changeLines { $0.show(ObjectIdentifier(self), lines, size: size, anew: isComplete) }
     }
 
     private func writeFinished(on terminal: SharedTerminal, state: inout State) {
         guard !state.finished.isEmpty, terminal.device.isInForeground else { return }
-        let text = state.finished.map { layout.line(for: $0) + "\r\n" }.joined()
-        state.finished = []
-        terminal.changeLines { $0.write(text.utf8) }
+        var lines = state.finished.map(layout.line)
+        if state.omittedCount > 0 { lines.append("and \(state.omittedCount) more have ended") }
+        (state.finished, state.omittedCount) = ([], 0)
+        let size = terminal.device.size
+        terminal.changeLines { $0.writeLines(lines, columns: size.columns) }
     }
 }

@@ -18,7 +18,7 @@ extension DisplayText {
             return 2
         default:
             switch scalar.properties.generalCategory {
-            case .nonspacingMark, .enclosingMark: return 0
+            case .nonspacingMark, .enclosingMark, .format: return 0
             default: return scalar.properties.isEmojiPresentation ? 2 : 1
             }
         }

@@ -15,7 +15,7 @@ package struct WatchCommand: AsyncParsableCommand {
             unless it has vanished, and with the names of those that have changed. "progress" is null when it is not known.
 
             With --mqtt, it follows every indicator of every machine on an MQTT broker, and prints who has died, what has \
-            finished, and who has said goodbye. {"event": "appeared"|"changed"|"finished"|"lost"|"vanished", "host": ..., \
+            finished, and who has vanished: the broker has nothing of it any more. {"event": "appeared"|"changed"|"finished"|"lost"|"vanished", "host": ..., \
             "app": ..., "instance": ..., "state": {...}} is a line with --json.
 
             EXAMPLES
@@ -36,15 +36,20 @@ package struct WatchCommand: AsyncParsableCommand {
 
     package init() {}
 
-    #if DBus
     package func validate() throws {
+        if json, mqtt.format != nil || mqtt.forget {
+            throw ValidationError("--json does not go with --format or --forget")
+        }
+        #if DBus
         do throws(DBusPropertyError) {
             _ = try DBusAddress(bus)
         } catch {
             throw ValidationError("\(error)")
         }
+        #endif
     }
 
+    #if DBus
     package func run() async throws {
         #if MQTT
         if mqtt.mqtt != nil { return try await MQTTWatch(options: mqtt, printsJSON: json).run() }

@@ -64,10 +64,15 @@ struct MQTTWatchOptions: ParsableArguments {
     #endif
 
     func validate() throws {
-        if mqtt == nil, topic != nil || !host.isEmpty || !app.isEmpty || format != nil || forget {
-            throw ValidationError("--topic, --host, --app, --format and --forget go with --mqtt")
+        let texts = [topic, format, username, passwordFile, caFile, certificateFile, keyFile] + host + app
+        if mqtt == nil, forget || texts.contains(where: { $0 != nil }) {
+            throw ValidationError("without --mqtt there are only --bus and --json")
         }
+        if forget, format != nil { throw ValidationError("--forget does not go with --format") }
         #if MQTT
+        if let topic, let problem = MQTTTopic.problem(withPrefix: topic) {
+            throw ValidationError("--topic is '\(MQTTWatchLine.shown(topic))'; it must be \(problem)")
+        }
         do throws(MQTTError) { _ = try watcher } catch { throw ValidationError("\(error)") }
         if let format, let problem = MQTTWatchFormat(text: format).problem { throw ValidationError(problem) }
         #else
@@ -143,11 +148,7 @@ struct MQTTWatchLine: Encodable {
 
     /// For programs.
     var json: String {
-        get throws {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            return String(decoding: try encoder.encode(self), as: UTF8.self)
-        }
+        get throws { try JSONLine.text(of: self) }
     }
 
     /// For people. What a message says goes to the terminal as text and nothing else.

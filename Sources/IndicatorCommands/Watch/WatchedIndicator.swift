@@ -37,11 +37,7 @@ package struct WatchedIndicator: Encodable {
 
     /// For programs.
     package var json: String {
-        get throws {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            return String(decoding: try encoder.encode(self), as: UTF8.self)
-        }
+        get throws { try JSONLine.text(of: self) }
     }
 
     /// For people. What another app says goes to the terminal as text and nothing else.
@@ -67,13 +63,20 @@ package struct WatchedIndicator: Encodable {
         try container.encode(number("ActivityCount"), forKey: .activityCount)
         try container.encode(string("Label"), forKey: .label)
         try container.encode(progress, forKey: .progress)
+        try container.encodeIfPresent(activities, forKey: .activities)
         try container.encode(string("Application"), forKey: .application)
         try container.encode(number("ProcessID"), forKey: .processID)
         try container.encode(boolean("Enabled"), forKey: .enabled)
     }
 
     private enum Key: String, CodingKey {
-        case event, name, changed, visible, state, activityCount, label, progress, application, processID, enabled
+        case event, name, changed, visible, state, activityCount, label, progress, activities, application, processID
+        case enabled
+    }
+
+    private struct Activity: Encodable {
+        var label: String
+        var progress: Double?
     }
 
     /// A program that is not ours may leave a property out, or have one twice.
@@ -82,9 +85,19 @@ package struct WatchedIndicator: Encodable {
     }
 
     /// `nil` when it is not known.
-    private var progress: Double? {
-        guard case .double(let value)? = properties["Progress"], (0...1).contains(value) else { return nil }
+    private var progress: Double? { Self.progress(properties["Progress"]) }
+
+    private static func progress(_ value: BusValue?) -> Double? {
+        guard case .double(let value)? = value, (0...1).contains(value) else { return nil }
         return value
+    }
+
+    /// `nil` for a program that does not list them.
+    private var activities: [Activity]? {
+        guard case .structures("sd", let structures)? = properties["Activities"] else { return nil }
+        return structures.compactMap { values in
+            values.first?.text.map { Activity(label: $0, progress: Self.progress(values.last)) }
+        }
     }
 
     private func boolean(_ name: String) -> Bool? {

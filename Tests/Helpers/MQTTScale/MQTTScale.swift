@@ -6,13 +6,15 @@ import IndicatorCore
 /// Measures many indicators on one mosquitto of its own, on loopback, and what one costs its app.
 ///
 /// Usage: `mqtt-scale [INSTANCES [CONNECTIONS [SECONDS]]]`, by default 20000 instances in 20 connections, and 20 seconds of
-/// the steady state, in which each instance changes once in ten seconds. Prints a line for each figure. The load is bounded,
-/// goes to 127.0.0.1 only, and ends by itself.
+/// the steady state, in which each instance changes once in ten seconds. `mqtt-scale storm [CONNECTIONS]` measures as many
+/// real connections, by default 20000, that lose their broker and come back. Prints a line for each figure. The load is
+/// bounded, goes to 127.0.0.1 only, and ends by itself.
 @main
 struct MQTTScale {
     static func main() async throws {
         let numbers = CommandLine.arguments.dropFirst().compactMap { Int($0) }
         let count = numbers.first ?? 20000
+        if CommandLine.arguments.contains("storm") { return try Crowd.measureStorm(count: count) }
         let connections = numbers.count > 1 ? numbers[1] : 20
         let seconds = numbers.count > 2 ? numbers[2] : 20
         for (title, limits) in [
@@ -66,7 +68,7 @@ struct MQTTScale {
         print("2000 connections one by one, with wills: \(text(clients))")
     }
 
-    private static func newcomer(_ broker: Broker, count: Int) throws {
+    fileprivate static func newcomer(_ broker: Broker, count: Int) throws {
         let wakeUp = try MQTTWakeUp()
         var settings = broker.settings
         settings.topic = Fleet.prefix
@@ -196,16 +198,124 @@ private struct Fleet {
     }
 }
 
+/// Instances that each have a connection with a will, and come back to a broker as the backend does.
+private struct Crowd {
+    private struct Member {
+        let topic: String
+        let identifier: String
+        var client: MQTTClient?
+        var epoch = 0
+        var failures = 0
+        var nextAttempt = ContinuousClock.now
+        var hasPublished = false
+    }
+
+    /// A connection takes a socket and libmosquitto's pair of them.
+    private static let descriptorsPerMember = 3
+
+    private var members: [Member] = []
+    private let settings: MQTTSettings
+    private let wakeUp: MQTTWakeUp
+
+    static func measureStorm(count: Int) throws {
+        var limit = rlimit(rlim_cur: 100_000, rlim_max: 100_000)
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        if setrlimit(resource, &limit) != 0 {
+            getrlimit(resource, &limit)
+            limit.rlim_cur = limit.rlim_max
+            setrlimit(resource, &limit)
+        }
+        let count = min(count, (Int(limit.rlim_cur) - 100) / descriptorsPerMember)
+        print("## A storm of \(count) connections; \(limit.rlim_cur) descriptors")
+        let limits = "max_queued_messages 0\nmax_inflight_messages 0\n"
+        var broker = try Broker(port: 18831, limits: limits)
+        defer { broker.end() }
+        var crowd = try Crowd(broker: broker, count: count)
+        let births = try timed { try crowd.connectAll() }
+        print("connections and births: \(count) in \(text(births)), broker \(broker.cost)")
+        try MQTTScale.newcomer(broker, count: count)
+        // They notice, wait, and fail while it is away.
+        broker.end(SIGKILL)
+        try crowd.turn(until: .now + .seconds(1))
+        broker = try Broker(port: 18831, limits: limits)
+        let watcher = WatcherThread(broker: broker, quietTime: 0)
+        let cpu = processCPU()
+        let storm = try timed { try crowd.connectAll() }
+        print("storm: all connected and born again in \(text(storm)), broker \(broker.cost)")
+        print("    the connections' own CPU and the watcher's \(text(.seconds(processCPU() - cpu)))")
+        let rest = timed { watcher.waitUntil(count: count) }
+        print("    the watcher has all \(text(rest)) later, with \(text(.seconds(watcher.cpu))) of CPU")
+        try MQTTScale.newcomer(broker, count: count)
+        watcher.stop()
+    }
+
+    private init(broker: Broker, count: Int) throws {
+        settings = broker.settings
+        wakeUp = try MQTTWakeUp()
+        members = (0..<count).map {
+            let topic = MQTTTopic(
+                prefix: Fleet.prefix,
+                host: "host-\($0 / 4)",
+                app: "app-\($0 % 4)",
+                instance: "\($0)-simulated"
+            )
+            return Member(topic: topic.state, identifier: "crowd-\($0)")
+        }
+    }
+
+    /// Returns when the broker has acknowledged the birth of every member.
+    private mutating func connectAll() throws {
+        while members.contains(where: { !$0.hasPublished || $0.client?.unacknowledged != 0 }) {
+            try turn(until: .now)
+        }
+    }
+
+    /// Lets every member do what there is to do, at least once.
+    private mutating func turn(until end: ContinuousClock.Instant) throws {
+        repeat {
+            for index in members.indices { try turn(&members[index]) }
+        } while ContinuousClock.now < end
+    }
+
+    private func turn(_ member: inout Member) throws {
+        do {
+            guard let client = member.client else {
+                guard .now >= member.nextAttempt else { return }
+                member.epoch += 1
+                let client = try MQTTClient(id: member.identifier, settings: settings)
+                let will = MQTTReport.lost(epoch: member.epoch).payload
+                client.setWill(topic: member.topic, payload: will, expiry: MQTTReport.lostExpiry)
+                member.client = client
+                try client.connect(usesIPv4Only: false)
+                return
+            }
+            try client.turn(wakeUp, until: .now)
+            guard client.isConnected, !member.hasPublished else { return }
+            let snapshot = IndicatorSnapshot(state: .active, activityCount: 1, label: "Copying files", progress: 0.5)
+            let payload = MQTTReport(snapshot, epoch: member.epoch, seq: 1).payload
+            try client.publish(topic: member.topic, payload: payload, retain: true, expiry: MQTTReport.stateExpiry)
+            member.hasPublished = true
+        } catch MQTTError.noResources(let reason) {
+            throw MQTTError.noResources(reason: reason)
+        } catch is MQTTError {
+            (member.client, member.hasPublished) = (nil, false)
+            member.failures = min(member.failures + 1, MQTTBackend.mostFailures)
+            member.nextAttempt = .now + MQTTBackend.pause(afterFailures: member.failures)
+        }
+    }
+}
+
 /// A watcher on a thread of its own.
 private final class WatcherThread: @unchecked Sendable {
     // `@unchecked`: the variables are used with the lock held.
     private let lock = NSLock()
     private var events = 0
     private var secondLives = 0
+    private var known = 0
     private var time = 0.0
     private var isStopped = false
 
-    init(broker: Broker) {
+    init(broker: Broker, quietTime: UInt32 = 3) {
         let settings = broker.settings
         Thread.detachNewThread { [self] in
             do {
@@ -215,6 +325,7 @@ private final class WatcherThread: @unchecked Sendable {
                 client.onMessage = { [self] message in
                     let event = roster.receive(message, at: .now)
                     lock.withLock {
+                        known = roster.count
                         if event != nil { events += 1 }
                         if case .changed(_, let report)? = event, report.epoch == 2 { secondLives += 1 }
                     }
@@ -228,7 +339,7 @@ private final class WatcherThread: @unchecked Sendable {
                 }
             } catch { print("watcher: \(error)") }
         }
-        usleep(3_000_000)
+        sleep(quietTime)
         base = lock.withLock { time }
     }
 
@@ -240,6 +351,12 @@ private final class WatcherThread: @unchecked Sendable {
         let end = ContinuousClock.now + .seconds(60)
         while !condition(lock.withLock { secondLives }), ContinuousClock.now < end { usleep(1000) }
         if ContinuousClock.now >= end { print("the watcher has seen \(lock.withLock { secondLives }) only") }
+    }
+
+    func waitUntil(count: Int) {
+        let end = ContinuousClock.now + .seconds(60)
+        while lock.withLock({ known }) < count, ContinuousClock.now < end { usleep(1000) }
+        if ContinuousClock.now >= end { print("the watcher knows of \(lock.withLock { known }) only") }
     }
 
     func stop() { lock.withLock { isStopped = true } }
@@ -268,8 +385,8 @@ private final class Broker {
         usleep(500_000)
     }
 
-    func end() {
-        process.terminate()
+    func end(_ signal: Int32 = SIGTERM) {
+        kill(process.processIdentifier, signal)
         process.waitUntilExit()
         try? FileManager.default.removeItem(atPath: file)
     }

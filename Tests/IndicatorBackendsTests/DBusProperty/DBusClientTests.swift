@@ -50,6 +50,7 @@ import Testing
         for (name, type) in [("Visible", "b"), ("ActivityCount", "u"), ("Progress", "d"), ("Label", "s")] {
             #expect(busctl.contains(try Regex("\\.\(name) +property +\(type) ")))
         }
+        #expect(busctl.contains(try Regex("\\.Activities +property +a\\(sd\\) +0 +emits-change")))
         #expect(busctl.contains(try Regex("\\.Enabled +property +b +true +emits-change writable")))
         #expect(busctl.contains(try Regex("\\.ProcessID +property +u +[0-9]+ +const")))
         let gdbus = try await bus.gdbus("introspect", "--dest", Self.name, "--object-path", "/", "--recurse").output
@@ -79,7 +80,7 @@ import Testing
         let expected = [
             ("Visible", "b false", "<false>"), ("State", "s \"inactive\"", "<'inactive'>"),
             ("ActivityCount", "u 0", "<uint32 0>"), ("Label", "s \"\"", "<''>"), ("Attention", "s \"\"", "<''>"),
-            ("Progress", "d -1", "<-1.0>"),
+            ("Progress", "d -1", "<-1.0>"), ("Activities", "a(sd) 0", "<@a(sd) []>"),
             ("Application", "s \"test\"", "<'test'>"), ("ProcessID", "u \(getpid())", "<uint32 \(getpid())>"),
             ("Enabled", "b true", "<true>"),
         ]
@@ -103,9 +104,37 @@ import Testing
         )
         #expect(
             python.output
-                == "['Boolean', 'String', 'UInt32', 'String', 'String', 'Double', 'String', 'UInt32', 'Boolean'] inactive\n",
+                == "['Boolean', 'String', 'UInt32', 'String', 'String', 'Double', 'Array', 'String', 'UInt32', 'Boolean'] "
+                + "inactive\n",
             "\(python.error)"
         )
+        await fixture.manager.shutdown()
+    }
+
+    @Test("Each client reads the list of activities")
+    func activities() async throws {
+        let fixture = try await Fixture()
+        let bus = fixture.bus
+        let first = fixture.manager.begin("Fetch\u{1B}ing")
+        let second = fixture.manager.begin("Sending " + String(repeating: "x", count: 300))
+        second.progress = 0.25
+        fixture.manager.incrementActivityCount()
+        #expect(
+            try await eventually {
+                let read = try await bus.busctl("get-property", Self.name, Self.path, Self.interface, "Activities")
+                    .output
+                return read.hasPrefix(#"a(sd) 2 "Fetching" -1 "Sending xxx"#) && read.hasSuffix(" 0.25\n")
+            }
+        )
+        let python = try await bus.python(
+            """
+            object = bus.get_object("\(Self.name)", "\(Self.path)")
+            for label, progress in object.Get("\(Self.interface)", "Activities"): print(len(label), float(progress))
+            """
+        )
+        #expect(python.output == "8 -1.0\n256 0.25\n", "\(python.error)")
+        first.end()
+        second.end()
         await fixture.manager.shutdown()
     }
 

@@ -42,6 +42,14 @@ import Testing
                     case "b": text = "\(try container.decode(Bool.self, forKey: .data))"
                     case "u": text = "\(try container.decode(UInt32.self, forKey: .data))"
                     case "d": text = "\(try container.decode(Double.self, forKey: .data))"
+                    case "a(sd)":
+                        var structures = try container.nestedUnkeyedContainer(forKey: .data)
+                        var texts: [String] = []
+                        while !structures.isAtEnd {
+                            var values = try structures.nestedUnkeyedContainer()
+                            texts.append("\(try values.decode(String.self)) \(try values.decode(Double.self))")
+                        }
+                        text = texts.joined(separator: ", ")
                     default: text = try container.decode(String.self, forKey: .data)
                     }
                 }
@@ -61,7 +69,7 @@ import Testing
         #expect(backend.busName == Self.own)
         var expected = [
             "Visible": "b false", "State": "s inactive", "ActivityCount": "u 0", "Label": "s ", "Attention": "s ",
-            "Progress": "d -1.0",
+            "Progress": "d -1.0", "Activities": "a(sd) ",
             "Application": "s test", "ProcessID": "u \(getpid())", "Enabled": "b true",
         ]
         #expect(try await properties(bus) == expected)
@@ -71,6 +79,7 @@ import Testing
         expected["ActivityCount"] = "u 2"
         expected["Label"] = "s Fetching"
         expected["Progress"] = "d 0.25"
+        expected["Activities"] = "a(sd) Fetching 0.25"
         #expect(try await properties(bus) == expected)
         await backend.stop()
         #expect(backend.busName == nil)
@@ -114,7 +123,8 @@ import Testing
         #expect(await monitor.shows("'Visible': <true>, 'State': <'active'>, 'ActivityCount': <uint32 2>"))
         snapshot.activities[0].progress = 0.5
         try await backend.update(snapshot)
-        #expect(await monitor.shows("('\(Self.interface)', {'Progress': <0.5>}, @as [])"))
+        let changes = "{'Progress': <0.5>, 'Activities': <[('Fetching', 0.5)]>}"
+        #expect(await monitor.shows("('\(Self.interface)', \(changes), @as [])"))
         snapshot.since = Date()
         try await backend.update(snapshot)
         snapshot.activities = []

@@ -110,6 +110,135 @@ import Testing
         )
     }
 
+    @Test("A child of the app does not inherit the connection, which would keep the app's death from the broker")
+    func children() async throws {
+        let broker = try await MosquittoBroker()
+        let app = try await app(broker, in: try TemporaryDirectory())
+        #expect(try await eventually { try await broker.retained().count == 1 })
+        // The kernel's table of connections: the remote address is the third field, the inode the tenth.
+        let port = String(broker.port, radix: 16, uppercase: true)
+        let table = try String(contentsOfFile: "/proc/\(app.processID)/net/tcp", encoding: .utf8)
+        let lines = table.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+        let inodes: [String] = lines.filter { $0[2].hasSuffix(":" + port) }.map { "socket:[" + $0[9] + "]" }
+        let folder = "/proc/\(app.processID)"
+        let sockets = try FileManager.default.contentsOfDirectory(atPath: "\(folder)/fd").filter {
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/fd/\($0)")
+            return target.map(inodes.contains) ?? false
+        }
+        #expect(sockets.count == 1)
+        let information = try String(contentsOfFile: "\(folder)/fdinfo/\(sockets[0])", encoding: .utf8)
+        let flags = try #require(information.firstMatch(of: /flags:\s+([0-7]+)/).flatMap { Int($0.1, radix: 8) })
+        #expect(flags & Int(O_CLOEXEC) != 0)
+        await app.end()
+    }
+
+    @Test("An app that hangs is lost within one and a half times the keep-alive; when it goes on, it is back")
+    func appHangs() async throws {
+        let broker = try await MosquittoBroker()
+        let reader = try await broker.reader()
+        let app = try await app(broker, in: try TemporaryDirectory())
+        app.write("begin\tWorking")
+        #expect(await eventually { reader.output.contains(#""label":"Working""#) })
+        // To the broker it is a connection that is half open.
+        app.send(SIGSTOP)
+        #expect(await eventually { reader.output.contains(#"{"epoch":1,"state":"lost"}"#) })
+        app.write("label\tAwake")
+        app.send(SIGCONT)
+        #expect(await eventually { reader.output.contains(#""label":"Awake""#) })
+        #expect(try await eventually { try await broker.retained().values.first?.contains(#""epoch":1"#) == false })
+        app.write("quit")
+        #expect(try await eventually { try await broker.retained().isEmpty })
+    }
+
+    @Test("What others have written over the state, or removed, is set right")
+    func overwritten() async throws {
+        let broker = try await MosquittoBroker()
+        let (manager, topic) = try manager(broker)
+        let activity = ManagedActivity("Working", in: manager)
+        func isRight() async throws -> Bool {
+            try await eventually { try await broker.retained()[topic]?.contains("Working") == true }
+        }
+        #expect(try await isRight())
+        try await broker.publish(topic, "-r", "-m", #"{"epoch":0,"state":"lost"}"#)
+        #expect(try await isRight())
+        try await broker.publish(topic, "-r", "-n")
+        #expect(try await isRight())
+        activity.end()
+        await manager.shutdown()
+        #expect(try await broker.retained().isEmpty)
+    }
+
+    @Test("What has ended is not lost with a broker that had not acknowledged it")
+    func unacknowledged() async throws {
+        let broker = try await MosquittoBroker()
+        let (manager, topic) = try manager(broker)
+        #expect(try await eventually { try await broker.retained()[topic] != nil })
+        let before = manager.backendStatuses[0].updatesDelivered
+        broker.send(SIGSTOP)
+        manager.begin("Meanwhile").end(.succeeded)
+        // It is sent, into a connection that nobody reads.
+        #expect(await eventually { manager.backendStatuses[0].updatesDelivered > before })
+        #expect(try await eventually { try await Self.unreadBytes(of: broker) > 0 })
+        await broker.end()
+        try await broker.start()
+        let reader = try await broker.reader()
+        #expect(await eventually { reader.output.contains(#""label":"Meanwhile""#) })
+        await manager.shutdown()
+    }
+
+    /// How much the broker's connections have received that it has not read.
+    private static func unreadBytes(of broker: MosquittoBroker) async throws -> Int {
+        let port = String(broker.port, radix: 16, uppercase: true)
+        // The local address is the second field; the fifth has the bytes that wait to be sent, and to be read.
+        let own = broker.addressInTable + ":" + port
+        var sum = 0
+        for line in try String(contentsOfFile: "/proc/net/tcp", encoding: .utf8).split(separator: "\n") {
+            let fields = line.split(separator: " ").map(String.init)
+            if fields[1] == own, fields[3] == "01" { sum += Int(fields[4].suffix(8), radix: 16) ?? 0 }
+        }
+        return sum
+    }
+
+    @Test("Clocks that are an hour off change nothing of what a watcher says", arguments: [-3600.0, 3600])
+    func clocks(offset: Double) async throws {
+        let broker = try await MosquittoBroker()
+        var settings = MQTTSettings(url: try MQTTURL(broker.url))
+        settings.interval = .zero
+        let backend = MQTTBackend(applicationName: "app", settings: settings)
+        // By the clock of its machine: a message has no other time.
+        func publish(_ label: String) async throws {
+            #expect(await eventually { (try? await backend.start()) != nil })
+            let since = Date().addingTimeInterval(offset)
+            try await backend.update(
+                IndicatorSnapshot(state: .active, activityCount: 1, label: label, since: since)
+            )
+        }
+        try await publish("Working")
+        let seen = Reports()
+        let watching = Task { try await MQTTWatcher(settings: settings).run { seen.add($0) } }
+        func label() -> String? {
+            switch seen.events.last {
+            case .appeared(_, let report), .changed(_, let report): report.label
+            default: nil
+            }
+        }
+        #expect(await eventually { label() == "Working" })
+        // A new birth, and then the death of the connection before it.
+        await broker.end()
+        try await broker.start()
+        #expect(await eventually { seen.notices.contains("the broker is back") })
+        try await publish("Still working")
+        #expect(await eventually { label() == "Still working" })
+        try await broker.publish(backend.stateTopic, "-m", #"{"epoch":1,"state":"lost"}"#)
+        try await publish("Nearly done")
+        #expect(await eventually { label() == "Nearly done" })
+        await backend.stop()
+        #expect(await eventually { if case .vanished? = seen.events.last { true } else { false } })
+        #expect(!seen.events.contains { if case .lost = $0 { true } else { false } })
+        watching.cancel()
+        try await watching.value
+    }
+
     @Test("An app that a signal ends takes its leave")
     func appIsTerminated() async throws {
         let broker = try await MosquittoBroker()
@@ -186,6 +315,21 @@ import Testing
         #expect(lines.last?.contains(#""epoch":1"#) == false, "a new connection has a new epoch")
         await app.end()
         #expect(await eventually { reader.output.split(separator: "\n").last?.contains("lost") == true })
+    }
+}
+
+/// What a watcher has reported.
+private final class Reports: Sendable {
+    private let reports = Locked<[MQTTWatcher.Report]>([])
+
+    func add(_ report: MQTTWatcher.Report) { reports.withLock { $0.append(report) } }
+
+    var events: [MQTTRoster.Event] {
+        reports.withLock { $0.compactMap { if case .event(let event) = $0 { event } else { nil } } }
+    }
+
+    var notices: [String] {
+        reports.withLock { $0.compactMap { if case .notice(let text) = $0 { text } else { nil } } }
     }
 }
 

@@ -109,6 +109,47 @@ import Testing
         #expect(roster.count == 1)
     }
 
+    @Test("A broker that has forgotten everything says nothing of who is there; silence does")
+    func brokerWithoutMemory() {
+        var roster = MQTTRoster(prefix: "p")
+        let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j")
+        _ = receive(&roster, state(epoch: 1, seq: 1))
+        _ = receive(&roster, state(epoch: 1, seq: 1), topic: other.state)
+        roster.connected(at: start)
+        // Back on a new connection of its own.
+        #expect(name(receive(&roster, state(epoch: 2, seq: 1), isRetained: true, expiry: 1800)) == "nothing")
+        #expect(roster.advance(to: start + .seconds(3)) == [])
+        #expect(roster.count == 2)
+        // Its death would be known to the broker.
+        _ = receive(&roster, state(epoch: 2, seq: 2), after: 600)
+        #expect(roster.advance(to: start + .seconds(901)) == [.vanished(other)])
+        #expect(roster.count == 1)
+    }
+
+    @Test("A stranger's report is kept without what nobody prints")
+    func longReports() throws {
+        var roster = MQTTRoster(prefix: "p")
+        let long = String(repeating: "x", count: 1000)
+        let activity = #"{"label":"\#(long)","since":"\#(long)"}"#
+        let activities = Array(repeating: activity, count: 20).joined(separator: ",")
+        let event = receive(&roster, #"{"state":"active","epoch":1,"label":"\#(long)","activities":[\#(activities)]}"#)
+        guard case .appeared(_, let report)? = event else {
+            Issue.record("\(name(event))")
+            return
+        }
+        #expect(report.label?.count == 256 && report.activities?.count == 16)
+        #expect(report.activities?.first?.label.count == 256 && report.activities?.first?.since.count == 256)
+    }
+
+    @Test("Topics are told apart byte by byte, as the broker does it")
+    func bytes() {
+        var roster = MQTTRoster(prefix: "p")
+        #expect(name(receive(&roster, state(epoch: 1, seq: 1), topic: "p/caf\u{E9}/a/i")) == "appeared")
+        #expect(name(receive(&roster, state(epoch: 1, seq: 1), topic: "p/cafe\u{301}/a/i")) == "appeared")
+        #expect(name(receive(&roster, "", topic: "p/cafe\u{301}/a/i")) == "vanished")
+        #expect(roster.count == 1)
+    }
+
     @Test func strangersAreIgnoredAndCounted() {
         var roster = MQTTRoster(prefix: "p")
         let payloads = [

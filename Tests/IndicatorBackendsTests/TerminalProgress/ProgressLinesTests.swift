@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import TestSupport
 import Testing
 
 @testable import IndicatorBackends
@@ -121,8 +122,27 @@ struct ProgressLinesTests {
 
     @Test("keep text that runs from right to left from taking the fields along")
     func rightToLeft() {
-        #expect(texts([activity("שלום", 1, of: 2)], width: 80)[0].unicodeScalars.contains("\u{200E}"))
+        #expect(texts([activity("שלום", 1, of: 2)], width: 80)[0].hasPrefix("שלום\u{200E}  "))
         #expect(!texts([activity("hello", 1, of: 2)], width: 80)[0].unicodeScalars.contains("\u{200E}"))
+        // Also where the end of the label is cut off.
+        let long = texts([activity(String(repeating: "שלום", count: 20), 1, of: 2)], width: 40)[0]
+        #expect(long.contains("…\u{200E}  "))
+    }
+
+    @Test("leave nothing of a label that was there before, whatever direction it has")
+    func labelAfterLabel() {
+        var screen = ScreenEmulator(columns: 40, rows: 4)
+        var live = LiveLines()
+        let owner = NSObject()
+        for label in ["ABCDEFGHIJKL", "שלום", "ABCDEFGHIJKL"] {
+            let snapshot = IndicatorSnapshot(state: .active, activityCount: 1, activities: [activity(label)])
+            let lines = layout().lines(for: snapshot, width: 40, now: now, frame: 0)
+            live.show(ObjectIdentifier(owner), lines, size: .init(columns: 40, rows: 4), anew: false)
+            let bytes = Array(live.nextBytes)
+            live.didWrite(bytes.count)
+            screen.receive(String(decoding: bytes, as: UTF8.self))
+            #expect(screen.lines[1] == "⠋ \(label)  0:12")
+        }
     }
 }
 

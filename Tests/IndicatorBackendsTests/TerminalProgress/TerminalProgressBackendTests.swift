@@ -92,7 +92,25 @@ struct TerminalProgressBackendTests {
         // A frame ends by restoring the cursor.
         let frames = text.split(separator: "\u{1B}8")
         #expect((90...101).contains(frames.count))
-        #expect(frames.map(\.utf8.count).sorted()[frames.count / 2] < 40)
+        #expect(frames.map(\.utf8.count).sorted()[frames.count / 4] < 40)
+    }
+
+    @Test("is soon whole again while others write lines")
+    func foreignLines() async throws {
+        let backend = makeBackend(.init(), ["LANG": "C.UTF-8"])
+        try await backend.start()
+        var screen = ScreenEmulator(columns: 80, rows: 24)
+        var wholeFrames = 0
+        for frame in 0..<200 {
+            try await backend.update(busy("Building all of it"))
+            screen.receive(written())
+            if screen.lines.last?.contains(" Building all of it  ") == true { wholeFrames += 1 }
+            if frame.isMultiple(of: 4) { screen.receive("line \(frame)\r\n") }
+            clock.advance(by: .milliseconds(100))
+        }
+        // In most frames, although each line of the others makes a drawing anew necessary.
+        #expect(wholeFrames >= 120, "\(wholeFrames) of 200")
+        await backend.stop()
     }
 
     @Test("writes less than 20 kB for a download of 60 seconds")
@@ -157,6 +175,44 @@ struct TerminalProgressBackendTests {
         screen.receive(text + written())
         #expect(screen.lines.map { $0.replacing(#/ \(\d+\.\d s\)$/#, with: "") } == expected)
         #expect(screen.unknown == [] && screen.column == 0 && screen.row == expected.count)
+    }
+
+    @Test("says how many more have failed where there are too many for a line each")
+    func manyFinished() async throws {
+        let backend = TerminalProgressBackend(
+            applicationName: "app",
+            descriptor: file.fileDescriptor,
+            environment: ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
+        )
+        let indicator = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [backend]
+        )
+        let work = indicator.begin("Work")
+        var text = ""
+        #expect(
+            await eventually {
+                text += written()
+                return text.contains("Work")
+            }
+        )
+        for number in 0..<2000 { indicator.begin("\(number)").end(.failed("no")) }
+        work.end()
+        // What the terminal has not been read of does not fit into it.
+        let end = Task { await indicator.shutdown() }
+        var listed = 0
+        var more = 0
+        #expect(
+            await eventually {
+                text += written()
+                listed = text.components(separatedBy: "✗ ").count - 1
+                more = text.matches(of: /and (\d+) more have ended/).reduce(0) { $0 + (Int($1.1) ?? 0) }
+                return listed + more == 2000
+            },
+            "\(listed) lines, and \(more) more"
+        )
+        #expect(more > 0 && text.contains("✗ 1999: no ("))
+        await end.value
     }
 
     @Test("writes nothing if it is off, and plain lines in CI, on a dumb terminal and for screen readers")

@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorCore
 import TestSupport
 import Testing
 
@@ -106,20 +107,24 @@ struct TerminalProgressProcessTests {
             try await tmux.command("send-keys", "-l", "secret")
             #expect(try await shows(tmux) { $0.contains("Password: secret") && $0.last?.contains(" two ") == true })
             try await tell("fail two HTTP 503", "end one")
-            #expect(try await shows(tmux) { $0.count == 4 && $0[3].hasPrefix("Password: secret✗ two: HTTP 503 (") })
+            #expect(
+                try await shows(tmux) {
+                    $0.count == 5 && $0[3] == "Password: secret" && $0[4].hasPrefix("✗ two: HTTP 503 (")
+                }
+            )
         }
     }
 
     @Test(
         "leaves the cursor visible at the start of a clean line, however it ends",
-        arguments: ["exit", "return", "shutdown", "C-c", "TERM", "INT", "QUIT", "KILL"]
+        arguments: ["exit", "return", "shutdown", "C-c", "C-\\", "TERM", "INT", "QUIT", "ABRT", "PIPE", "ALRM", "KILL"]
     )
     func ends(how: String) async throws {
         try await inTerminal(suffix: " & echo $! > \(folder.appending("pid")); fg >/dev/null") { tmux in
             try await tell("begin one", "begin two", "print printed")
             #expect(try await shows(tmux) { $0.first == "printed" && $0.count == 3 })
             switch how {
-            case "C-c": try await tmux.command("send-keys", "C-c")
+            case "C-c", "C-\\": try await tmux.command("send-keys", how)
             case "exit", "return":
                 try send(how)
             case "shutdown": try await tell("shutdown", "end one"); try await tmux.command("send-keys", "C-c")
@@ -128,8 +133,8 @@ struct TerminalProgressProcessTests {
             }
             #expect(try await shows(tmux) { $0.contains { $0.hasPrefix("ready>") } })
             #expect(try await tmux.command("display-message", "-p", "#{cursor_flag},#{cursor_x}") == "1,7")
-            // A handler can run for these alone; what survives the others is below the cursor.
-            if !["QUIT", "KILL"].contains(how) {
+            // A handler runs for these alone; what survives the others is below the cursor.
+            if ["exit", "return", "shutdown", "C-c", "TERM", "INT"].contains(how) {
                 #expect(try await shows(tmux) { $0.first == "printed" && $0.last == "ready>" })
             }
         }
@@ -190,10 +195,9 @@ struct TerminalProgressProcessTests {
         await daemon.end()
     }
 
-    @Test("a log message does not wait for ever for a terminal that is stopped, and is counted")
-    func stoppedTerminal() async throws {
-        let terminal = try PseudoTerminal()
-        let daemon = try Daemon(
+    /// Starts the app with standard error on a terminal.
+    private func start(on terminal: PseudoTerminal) throws -> Daemon {
+        try Daemon(
             "sh",
             [
                 "-c", #"terminal=$1; shift; exec setsid --ctty --wait "$@" <"$terminal" 2<>"$terminal""#, "sh",
@@ -202,6 +206,53 @@ struct TerminalProgressProcessTests {
                 + arguments,
             environment: ["LC_ALL": "C.UTF-8", "TERM": "xterm", "NO_COLOR": "1", "CI": ""]
         )
+    }
+
+    @Test("waits for nothing, and is whole afterwards, on a terminal that takes a byte a second")
+    func aByteASecond() async throws {
+        let terminal = try PseudoTerminal()
+        let daemon = try start(on: terminal)
+        try await tell("begin one")
+        let reader = SlowReader(terminal)
+        func screen() -> ScreenEmulator {
+            var screen = ScreenEmulator(columns: 80, rows: 24)
+            screen.receive(String(decoding: reader.bytes(all: true), as: UTF8.self))
+            return screen
+        }
+        #expect(await eventually { screen().lines.contains { $0.contains(" one ") } })
+        // A window that hangs has filled the terminal up; from now on it takes a byte a second.
+        let filled = try terminal.fill()
+        let before = reader.bytes(all: false).count
+        let reading = Task {
+            while !Task.isCancelled {
+                reader.readByte()
+                try await Task.sleep(for: .seconds(1))
+            }
+        }
+        try await tell("bytes one 1 40", "begin two", "log lost", "log lost", "fail two HTTP 503", "begin three")
+        #expect(reader.bytes(all: false).count - before < filled, "something has waited until the terminal took it")
+        reading.cancel()
+        // Taken all at once, it is whole: the bars by the latest state, the failure, how many messages are lost.
+        #expect(
+            await eventually {
+                let lines = screen().lines.filter { !$0.allSatisfy { $0 == "x" } }
+                return lines.count == 4 && lines[0].hasSuffix("(2 log messages are lost: the terminal took no output)")
+                    && lines[1].hasPrefix("✗ two: HTTP 503 (") && lines[2].contains(" one ")
+                    && lines[3].contains(" three ")
+            },
+            "\(screen().lines)"
+        )
+        #expect(screen().unknown == [])
+        // Nor does its end wait.
+        _ = try terminal.fill()
+        try send("exit")
+        #expect(await eventually { !daemon.isRunning })
+    }
+
+    @Test("a log message does not wait for ever for a terminal that is stopped, and is counted")
+    func stoppedTerminal() async throws {
+        let terminal = try PseudoTerminal()
+        let daemon = try start(on: terminal)
         var text = ""
         func written() -> String {
             text += String(decoding: terminal.read(), as: UTF8.self)
@@ -219,5 +270,29 @@ struct TerminalProgressProcessTests {
         try await tell("shutdown")
         try send("exit")
         #expect(await eventually { !daemon.isRunning })
+    }
+}
+
+/// The other side of a terminal.
+private final class SlowReader: Sendable {
+    private let terminal: PseudoTerminal
+    private let taken = Locked<[UInt8]>([])
+
+    init(_ terminal: PseudoTerminal) {
+        self.terminal = terminal
+    }
+
+    func readByte() {
+        guard let byte = terminal.readByte() else { return }
+        taken.withLock { $0.append(byte) }
+    }
+
+    /// What was taken so far, and if that is wanted all that there is.
+    func bytes(all: Bool) -> [UInt8] {
+        let rest = all ? terminal.read() : []
+        return taken.withLock { taken in
+            taken += rest
+            return taken
+        }
     }
 }

@@ -41,15 +41,16 @@ import Testing
         #expect(await eventually { watch.output.contains("\"event\":\"appeared\"") })
         try await probe.tell("begin", "a \"label\"")
         let expected = """
-            {"activityCount":1,"application":"probe","changed":["Visible","State","ActivityCount","Label"],"enabled":true,\
-            "event":"changed","label":"a \\"label\\"","name":"org.activityindicator.Indicator1.probe",\
+            {"activities":[{"label":"a \\"label\\""}],"activityCount":1,"application":"probe",\
+            "changed":["Visible","State","ActivityCount","Label","Activities"],"enabled":true,"event":"changed",\
+            "label":"a \\"label\\"","name":"org.activityindicator.Indicator1.probe",\
             "processID":\(probe.processID),"progress":null,"state":"active","visible":true}
 
             """
         #expect(await eventually { watch.output.contains(expected) }, "\(watch.output)")
         #expect(
             watch.output.hasPrefix(
-                "{\"activityCount\":0,\"application\":\"probe\",\"enabled\":true,\"event\":\"appeared\""
+                "{\"activities\":[],\"activityCount\":0,\"application\":\"probe\",\"enabled\":true,\"event\":\"appeared\""
             )
         )
         _ = try await probe.shutdown()

@@ -1,0 +1,18 @@
+import Foundation
+
+/// A value as a line of JSON Lines, which a terminal shows and does not obey.
+enum JSONLine {
+    static func text(of value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let text = String(decoding: try encoder.encode(value), as: UTF8.self)
+        // The encoder escapes those of ASCII alone. They occur in strings only.
+        return text.unicodeScalars.map { scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator:
+                String(scalar).utf16.map { "\\u" + String(0x10000 | Int($0), radix: 16).dropFirst() }.joined()
+            default: String(scalar)
+            }
+        }.joined()
+    }
+}
