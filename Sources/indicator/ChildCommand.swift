@@ -3,8 +3,8 @@ import Foundation
 
 /// A command that runs as if the shell had started it instead of this program.
 ///
-/// It is in this process's group, so that the terminal and the shell's job control reach it as they reach this process, and
-/// inherits the standard streams, the environment, and the signals that are ignored and blocked.
+/// It is in this process's group, so that the terminal and the shell's job control reach it as they reach this process,
+/// and inherits the standard streams, the environment, and the signals that are ignored and blocked.
 ///
 /// | signal | what happens |
 /// |---|---|
@@ -14,8 +14,9 @@ import Foundation
 /// | that stops the command | this process stops by the same signal, once the command has stopped |
 /// | `SIGCONT` | passed on to a command that is still stopped |
 ///
-/// No handlers: the signals are blocked, and the main thread waits for them (sigwaitinfo(2)), so nothing runs while anything
-/// else does. `SIGKILL` and `SIGSTOP` cannot be passed on, and those of a fault (`SIGSEGV` and the like) are not.
+/// No handlers: the signals are blocked, and the main thread waits for them (sigwaitinfo(2)), so nothing runs while
+/// anything else does. `SIGKILL` and `SIGSTOP` cannot be passed on, and those of a fault (`SIGSEGV` and the like) are
+/// not.
 struct ChildCommand {
     /// A command could not be run.
     struct StartError: Error, CustomStringConvertible {
@@ -111,7 +112,8 @@ struct ChildCommand {
             case let signal: return .ended(.killed(signal: signal))
             }
         }
-        // Who stops only the command (`kill -STOP`) continues only the command; but a shell waits for its foreground job.
+        // Who stops only the command (`kill -STOP`) continues only the command; but a shell waits for its foreground
+        // job.
         guard let signal = stoppedBy, wasAskedToStop || Self.isInForeground else { return nil }
         return .stopped(signal: signal)
     }

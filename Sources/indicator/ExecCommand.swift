@@ -11,15 +11,15 @@ struct ExecCommand: ParsableCommand {
         abstract: "Run a command, show it as an activity, and say when it is done.",
         usage: "indicator exec [--label <text>] [--notify <when>] [--after <seconds>] [--app <name>] -- <command> ...",
         discussion: """
-            The command runs as without 'indicator': with the same terminal, streams, environment and arguments. Ctrl-C, \
-            Ctrl-Z, 'fg' and 'kill' do what they would do, and its exit status, or the signal that kills it, is passed on. \
-            The status is 127 if there is no such command, and 126 if it cannot be run.
+            The command runs as without 'indicator': with the same terminal, streams, environment and arguments. \
+            Ctrl-C, Ctrl-Z, 'fg' and 'kill' do what they would do, and its exit status, or the signal that kills it, \
+            is passed on. The status is 127 if there is no such command, and 126 if it cannot be run.
 
-            It is shown on the backends of the config file of the app 'indicator', or of --app, as soon as it has lasted \
-            for the start delay. A mistake in that file does not stop the command.
+            It is shown on the backends of the config file of the app 'indicator', or of --app, as soon as it has \
+            lasted for the start delay. A mistake in that file does not stop the command.
 
-            When it has lasted 10 seconds, a notification says how it ended: on the desktop, or, over SSH and where there is \
-            no desktop, by the terminal if that is known to show notifications. Ctrl-C needs none.
+            When it has lasted 10 seconds, a notification says how it ended: on the desktop, or, over SSH and where \
+            there is no desktop, by the terminal if that is known to show notifications. Ctrl-C needs none.
 
             There is no 'begin' and no 'end': an activity lasts as long as the process that began it.
 
@@ -113,8 +113,8 @@ struct ExecCommand: ParsableCommand {
         )
     }
 
-    /// The name of the command, and its first argument if that is a word such as the `build` of `cargo build`. The others may
-    /// be long, or secret.
+    /// The name of the command, and its first argument if that is a word such as the `build` of `cargo build`. The
+    /// others may be long, or secret.
     static func label(for command: [String]) -> String {
         let name = command.first?.split(separator: "/").last.map(String.init) ?? ""
         guard let word = command.dropFirst().first, word.count <= 20, word.first?.isLetter == true,

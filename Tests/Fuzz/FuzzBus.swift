@@ -3,8 +3,8 @@ import Foundation
 
 @testable import IndicatorBackends
 
-/// Decodes a message that arrived in bytes, as long as libdbus takes them, and one that is made of any values of any types as
-/// the bytes say. Mutations alone hardly find a message that is valid.
+/// Decodes a message that arrived in bytes, as long as libdbus takes them, and one that is made of any values of any
+/// types as the bytes say. Mutations alone hardly find a message that is valid.
 func fuzzBusDecoder(_ bytes: [UInt8]) {
     if let handle = bytes.withUnsafeBytes({ demarshal($0) }) { check(BusMessage(owning: handle)) }
     guard let handle = dbus_message_new_method_call("a.b", "/", "a.b", "c") else { return }

@@ -36,8 +36,8 @@ public struct DBusPropertySettings: Sendable, Hashable {
 /// | `ProcessID` | `u` | constant |
 /// | `Enabled` | `b` | can be set: whether the indicator is switched on |
 ///
-/// The signal `Finished` (`s` label, `s` outcome, `s` message, `d` seconds) follows each activity with a label that has ended.
-/// The outcome is `succeeded`, `failed`, `cancelled` or `unspecified`; the message is the reason of a failure.
+/// The signal `Finished` (`s` label, `s` outcome, `s` message, `d` seconds) follows each activity with a label that has
+/// ended. The outcome is `succeeded`, `failed`, `cancelled` or `unspecified`; the message is the reason of a failure.
 ///
 /// `PropertiesChanged` carries what changed, and only that. A panel lists the names on the bus, reads `GetAll` of each,
 /// and follows `PropertiesChanged` and `NameOwnerChanged`.

@@ -12,15 +12,16 @@ import IndicatorThreads
 ///   numbers of the connection and of the message on it.
 /// - What has finished at `…/events`, not retained: `epoch`, `finished` (`label`, `outcome`, `message`, `seconds`) and,
 ///   if there was too much, `omitted`. At least once: what a broker has not acknowledged when it is lost is sent again.
-/// - By the broker, when the process is gone without a farewell: `{"epoch":E,"state":"lost"}`, retained for a week. After a
-///   clean end nothing is retained.
+/// - By the broker, when the process is gone without a farewell: `{"epoch":E,"state":"lost"}`, retained for a week.
+///   After a clean end nothing is retained.
 ///
-/// A state is sent again when another client has overwritten it and the broker lets this one read its own topic: a death
-/// that is late does not stay. It is also sent again after ten minutes, and the broker forgets it after thirty: what even the broker has not noticed
-/// does not stay. In a topic, `/`, `+`, `#`, `$`, `%` and control characters of a name become `%2F` and so on.
+/// A state is sent again when another client has overwritten it and the broker lets this one read its own topic: a
+/// death that is late does not stay. It is also sent again after ten minutes, and the broker forgets it after thirty:
+/// what even the broker has not noticed does not stay. In a topic, `/`, `+`, `#`, `$`, `%` and control characters of a
+/// name become `%2F` and so on.
 ///
-/// At most one message is sent in each ``MQTTSettings/interval``. While the broker is away, the latest state and the last 64
-/// ends wait; attempts to reach it are at random times, ever farther apart, up to a minute.
+/// At most one message is sent in each ``MQTTSettings/interval``. While the broker is away, the latest state and the
+/// last 64 ends wait; attempts to reach it are at random times, ever farther apart, up to a minute.
 public final class MQTTBackend: IndicatorBackend {
     private struct State: Sendable {
         var control = IndicatorControl()

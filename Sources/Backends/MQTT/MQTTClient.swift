@@ -5,8 +5,8 @@ import IndicatorCore
 
 /// A connection to an MQTT broker by libmosquitto, driven by the thread that it is made on.
 ///
-/// The thread sleeps in `poll` until something arrives, a time limit ends, or ``MQTTWakeUp/wake()`` is called. MQTT 5: of
-/// its answers a client learns that the broker's ACL forbids something, and its messages expire.
+/// The thread sleeps in `poll` until something arrives, a time limit ends, or ``MQTTWakeUp/wake()`` is called. MQTT 5:
+/// of its answers a client learns that the broker's ACL forbids something, and its messages expire.
 package final class MQTTClient {
     /// A message that has arrived.
     package struct Message {
@@ -114,8 +114,8 @@ package final class MQTTClient {
 
     /// Looks the host up and begins to connect. ``turn(_:until:)`` does the rest.
     ///
-    /// - Parameter usesIPv4Only: whether other addresses are left out. libmosquitto tries one address only, unless it is
-    ///   refused at once.
+    /// - Parameter usesIPv4Only: whether other addresses are left out. libmosquitto tries one address only, unless it
+    ///   is refused at once.
     package func connect(usesIPv4Only: Bool) throws(MQTTError) {
         let port = Int32(url.port)
         let status = mosquitto_connect_bind_async(

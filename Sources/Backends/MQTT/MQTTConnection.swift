@@ -185,8 +185,8 @@ final class MQTTConnection: Sendable {
         try client.publish(topic: topic.state, payload: report.payload, retain: true, expiry: expiry)
     }
 
-    /// Has the broker forget the state, and takes leave. What the broker does not acknowledge in time gets no farewell, so
-    /// that the broker publishes the will.
+    /// Has the broker forget the state, and takes leave. What the broker does not acknowledge in time gets no farewell,
+    /// so that the broker publishes the will.
     private func end(_ client: MQTTClient, clears: Bool) {
         let deadline = ContinuousClock.now + Self.farewellLimit
         try? {

@@ -122,8 +122,8 @@ package struct MQTTReport: Codable, Sendable, Hashable {
     /// The number of the message among those of the connection: 1, 2, …
     package var seq: Int?
 
-    /// After how many seconds a state is sent again, also if it has not changed. A watcher that hears nothing for one and
-    /// a half times as long takes the indicator for lost.
+    /// After how many seconds a state is sent again, also if it has not changed. A watcher that hears nothing for one
+    /// and a half times as long takes the indicator for lost.
     package static let refreshInterval: UInt32 = 600
     /// After how many seconds the broker forgets a state that nobody has sent again.
     package static let stateExpiry: UInt32 = 1800

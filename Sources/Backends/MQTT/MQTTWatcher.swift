@@ -63,7 +63,8 @@ package struct MQTTWatcher: Sendable {
         }
     }
 
-    /// What to subscribe to. One by one, so that the broker's queue for this client has room for what is retained in each.
+    /// What to subscribe to. One by one, so that the broker's queue for this client has room for what is retained in
+    /// each.
     fileprivate var filters: [String] {
         let hosts = hosts.isEmpty ? ["+"] : hosts.map(MQTTTopic.level)
         let apps = apps.isEmpty ? ["+"] : apps.map(MQTTTopic.level)

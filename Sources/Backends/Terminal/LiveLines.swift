@@ -157,8 +157,8 @@ struct LiveLines: Sendable {
         return text + (old == nil ? Self.eraseBelow : "") + "\u{1B}8"
     }
 
-    /// Goes to the start of a line, the next one if there is text on this one: as many spaces as there are columns leave
-    /// the cursor on an empty line, and behind other text they take it to the next.
+    /// Goes to the start of a line, the next one if there is text on this one: as many spaces as there are columns
+    /// leave the cursor on an empty line, and behind other text they take it to the next.
     private static func startOfLine(columns: Int) -> String {
         String(repeating: " ", count: columns) + "\r" + eraseBelow
     }

@@ -85,7 +85,8 @@ struct ProgressLines: Sendable {
             if hasSpinner { line.append(item.0.progress == nil ? spinner(frame) + " " : "  ", look.style(.accent)) }
             let label = DisplayText.fitted(item.1, to: room, ellipsis: look.usesUnicode ? DisplayText.ellipsis : "...")
             line.append(label, look.style(item.0.attention == nil ? .plain : .failure))
-            // A mark of the direction (LRM) keeps terminals that order text by direction from drawing the fields into it.
+            // A mark of the direction (LRM) keeps terminals that order text by direction from drawing the fields into
+            // it.
             if label.unicodeScalars.contains(where: Self.isRightToLeft) { line.append("\u{200E}") }
             var column = mark + room
             if bar > 0 {

@@ -7,16 +7,18 @@ package struct WatchCommand: AsyncParsableCommand {
         commandName: "watch",
         abstract: "Print every indicator on the session bus as it appears, changes and goes away.",
         discussion: """
-            The indicators are the names org.activityindicator.Indicator1.*, of which this is what a panel sees. It prints \
-            a line for each one that is there, then one for each that appears, changes or goes away, until it is \
-            interrupted.
+            The indicators are the names org.activityindicator.Indicator1.*, of which this is what a panel sees. It \
+            prints a line for each one that is there, then one for each that appears, changes or goes away, until it \
+            is interrupted.
 
-            With --json, a line is an object: {"event": "appeared"|"changed"|"vanished", "name": ...}, with all properties \
-            unless it has vanished, and with the names of those that have changed. "progress" is null when it is not known.
+            With --json, a line is an object: {"event": "appeared"|"changed"|"vanished", "name": ...}, with all \
+            properties unless it has vanished, and with the names of those that have changed. "progress" is null when \
+            it is not known.
 
-            With --mqtt, it follows every indicator of every machine on an MQTT broker, and prints who has died, what has \
-            finished, and who has vanished: the broker has nothing of it any more. {"event": "appeared"|"changed"|"finished"|"lost"|"vanished", "host": ..., \
-            "app": ..., "instance": ..., "state": {...}} is a line with --json.
+            With --mqtt, it follows every indicator of every machine on an MQTT broker, and prints who has died, what \
+            has finished, and who has vanished: the broker has nothing of it any more. {"event": \
+            "appeared"|"changed"|"finished"|"lost"|"vanished", "host": ..., "app": ..., "instance": ..., "state": \
+            {...}} is a line with --json.
 
             EXAMPLES
               \(Program.name) watch

@@ -5,10 +5,10 @@ import IndicatorCore
 
 /// Measures many indicators on one mosquitto of its own, on loopback, and what one costs its app.
 ///
-/// Usage: `mqtt-scale [INSTANCES [CONNECTIONS [SECONDS]]]`, by default 20000 instances in 20 connections, and 20 seconds of
-/// the steady state, in which each instance changes once in ten seconds. `mqtt-scale storm [CONNECTIONS]` measures as many
-/// real connections, by default 20000, that lose their broker and come back. Prints a line for each figure. The load is
-/// bounded, goes to 127.0.0.1 only, and ends by itself.
+/// Usage: `mqtt-scale [INSTANCES [CONNECTIONS [SECONDS]]]`, by default 20000 instances in 20 connections, and 20
+/// seconds of the steady state, in which each instance changes once in ten seconds. `mqtt-scale storm [CONNECTIONS]`
+/// measures as many real connections, by default 20000, that lose their broker and come back. Prints a line for each
+/// figure. The load is bounded, goes to 127.0.0.1 only, and ends by itself.
 @main
 struct MQTTScale {
     static func main() async throws {

@@ -65,8 +65,8 @@ import Testing
         )
         #expect(
             python.output == """
-                ['org.activityindicator.Indicator1', 'org.freedesktop.DBus.Introspectable', 'org.freedesktop.DBus.Peer', \
-                'org.freedesktop.DBus.Properties']
+                ['org.activityindicator.Indicator1', 'org.freedesktop.DBus.Introspectable', \
+                'org.freedesktop.DBus.Peer', 'org.freedesktop.DBus.Properties']
 
                 """
         )
@@ -194,7 +194,8 @@ import Testing
         let python = try await fixture.bus.python(
             """
             object = bus.get_object("\(Self.name)", "\(Self.path)", introspect=False)
-            for method, arguments in [("Get", ("\(own)", "No")), ("Set", ("\(own)", "Visible", dbus.Boolean(True, variant_level=1))), ("Get", (1, 2))]:
+            calls = [("Get", ("\(own)", "No")), ("Set", ("\(own)", "Visible", dbus.Boolean(True, variant_level=1)))]
+            for method, arguments in calls + [("Get", (1, 2))]:
                 try:
                     object.get_dbus_method(method, "\(Self.properties)")(*arguments)
                 except dbus.DBusException as error:
@@ -214,7 +215,8 @@ import Testing
             """
             object = bus.get_object("\(Self.name)", "\(Self.path)", introspect=False)
             for value in (dbus.String("wrong", variant_level=1), dbus.Boolean(False, variant_level=1)):
-                object.Set("\(Self.interface)", "Enabled", value, dbus_interface="\(Self.properties)", ignore_reply=True)
+                own = dict(dbus_interface="\(Self.properties)", ignore_reply=True)
+                object.Set("\(Self.interface)", "Enabled", value, **own)
             bus.flush()
             object.Get("\(Self.interface)", "Enabled", dbus_interface="\(Self.properties)")
             """
