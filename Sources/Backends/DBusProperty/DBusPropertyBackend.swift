@@ -31,10 +31,12 @@ public struct DBusPropertySettings: Sendable, Hashable {
 /// | `Label` | `s` | empty when there is none; one line without control characters, at most 1 MiB of it |
 /// | `Attention` | `s` | what the user is asked for; empty when nothing |
 /// | `Progress` | `d` | 0…1, -1 when not known |
-/// | `Activities` | `a(sd)` | label and progress of up to 16 activities with a label; 256 characters of it |
+/// | `Activities` | `a(sd)` | label and progress of each activity with a label, at most 16; see below |
 /// | `Application` | `s` | the name of the app, constant |
 /// | `ProcessID` | `u` | constant |
 /// | `Enabled` | `b` | can be set: whether the indicator is switched on |
+///
+/// A label in `Activities` has at most 256 characters. Those are in order of beginning; a progress is as in `Progress`.
 ///
 /// The signal `Finished` (`s` label, `s` outcome, `s` message, `d` seconds) follows each activity with a label that has
 /// ended. The outcome is `succeeded`, `failed`, `cancelled` or `unspecified`; the message is the reason of a failure.

@@ -71,9 +71,10 @@ final class MQTTConnection: Sendable {
                 if !self.finishStart(.success(())) { onConnected() }
                 let hasPublished = try self.serve(client)
                 self.end(client, clears: hasPublished)
-            } catch  where !self.wakeUp.isStopped {
-                fault = error
-            } catch {}
+            } catch {
+                // Whatever happens while it is being stopped is no failure.
+                if !self.wakeUp.isStopped { fault = error }
+            }
             // What the broker has not acknowledged is sent again.
             self.outbox.restoreEvents()
             onEnd(fault, connectedAt?.duration(to: .now))

@@ -243,8 +243,6 @@ struct TerminalProgressProcessTests {
             "\(screen().lines)"
         )
         #expect(screen().unknown == [])
-        // Nor does its end wait.
-        _ = try terminal.fill()
         try send("exit")
         #expect(await eventually { !daemon.isRunning })
     }
