@@ -86,8 +86,8 @@ extension HTTPServer {
     func appendCheckedRoute(
         _ route: HTTPRoute,
         _ handler: @escaping @Sendable (HTTPRequest) async throws -> HTTPResponse
-    ) async {
-        await appendRoute(route) { request in
+    ) {
+        appendRoute(route) { request in
             do {
                 return try await handler(request)
             } catch let error as BadParameter {

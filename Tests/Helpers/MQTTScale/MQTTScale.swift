@@ -297,7 +297,7 @@ private struct Crowd {
             member.hasPublished = true
         } catch MQTTError.noResources(let reason) {
             throw MQTTError.noResources(reason: reason)
-        } catch is MQTTError {
+        } catch {
             (member.client, member.hasPublished) = (nil, false)
             member.failures = min(member.failures + 1, MQTTBackend.mostFailures)
             member.nextAttempt = .now + MQTTBackend.pause(afterFailures: member.failures)
