@@ -328,7 +328,7 @@ import Testing
         // SIGCONT to the program continues the command; SIGTERM is passed on.
         process.send(SIGCONT)
         #expect(await eventually { state(child) == "S" })
-        #expect(state(process.processID) == "S")
+        #expect(await eventually { state(process.processID) == "S" })
         process.send(SIGTERM)
         #expect(await eventually { process.status == 128 + Int(SIGTERM) })
     }

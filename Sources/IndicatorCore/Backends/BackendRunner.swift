@@ -1,3 +1,4 @@
+import Foundation
 import IndicatorThreads
 import Logging
 
@@ -138,7 +139,7 @@ final class BackendRunner: SnapshotReceiver {
 
     private func finished(error: String?) {
         let now = time.now
-        for event in storage.withLock({ $0.machine.finished(error: error, at: now) }) { log(event) }
+        log(storage.withLock { $0.machine.finished(error: error, at: now) })
     }
 
     private func deadlineHasCome(_ deadline: Duration) {
@@ -190,8 +191,26 @@ final class BackendRunner: SnapshotReceiver {
         for waiter in afterwards.waiters {
             Task.detached(executorPreference: ServiceThread.shared) { waiter.resume() }
         }
-        for event in afterwards.events { log(event) }
+        if !afterwards.events.isEmpty {
+            Task.detached(executorPreference: Self.logThread) { [self] in log(afterwards.events) }
+        }
         afterwards.loop?.resume(returning: afterwards.operation)
+    }
+
+    // MARK: - The log
+
+    /// For what the app's threads and the timers have to log: a log handler may block, and neither may wait for it.
+    private static let logThread = ServiceThread(name: "ind-log", isKept: false)
+
+    /// Writes to the log, on a thread that may wait.
+    ///
+    /// Most handlers write to standard error, with the lock of stdio, for which `exit` waits. So while standard error
+    /// takes nothing, such as a terminal that was stopped by Ctrl-S, this waits before it calls the handler.
+    private func log(_ events: [BackendRunnerStateMachine.Event]) {
+        guard !events.isEmpty else { return }
+        var request = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+        poll(&request, 1, -1)
+        for event in events { log(event) }
     }
 
     private func log(_ event: BackendRunnerStateMachine.Event) {

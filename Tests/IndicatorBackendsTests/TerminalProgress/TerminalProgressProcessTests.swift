@@ -243,6 +243,8 @@ struct TerminalProgressProcessTests {
             "\(screen().lines)"
         )
         #expect(screen().unknown == [])
+        // The end does not wait for the terminal either, nor for a warning that the backend has not returned.
+        _ = try terminal.fill()
         try send("exit")
         #expect(await eventually { !daemon.isRunning })
     }

@@ -182,6 +182,51 @@ import Testing
         semaphore.wait()
     }
 
+    /// A log on a terminal that was stopped held up the app, all timers, and the end of the process.
+    @Test func aLogThatBlocksHoldsNobodyUp() async throws {
+        let semaphore = DispatchSemaphore(value: 0)
+        let gate = ScriptedBackend.Gate()
+        let slow = ScriptedBackend(
+            delivery: BackendDelivery(mode: .everyTransition(capacity: 1)),
+            onUpdate: { _ in await gate.pass() }
+        )
+        let indicator = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [slow],
+            logger: Logger(label: "test") { _ in BlockingLogHandler(semaphore: semaphore) }
+        )
+        indicator.start("a")
+        #expect(await eventually { gate.waiterCount == 1 })
+        // More than the queue takes, of which the log is told.
+        for _ in 0..<10 {
+            indicator.stop("a")
+            indicator.start("a")
+        }
+        indicator.stop("a")
+        #expect(try #require(indicator.backendStatuses.first).updatesDropped > 0)
+        indicator.startDelay = .milliseconds(1)
+        indicator.start("b")
+        #expect(await eventually { indicator.isVisible })
+        for _ in 0..<100 { semaphore.signal() }
+        gate.open()
+        await indicator.shutdown()
+    }
+
+    private struct BlockingLogHandler: LogHandler {
+        let semaphore: DispatchSemaphore
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.info
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            semaphore.wait()
+        }
+    }
+
     @Test func aBackendThatNeverReturnsFromStopIsGivenUp() async throws {
         let gate = ScriptedBackend.Gate()
         let stuck = ScriptedBackend(onStop: { await gate.pass() })
@@ -191,7 +236,7 @@ import Testing
         try await expectShutdown(of: manager, takes: .seconds(2)) { gate.waiterCount == 1 }
         #expect(stuck.updates.map(\.isVisible) == [true, false])
         #expect(healthy.stopCount == 1)
-        #expect(messages(.warning).count == 1)
+        #expect(await eventually { messages(.warning).count == 1 })
         gate.open()
         #expect(try await eventually { try status(manager).state == .stopped })
     }
@@ -294,7 +339,7 @@ import Testing
             for _ in 0..<10 { manager.begin().end() }
             #expect(await eventually { gate.waiterCount > 0 })
         }
-        #expect(messages(.warning).count == 1)
+        #expect(await eventually { messages(.warning).count == 1 })
         gate.open()
         #expect(await eventually { messages(.notice).count == 1 })
         #expect(messages(.warning).count == 1)

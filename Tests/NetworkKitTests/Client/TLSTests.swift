@@ -91,8 +91,14 @@ import Testing
 
     @Test func aServerThatDiesInTheMiddleIsAnError() async throws {
         let client = trusting
+        // More than all buffers on the way hold.
+        let file = folder.url.appending(path: "huge")
+        try Data().write(to: file)
+        let handle = try FileHandle(forWritingTo: file)
+        try handle.truncate(atOffset: 1 << 30)
+        try handle.close()
         let error = await thrown {
-            for try await _ in try await client.bytes(URLRoute(url, .get("large"))) { kill(server.processID, SIGKILL) }
+            for try await _ in try await client.bytes(URLRoute(url, .get("huge"))) { kill(server.processID, SIGKILL) }
         }
         guard case .transport? = error as? NetworkError else {
             Issue.record("\(error as Any)")
