@@ -7,8 +7,9 @@ import Testing
 
 @testable import IndicatorBackends
 
-/// Live progress on a pseudo terminal, on a virtual clock.
-@Suite("Live progress")
+/// Live progress on a pseudo terminal, on a virtual clock. One after another: output that others write waits for every
+/// terminal that shows lines, and is counted as lost where one is stuck.
+@Suite("Live progress", .serialized)
 struct TerminalProgressBackendTests {
     private let terminal: PseudoTerminal
     private let file: FileHandle
