@@ -119,7 +119,8 @@ public final class TerminalProgressBackend: IndicatorBackend {
         )
         state = Locked(State(report: ProgressReport(settings: settings, look: look)))
         delivery = BackendDelivery(
-            animationInterval: display == .live ? Self.frameInterval : display == .plain ? .seconds(1) : nil
+            animationInterval: display == .live ? Self.frameInterval : display == .plain ? .seconds(1) : nil,
+            updateTimeLimit: TerminalDevice.updateTimeLimit
         )
     }
 

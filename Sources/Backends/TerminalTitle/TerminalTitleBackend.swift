@@ -112,7 +112,8 @@ public final class TerminalTitleBackend: IndicatorBackend {
             }
         let repeatInterval = showsProgress && known.progressExpires ? Self.progressRepeatInterval : nil
         delivery = BackendDelivery(
-            animationInterval: settings.format.placeholders.contains(.spinner) ? Self.spinnerInterval : repeatInterval
+            animationInterval: settings.format.placeholders.contains(.spinner) ? Self.spinnerInterval : repeatInterval,
+            updateTimeLimit: TerminalDevice.updateTimeLimit
         )
     }
 

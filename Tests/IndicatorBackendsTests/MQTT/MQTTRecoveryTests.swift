@@ -115,18 +115,28 @@ import Testing
         let broker = try await MosquittoBroker()
         let app = try await app(broker, in: try TemporaryDirectory())
         #expect(try await eventually { try await broker.retained().count == 1 })
-        // The kernel's table of connections: the remote address is the third field, the inode the tenth.
-        let port = String(broker.port, radix: 16, uppercase: true)
-        let table = try String(contentsOfFile: "/proc/\(app.processID)/net/tcp", encoding: .utf8)
-        let lines = table.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
-        let inodes: [String] = lines.filter { $0[2].hasSuffix(":" + port) }.map { "socket:[" + $0[9] + "]" }
         let folder = "/proc/\(app.processID)"
-        let sockets = try FileManager.default.contentsOfDirectory(atPath: "\(folder)/fd").filter {
-            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/fd/\($0)")
-            return target.map(inodes.contains) ?? false
+        let port = String(broker.port, radix: 16, uppercase: true)
+        /// The descriptor of the connection.
+        func connection() throws -> String? {
+            // The kernel's table of connections: the remote address is the third field, the inode the tenth. A reader may
+            // miss one, because others come and go meanwhile.
+            let table = try String(contentsOfFile: "\(folder)/net/tcp", encoding: .utf8)
+            let lines = table.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+            let sockets = lines.filter { $0[2].hasSuffix(":" + port) }.map { "socket:[" + $0[9] + "]" }
+            return try FileManager.default.contentsOfDirectory(atPath: "\(folder)/fd").first {
+                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/fd/\($0)")
+                return target.map(sockets.contains) ?? false
+            }
         }
-        #expect(sockets.count == 1)
-        let information = try String(contentsOfFile: "\(folder)/fdinfo/\(sockets[0])", encoding: .utf8)
+        var found: String?
+        #expect(
+            try await eventually {
+                found = try connection()
+                return found != nil
+            }
+        )
+        let information = try String(contentsOfFile: "\(folder)/fdinfo/\(try #require(found))", encoding: .utf8)
         let flags = try #require(information.firstMatch(of: /flags:\s+([0-7]+)/).flatMap { Int($0.1, radix: 8) })
         #expect(flags & Int(O_CLOEXEC) != 0)
         await app.end()
