@@ -119,8 +119,8 @@ import Testing
         let port = String(broker.port, radix: 16, uppercase: true)
         /// The descriptor of the connection.
         func connection() throws -> String? {
-            // The kernel's table of connections: the remote address is the third field, the inode the tenth. A reader may
-            // miss one, because others come and go meanwhile.
+            // The kernel's table of connections: the remote address is the third field, the inode the tenth. A reader
+            // may miss one, because others come and go meanwhile.
             let table = try String(contentsOfFile: "\(folder)/net/tcp", encoding: .utf8)
             let lines = table.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
             let sockets = lines.filter { $0[2].hasSuffix(":" + port) }.map { "socket:[" + $0[9] + "]" }
