@@ -9,8 +9,8 @@ final class TerminalDevice: Sendable {
     /// The controlling terminal of the process, whichever it is.
     static let controllingTerminal = "/dev/tty"
 
-    /// After which a backend that waits for its terminal counts as stalled: a year. A terminal that the user has stopped
-    /// (Ctrl-S) is no fault, and a warning would be written to the same terminal.
+    /// After which a backend that waits for its terminal counts as stalled: a year. A terminal that the user has
+    /// stopped (Ctrl-S) is no fault, and a warning would be written to the same terminal.
     static let updateTimeLimit: Duration = .seconds(31_536_000)
 
     /// Identifies the terminal, whatever path it was opened by.
