@@ -7,7 +7,7 @@ final class ActivityStatusSubscription<Downstream: Subscriber, Value: Sendable>:
     Subscription, @unchecked Sendable
 where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
     // `@unchecked`: `schedule` is called with no other call under way, because `state` says who delivers, and
-    // `downstream` is called only by what was scheduled then. A downstream that is told of changes on several threads
+    // `downstream` is called only by what was scheduled then. A downstream that gets changes on several threads
     // must be made for that, as with every publisher.
 
     private let downstream: Downstream

@@ -45,7 +45,8 @@ public enum NetworkError: Error, Sendable, CustomStringConvertible {
             failure.description
         case .unacceptableContentType(let failure, let accepted):
             "\(failure.url.withoutSecrets): content type "
-                + "\((failure.headers[.contentType] ?? "missing").withoutControls), expected \(accepted.joined(separator: " or "))\(failure.excerpt)"
+                + "\((failure.headers[.contentType] ?? "missing").withoutControls), "
+                + "expected \(accepted.joined(separator: " or "))\(failure.excerpt)"
         case .undecodableText(let url, let charset):
             "\(url.withoutSecrets): the response is not text in the charset '\(charset.withoutControls)'; use `data`"
         case .notInCache(let url):

@@ -9,7 +9,7 @@ import NetworkKit
 /// two ways, never in both: by the same notification in the center that the indicator observes, or as an activity of
 /// the tracker that is attached to the indicator.
 final class RequestRelay: Sendable {
-    /// How the indicator is told of a request.
+    /// How a request reaches the indicator.
     enum Announcement: Sendable, Hashable {
         /// By the notifications of `TaskNotifications.indicator`.
         case notifications

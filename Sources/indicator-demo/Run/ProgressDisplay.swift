@@ -1,7 +1,7 @@
 import Foundation
 import IndicatorCommands
 
-/// Tells what happens in a run as it happens: a line for each step that ends and each time the indicator is shown or
+/// Prints what happens in a run as it happens: a line for each step that ends and each time the indicator is shown or
 /// hidden, and on a terminal a last line that says what is in progress.
 actor ProgressDisplay {
     private static let interval = Duration.milliseconds(200)

@@ -18,7 +18,8 @@ struct RunPrinter: Sendable {
         let noFile = setup.usesEverySurface ? "none found; every built-in surface that can run here" : "none found"
         lines += rows("config", setup.configuration.file ?? noFile)
         var delayText =
-            "shown after \(delays.startDelay.shortText) of work, hidden after \(delays.completionDelay.shortText) without"
+            "shown after \(delays.startDelay.shortText) of work, "
+            + "hidden after \(delays.completionDelay.shortText) without"
         if delays.minimumVisibleTime > .zero { delayText += ", \(delays.minimumVisibleTime.shortText) at least" }
         lines += rows("delays", setup.configuration.isEnabled ? delayText : "the indicator is switched off")
         let nameWidth = setup.backends.map(\.name.count).max() ?? 0
