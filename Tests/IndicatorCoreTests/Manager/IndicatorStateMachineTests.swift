@@ -103,7 +103,7 @@ import Testing
     /// again and again.
     @Test func noTimerIsSetForAnEstimateThatHasEnded() throws {
         var driver = Driver(clock)
-        let now = { [clock] in TimeSource.reading(clock).now }
+        let now = { [time = driver.time] in time.now }
         driver.machine.setAudience(.always)
         var record: ActivityRecord?
         func change(_ body: (inout ActivityList) -> ActivityList.Change) -> [IndicatorStateMachine.Action] {
@@ -126,12 +126,14 @@ import Testing
         _ = change { _ in .init(changesDetails: true) }
         clock.advance(by: .milliseconds(10))
         _ = change { _ in .init(changesDetails: true) }
+        #expect(driver.machine.snapshot(now).activities.first?.rate != nil)
         for _ in 0..<20 {
             // Reading must not bring the estimate back.
             _ = driver.machine.snapshot(now)
             for case .wake(let deadline, _) in driver.machine.advance(to: now()) { #expect(deadline > now()) }
             clock.advance(by: .milliseconds(10))
         }
+        #expect(driver.machine.snapshot(now).activities.first?.rate == nil)
     }
 
     @Test func everyDeadlineIsFollowedByATimerForTheNext() throws {
