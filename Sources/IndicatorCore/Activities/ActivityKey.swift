@@ -1,4 +1,4 @@
-/// The identity of an activity: any hashable value. Texts and numbers, which most are, need no box.
+/// The identity of an activity: any hashable value, or an object. Texts and numbers, which most are, need no box.
 package enum ActivityKey: Sendable {
     /// A value of the caller's own type, whose `==`, `hash(into:)` and `deinit` are the caller's code.
     package struct Value: Hashable, @unchecked Sendable {
@@ -10,6 +10,7 @@ package enum ActivityKey: Sendable {
     case text(String)
     case number(Int)
     case value(Value)
+    case object(ActivityObject)
 
     init(_ value: some Hashable & Sendable) {
         self.init(unchecked: value)

@@ -13,9 +13,16 @@ package struct ActivityList: Sendable {
     package typealias Now = () -> Duration
 
     /// What is kept for an activity with an identity.
-    private struct Entry: Sendable {
+    struct Entry: Sendable {
         let order: UInt64
         var record: ActivityRecord?
+
+        /// The activity's record, made if it has none yet.
+        mutating func makeRecord(at now: () -> Duration) -> ActivityRecord {
+            let record = record ?? ActivityRecord(order, at: now())
+            self.record = record
+            return record
+        }
     }
 
     /// The activities of one type of identity. (Hashing a text or a number by itself costs half of hashing an enum.)
@@ -68,10 +75,7 @@ package struct ActivityList: Sendable {
         /// The record of an activity, made if it has none yet; `nil` if the activity is not in progress.
         mutating func record(of key: Key, at now: () -> Duration) -> ActivityRecord? {
             guard let index = entries.index(forKey: key) else { return nil }
-            if let record = entries.values[index].record { return record }
-            let record = ActivityRecord(entries.values[index].order, at: now())
-            entries.values[index].record = record
-            return record
+            return entries.values[index].makeRecord(at: now)
         }
     }
 
@@ -93,7 +97,6 @@ package struct ActivityList: Sendable {
     private var listed = OrderedList<ActivityRecord>()
     /// How many members of groups are in progress. They are in the count of activities, and a group is one to the user.
     private(set) var memberCount = 0
-    private var earlyObjectStops = EarlyStops<ObservedObjects.Key>()
     private var anonymousCount = 0
     private var nextOrder: UInt64 = 0
     /// The list for snapshots, while nothing in it has changed.
@@ -340,14 +343,29 @@ package struct ActivityList: Sendable {
             case .text(let key): texts.insert(key, entry, at: now, released: &change.released)
             case .number(let key): numbers.insert(key, entry, at: now, released: &change.released)
             case .value(let key): values.insert(key, entry, at: now, released: &change.released)
+            case .object(let object): insert(object, entry, at: now, &change)
             }
         guard isNew else { return change }
-        change.countChange = 1
+        change.countChange += 1
         if let record {
             insert(record)
-            change.changesDetails = record.details.label != nil
+            if record.details.label != nil { change.changesDetails = true }
         }
         return change
+    }
+
+    /// Adds an object, and ends the activity of a deallocated one that had the same address.
+    private mutating func insert(
+        _ object: ActivityObject,
+        _ entry: Entry,
+        at now: () -> Duration,
+        _ change: inout Change
+    ) -> Bool {
+        let (isNew, predecessor) = objects.insert(object, entry, at: now, released: &change.released)
+        guard let predecessor else { return isNew }
+        change.countChange = -1
+        if let record = predecessor.record { change.changesDetails = end(record, .unspecified, at: now) }
+        return isNew
     }
 
     /// Changes what an activity says of itself; without effect when it is not in progress.
@@ -361,6 +379,7 @@ package struct ActivityList: Sendable {
             case .text(let key): texts.record(of: key, at: now)
             case .number(let key): numbers.record(of: key, at: now)
             case .value(let key): values.record(of: key, at: now)
+            case .object(let object): objects.record(of: object, at: now)
             }
         return found.map { Change(changesDetails: update($0, at: now, change)) } ?? Change()
     }
@@ -373,6 +392,7 @@ package struct ActivityList: Sendable {
             case .text(let key): texts.remove(key, at: now)
             case .number(let key): numbers.remove(key, at: now)
             case .value(let key): values.remove(key, at: now, released: &change.released)
+            case .object(let object): objects.remove(object, at: now)
             }
         guard let entry else { return change }
         change.countChange = -1
@@ -393,77 +413,13 @@ package struct ActivityList: Sendable {
         return Change(countChange: -1)
     }
 
-    // MARK: - Objects
-
-    /// Starts the activity of an object, as ``start(_:label:progress:at:)`` does for an identity.
-    mutating func start(
-        _ object: AnyObject,
-        as role: ObservedObjects.Role,
-        holdsWeakly: Bool,
-        label: String?,
-        at now: () -> Duration
-    ) -> Change {
-        let key = ObservedObjects.key(object, role: role)
-        var change = Change()
-        if holdsWeakly, let predecessor = objects.removePredecessor(of: key) {
-            change.countChange = -1
-            if let record = predecessor.record { change.changesDetails = end(record, .unspecified, at: now) }
-        }
-        if role == .notified, !earlyObjectStops.isEmpty,
-            earlyObjectStops.consume(key, at: now(), released: &change.released)
-        {
-            return change
-        }
-        let order = order()
-        guard objects.insert(object, role: role, holdsWeakly: holdsWeakly, order: order) else { return change }
-        change.countChange += 1
-        if let label {
-            let record = ActivityRecord(order, label, at: now())
-            insert(record)
-            objects[key]?.record = record
-            change.changesDetails = true
-        }
-        return change
-    }
-
-    /// Changes what the activity of an object says of itself; without effect when it is not in progress.
-    mutating func update(
-        _ object: AnyObject,
-        as role: ObservedObjects.Role,
-        at now: () -> Duration,
-        _ change: (inout ActivityDetails) -> Void
-    ) -> Change {
-        let key = ObservedObjects.key(object, role: role)
-        guard let entry = objects[key] else { return Change() }
-        let record = entry.record ?? ActivityRecord(entry.order, at: now())
-        if entry.record == nil { objects[key]?.record = record }
-        return Change(changesDetails: update(record, at: now, change))
-    }
-
-    /// Stops the activity of an object. A stop of a task that is not in progress is remembered; a tracked object's is
-    /// not.
-    mutating func stop(
-        _ object: AnyObject,
-        as role: ObservedObjects.Role,
-        _ outcome: ActivityOutcome,
-        at now: () -> Duration
-    ) -> Change {
-        let key = ObservedObjects.key(object, role: role)
-        guard let entry = objects.remove(key) else {
-            if role == .notified { _ = earlyObjectStops.remember(key, object: object, at: now()) }
-            return Change()
-        }
-        guard let record = entry.record else { return Change(countChange: -1) }
-        return Change(countChange: -1, changesDetails: end(record, outcome, at: now))
-    }
-
     /// Ends the activities of the objects of one shard that have ended.
     mutating func endActivitiesOfEndedObjects(inShard shard: Int, at now: () -> Duration) -> Change {
         let (ended, inUse) = objects.removeEnded(inShard: shard)
         var change = Change(countChange: -ended.count, released: inUse)
-        for entry in ended {
-            if let record = entry.record, end(record, .unspecified, at: now) { change.changesDetails = true }
-            change.released.append(entry)
+        for item in ended {
+            if let record = item.entry.record, end(record, .unspecified, at: now) { change.changesDetails = true }
+            change.released.append(item)
         }
         return change
     }

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The objects whose activities must not outlive them: those that are tracked, and those that notifications name as
 /// tasks.
 ///
@@ -6,25 +8,16 @@
 struct ObservedObjects: @unchecked Sendable {
     // `@unchecked`: the objects are held and compared, and never used.
 
-    /// What an object is observed for. The same object may be observed for both, apart from each other.
-    enum Role: UInt {
-        /// ``IndicatorManager/track(_:label:)``. Held weakly, so that it is deallocated when its last user releases it.
-        case tracked = 0
-        /// A notification named it as its task. Held strongly: a weak reference would make every later retain of it
-        /// slow. An object that nobody else holds has ended (``removeEnded(inShard:)``). Where several indicators
-        /// observe, they hold tasks weakly, or each would keep those of the others alive.
-        case notified = 1
-    }
-
-    /// An object's address and role. While an object is held, no other one has its address.
-    typealias Key = UInt
-
     /// What is kept for an object.
-    struct Entry {
-        let order: UInt64
-        var record: ActivityRecord?
+    struct Item {
+        fileprivate(set) var entry: ActivityList.Entry
         /// The object itself, or the ``WeakBox`` of one that is held weakly.
         fileprivate var holder: AnyObject
+
+        /// Whether the object was deallocated.
+        fileprivate var isDeallocated: Bool {
+            if let box = holder as? WeakBox { box.object == nil } else { false }
+        }
     }
 
     private final class WeakBox {
@@ -35,57 +28,66 @@ struct ObservedObjects: @unchecked Sendable {
         }
     }
 
+    /// How many engines of the process observe notifications.
+    static let observers = Atomic(0)
+
     static var shardCount: Int { 256 }
 
-    private var shards: [[Key: Entry]] = Array(repeating: [:], count: shardCount)
+    private var shards: [[ActivityObject.Key: Item]] = Array(repeating: [:], count: shardCount)
+    private var earlyStops = EarlyStops<ActivityObject.Key>()
     /// How many objects are observed.
     private(set) var count = 0
 
-    /// The key of an object. Objects are aligned to 16 bytes, so the lowest bits are free for the role.
-    static func key(_ object: AnyObject, role: Role) -> Key {
-        UInt(bitPattern: ObjectIdentifier(object)) | role.rawValue
-    }
-
-    private static func shard(of key: Key) -> Int {
+    private static func shard(of key: ActivityObject.Key) -> Int {
         Int(truncatingIfNeeded: (key >> 4) ^ (key >> 12)) & (shardCount - 1)
     }
 
-    /// What is kept for an object.
-    subscript(key: Key) -> Entry? {
-        get { shards[Self.shard(of: key)][key] }
-        set { shards[Self.shard(of: key)][key] = newValue }
-    }
-
-    /// Adds an object. Without effect, and `false`, when it is there already.
-    mutating func insert(_ object: AnyObject, role: Role, holdsWeakly: Bool, order: UInt64) -> Bool {
-        let key = Self.key(object, role: role)
+    /// Adds an object, unless it is there already, or its stop has overtaken it.
+    ///
+    /// - Returns: whether it did, and what was kept for a deallocated object that had the same address.
+    mutating func insert(
+        _ object: ActivityObject,
+        _ entry: ActivityList.Entry,
+        at now: () -> Duration,
+        released: inout [Any]
+    ) -> (isNew: Bool, predecessor: ActivityList.Entry?) {
+        let key = object.key
         let shard = Self.shard(of: key)
-        guard shards[shard][key] == nil else { return false }
-        let holder = holdsWeakly ? WeakBox(object) : object
-        shards[shard][key] = Entry(order: order, record: nil, holder: holder)
+        let old = shards[shard][key]
+        if let old, !old.isDeallocated { return (false, nil) }
+        let predecessor = old.flatMap { _ in remove(key)?.entry }
+        if !earlyStops.isEmpty, earlyStops.consume(key, at: now(), released: &released) { return (false, predecessor) }
+        let isWeak = object.role == .tracked || Self.observers.load(ordering: .relaxed) > 1
+        shards[shard][key] = Item(entry: entry, holder: isWeak ? WeakBox(object.object) : object.object)
         count += 1
-        return true
+        return (true, predecessor)
     }
 
-    /// Removes an object. The caller holds a reference of its own to a notified one.
-    mutating func remove(_ key: Key) -> Entry? {
-        guard let entry = shards[Self.shard(of: key)].removeValue(forKey: key) else { return nil }
+    /// Removes an object, to which the caller holds a reference. The stop of a task that is not there is remembered; a
+    /// tracked object's is not.
+    mutating func remove(_ object: ActivityObject, at now: () -> Duration) -> ActivityList.Entry? {
+        if let item = remove(object.key) { return item.entry }
+        if object.role == .notified { _ = earlyStops.remember(object.key, object: object.object, at: now()) }
+        return nil
+    }
+
+    private mutating func remove(_ key: ActivityObject.Key) -> Item? {
+        guard let item = shards[Self.shard(of: key)].removeValue(forKey: key) else { return nil }
         count -= 1
-        return entry
+        return item
     }
 
-    /// Removes what is kept of an object that was deallocated, and whose address another one has now.
-    mutating func removePredecessor(of key: Key) -> Entry? {
-        guard let box = self[key]?.holder as? WeakBox, box.object == nil else { return nil }
-        return remove(key)
+    /// The record of an object's activity, made if it has none yet; `nil` if the object is not there.
+    mutating func record(of object: ActivityObject, at now: () -> Duration) -> ActivityRecord? {
+        shards[Self.shard(of: object.key)][object.key]?.entry.makeRecord(at: now)
     }
 
     /// Removes the objects of a shard that have ended: those deallocated, and those that only this table holds.
     ///
     /// - Returns: what was kept of them, and the objects that were looked at, both to be released without a lock: a
     ///   reference among them may be the last one.
-    mutating func removeEnded(inShard shard: Int) -> (ended: [Entry], inUse: [AnyObject]) {
-        var ended: [Key] = []
+    mutating func removeEnded(inShard shard: Int) -> (ended: [Item], inUse: [AnyObject]) {
+        var ended: [ActivityObject.Key] = []
         var inUse: [AnyObject] = []
         // Those held strongly first: to look at one that is held weakly takes a reference of it.
         for areBoxes in [false, true] {
@@ -101,16 +103,40 @@ struct ObservedObjects: @unchecked Sendable {
                 }
             }
         }
-        let entries = ended.compactMap { remove($0) }
+        let items = ended.compactMap { remove($0) }
         if shards[shard].capacity > 64, shards[shard].count < shards[shard].capacity / 4 {
-            var smaller: [Key: Entry] = Dictionary(minimumCapacity: shards[shard].count)
-            for (key, entry) in shards[shard] { smaller[key] = entry }
+            var smaller: [ActivityObject.Key: Item] = Dictionary(minimumCapacity: shards[shard].count)
+            for (key, item) in shards[shard] { smaller[key] = item }
             shards[shard] = smaller
         }
-        return (entries, inUse)
+        return (items, inUse)
     }
 
     /// How many objects a shard has, and how many it has room for; for tests.
     func size(ofShard shard: Int) -> Int { shards[shard].count }
     func capacity(ofShard shard: Int) -> Int { shards[shard].capacity }
+}
+
+/// An object as the identity of an activity.
+package struct ActivityObject: @unchecked Sendable {
+    // `@unchecked`: the object is held and compared, and never used.
+
+    /// What an object is observed for. The same object may be observed for both, apart from each other.
+    package enum Role: UInt, Sendable {
+        /// ``IndicatorManager/track(_:label:)``. Held weakly, so that it is deallocated when its last user releases it.
+        case tracked = 0
+        /// A notification named it as its task. Held strongly: a weak reference would make every later retain of it
+        /// slow. An object that nobody else holds has ended (``ObservedObjects/removeEnded(inShard:)``). Where several
+        /// indicators observe, they hold tasks weakly, or each would keep those of the others alive.
+        case notified = 1
+    }
+
+    /// An object's address and role. While an object is held, no other one has its address.
+    typealias Key = UInt
+
+    let object: AnyObject
+    let role: Role
+
+    /// Objects are aligned to 16 bytes, so the lowest bits are free for the role.
+    var key: Key { UInt(bitPattern: ObjectIdentifier(object)) | role.rawValue }
 }

@@ -35,7 +35,7 @@ package final class IndicatorEngine: Sendable {
         var itself: IndicatorEngine?
         /// Whether the engine is closed, or about to be.
         var isClosed = false
-        /// Whether it is one of ``IndicatorEngine/observers``.
+        /// Whether it is one of ``ObservedObjects/observers``.
         var isObserver = false
 
         /// Whether the engine is to be closed now, by the caller.
@@ -53,9 +53,6 @@ package final class IndicatorEngine: Sendable {
         case release(IndicatorStateMachine.Garbage)
         case finish([any SnapshotReceiver], timeLimit: Duration)
     }
-
-    /// How many engines of the process observe notifications.
-    static let observers = Atomic(0)
 
     @usableFromInline let counter: ActivityCounter
     let time: TimeSource
@@ -112,7 +109,7 @@ package final class IndicatorEngine: Sendable {
                 append(storage.machine.publishPending(at: now), to: &storage, isEnabled: isEnabled)
                 storage.isShutDown = true
                 storage.outbox.append(.finish(storage.receivers + storage.runners, timeLimit: timeLimit))
-                if storage.isObserver { Self.observers.wrappingSubtract(1, ordering: .relaxed) }
+                if storage.isObserver { ObservedObjects.observers.wrappingSubtract(1, ordering: .relaxed) }
             }
             defer { (storage.receivers, storage.resources, storage.observations) = ([], [], []) }
             return (storage.runners, storage.resources, storage.observations)
@@ -355,7 +352,7 @@ package final class IndicatorEngine: Sendable {
     func keep(_ observation: NotificationObservation) {
         // Released without the lock: an observation holds closures of the caller's.
         _ = storage.withLock { storage in
-            if !storage.isObserver { Self.observers.wrappingAdd(1, ordering: .relaxed) }
+            if !storage.isObserver { ObservedObjects.observers.wrappingAdd(1, ordering: .relaxed) }
             storage.isObserver = true
             let cancelled = storage.observations.filter(\.isCancelled)
             storage.observations.removeAll(where: \.isCancelled)

@@ -93,7 +93,7 @@ extension IndicatorEngine {
         return ActivityHandle(self)
     }
 
-    func start(_ key: ActivityKey, label: String?, progress: Double?) {
+    func start(_ key: ActivityKey, label: String?, progress: Double? = nil) {
         change { machine, now in
             machine.change(now) { $0.start(key, label: label, progress: progress, at: now) }
         }
@@ -104,22 +104,8 @@ extension IndicatorEngine {
         change { machine, now in machine.change(now) { $0.update(key, at: now, body) } }
     }
 
-    func stop(_ key: ActivityKey, _ outcome: ActivityOutcome) {
+    func stop(_ key: ActivityKey, _ outcome: ActivityOutcome = .unspecified) {
         change { machine, now in machine.change(now) { $0.stop(key, outcome, at: now) } }
-    }
-
-    func start(_ object: AnyObject, as role: ObservedObjects.Role, label: String?) {
-        change { machine, now in
-            machine.beginLifetimeChecks(now)
-            let holdsWeakly = role == .tracked || Self.observers.load(ordering: .relaxed) > 1
-            return machine.change(now) {
-                $0.start(object, as: role, holdsWeakly: holdsWeakly, label: label, at: now)
-            }
-        }
-    }
-
-    func stop(_ object: AnyObject, as role: ObservedObjects.Role) {
-        change { machine, now in machine.change(now) { $0.stop(object, as: role, .unspecified, at: now) } }
     }
 
     /// Changes one of the delays. A value that is out of range is limited.

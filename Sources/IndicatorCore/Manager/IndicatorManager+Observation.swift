@@ -32,75 +32,42 @@ extension IndicatorManager {
     /// reference is released at the very moment when it is looked at, it is deallocated on a thread of the indicator's.
     /// Tracking an object that is tracked already changes nothing.
     public func track(_ object: AnyObject, label: String? = nil) {
-        engine.start(object, as: .tracked, label: label)
+        engine.start(.object(ActivityObject(object: object, role: .tracked)), label: label)
     }
 
     /// Ends the activity of a tracked object before the object is deallocated; without effect when it is not tracked.
     public func stopTracking(_ object: AnyObject) {
-        engine.stop(object, as: .tracked)
+        engine.stop(.object(ActivityObject(object: object, role: .tracked)))
     }
 }
 
 extension IndicatorEngine {
     package func observe(_ notifications: TaskNotifications, in center: NotificationCenter) -> NotificationObservation {
-        let find = notifications.identity.find
+        let tasks = TaskIdentities(find: notifications.identity.find, logger: logger)
         let (label, update) = (notifications.label, notifications.update)
-        let kinds = TaskKinds()
         let observation = NotificationObservation(center: center)
         // The closures hold the engine: it cancels the observation when its manager is deallocated.
         for name in Set(notifications.starts) {
             observation.add(name) { [self] notification in
-                guard let task = find(notification) else { return }
-                taskStarted(kinds.kind(of: task), label: label(notification))
+                if let task = tasks.key(of: notification) { start(task, label: label(notification)) }
             }
         }
         for name in Set(notifications.stops).subtracting(notifications.starts) {
             observation.add(name) { [self] notification in
-                guard let task = find(notification) else { return }
-                taskStopped(kinds.kind(of: task))
+                if let task = tasks.key(of: notification) { stop(task) }
             }
         }
         for name in Set(notifications.updates).subtracting(notifications.starts).subtracting(notifications.stops) {
             observation.add(name) { [self] notification in
-                guard let task = find(notification), let update = update(notification) else { return }
-                taskChanged(kinds.kind(of: task), by: update)
+                guard let task = tasks.key(of: notification), let update = update(notification) else { return }
+                self.update(task) { details in
+                    let (label, since) = (update.label ?? details.label, details.since)
+                    details = update
+                    (details.label, details.since) = (label, since)
+                }
             }
         }
         keep(observation)
         return observation
-    }
-
-    private func taskStarted(_ task: TaskKinds.Kind, label: String?) {
-        switch task {
-        case .object(let object): start(object, as: .notified, label: label)
-        case .value(let value as any Hashable): start(ActivityKey(unchecked: value), label: label, progress: nil)
-        case .value(let value):
-            logger.debug("A notification's identity is neither an object nor hashable: \(type(of: value))")
-        }
-    }
-
-    private func taskStopped(_ task: TaskKinds.Kind) {
-        switch task {
-        case .object(let object): stop(object, as: .notified)
-        case .value(let value as any Hashable): stop(ActivityKey(unchecked: value), .unspecified)
-        case .value: break
-        }
-    }
-
-    private func taskChanged(_ task: TaskKinds.Kind, by update: ActivityDetails) {
-        func apply(to details: inout ActivityDetails) {
-            let (label, since) = (update.label ?? details.label, details.since)
-            details = update
-            (details.label, details.since) = (label, since)
-        }
-        switch task {
-        case .object(let object):
-            change { machine, now in
-                machine.change(now) { $0.update(object, as: .notified, at: now, apply) }
-            }
-        case .value(let value as any Hashable):
-            self.update(ActivityKey(unchecked: value), apply)
-        case .value: break
-        }
     }
 }

@@ -127,6 +127,10 @@ package struct IndicatorStateMachine: Sendable {
         counter.setMemberCount(list.memberCount)
         for _ in 0..<max(-change.countChange, 0) where counter.remove() { hasChanged = true }
         if !change.released.isEmpty { actions.append(.release(Garbage(values: change.released))) }
+        if list.objectCount > 0, lifetimeCheckDue == nil {
+            lifetimeCheckDue = now() + lifetimeCheckInterval
+            setTimer()
+        }
         if !hasChanged, actions.isEmpty { return [] }
         return finish(hasChanged: hasChanged, now)
     }
@@ -134,13 +138,6 @@ package struct IndicatorStateMachine: Sendable {
     /// The counter asked for a report.
     mutating func countChanged(_ now: Now) -> [Action] {
         finish(hasChanged: true, now)
-    }
-
-    /// An object is observed from now on, so that its lifetime is looked at.
-    mutating func beginLifetimeChecks(_ now: Now) {
-        if lifetimeCheckDue != nil { return }
-        lifetimeCheckDue = now() + lifetimeCheckInterval
-        setTimer()
     }
 
     // MARK: - Inputs: settings

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorThreads
+import Logging
 import Synchronization
 
 /// The observation of a library's notifications, as ``IndicatorManager/observe(_:in:)`` returns it.
@@ -35,26 +36,34 @@ public final class NotificationObservation: Sendable {
     }
 }
 
-/// Tells objects from values among what notifications name as their tasks.
-final class TaskKinds: Sendable {
-    /// What a notification names.
-    enum Kind {
-        /// An instance of a class.
-        case object(AnyObject)
-        /// A value.
-        case value(Any)
-    }
-
+/// Finds out which activities notifications are about.
+final class TaskIdentities: Sendable {
+    private let find: @Sendable (Notification) -> Any?
+    private let logger: Logger
     /// The class that was seen last: to ask whether a type is a class takes a search, and most tasks are of one class.
     private let lastClass = Atomic<UInt>(0)
 
-    /// What a notification names.
-    func kind(of identity: Any) -> Kind {
-        let type = UInt(bitPattern: ObjectIdentifier(type(of: identity)))
-        if lastClass.load(ordering: .relaxed) == type { return .object(Self.object(identity)) }
-        guard Swift.type(of: identity) is AnyClass else { return .value(identity) }
-        lastClass.store(type, ordering: .relaxed)
-        return .object(Self.object(identity))
+    init(find: @escaping @Sendable (Notification) -> Any?, logger: Logger) {
+        self.find = find
+        self.logger = logger
+    }
+
+    /// The identity of a notification's task; `nil` if it names none.
+    func key(of notification: Notification) -> ActivityKey? {
+        guard let task = find(notification) else { return nil }
+        let type = type(of: task)
+        let typeID = UInt(bitPattern: ObjectIdentifier(type))
+        if lastClass.load(ordering: .relaxed) != typeID {
+            guard type is AnyClass else { return key(ofValue: task) }
+            lastClass.store(typeID, ordering: .relaxed)
+        }
+        return .object(ActivityObject(object: Self.object(task), role: .notified))
+    }
+
+    private func key(ofValue value: Any) -> ActivityKey? {
+        if let value = value as? any Hashable { return ActivityKey(unchecked: value) }
+        logger.debug("A notification's identity is neither an object nor hashable: \(type(of: value))")
+        return nil
     }
 
     /// A value whose type is a class as an object, without the search that `as` begins.

@@ -57,19 +57,29 @@ import Testing
         (0..<ObservedObjects.shardCount).reduce(0) { $0 + objects.removeEnded(inShard: $1).ended.count }
     }
 
-    @Test(arguments: [ObservedObjects.Role.tracked, .notified])
-    func anObjectThatNobodyElseHoldsHasEnded(role: ObservedObjects.Role) {
+    private static func insert(
+        _ object: Object,
+        _ role: ActivityObject.Role,
+        order: UInt64 = 0,
+        into objects: inout ObservedObjects
+    ) -> Bool {
+        var released: [Any] = []
+        let entry = ActivityList.Entry(order: order)
+        let object = ActivityObject(object: object, role: role)
+        return objects.insert(object, entry, at: { .zero }, released: &released).isNew
+    }
+
+    @Test(arguments: [ActivityObject.Role.tracked, .notified])
+    func anObjectThatNobodyElseHoldsHasEnded(role: ActivityObject.Role) {
         var objects = ObservedObjects()
         let kept = Object()
-        let isNew = objects.insert(kept, role: role, holdsWeakly: role == .tracked, order: 0)
-        let isNewAgain = objects.insert(kept, role: role, holdsWeakly: role == .tracked, order: 1)
+        let isNew = Self.insert(kept, role, into: &objects)
+        let isNewAgain = Self.insert(kept, role, order: 1, into: &objects)
         #expect(isNew && !isNewAgain)
-        for order in 0..<100 {
-            _ = objects.insert(Object(), role: role, holdsWeakly: role == .tracked, order: UInt64(order))
-        }
+        for order in 0..<100 { _ = Self.insert(Object(), role, order: UInt64(order), into: &objects) }
         #expect(Self.endedCount(&objects) > 0)
         #expect(objects.count == 1)
-        let removed = objects.remove(ObservedObjects.key(kept, role: role))
+        let removed = objects.remove(ActivityObject(object: kept, role: role), at: { .zero })
         #expect(removed != nil)
         withExtendedLifetime(kept) {}
     }
@@ -78,7 +88,7 @@ import Testing
     @Test func partsAreSmallAndShrink() {
         var objects = ObservedObjects()
         var all = (0..<100_000).map { _ in Object() }
-        for object in all { _ = objects.insert(object, role: .notified, holdsWeakly: false, order: 0) }
+        for object in all { _ = Self.insert(object, .notified, into: &objects) }
         let sizes = (0..<ObservedObjects.shardCount).map(objects.size(ofShard:))
         #expect((sizes.max() ?? 0) < 8 * 100_000 / ObservedObjects.shardCount)
         all.removeLast(99_000)
