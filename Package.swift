@@ -41,7 +41,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        // The indicator's threads and the synchronization between them. Independent of indicators.
+        // Threads, timers, locks, and ordering between threads. Independent of indicators.
         .target(name: "IndicatorThreads", dependencies: [.product(name: "DequeModule", package: "swift-collections")]),
         .target(
             name: "IndicatorCore",
@@ -65,7 +65,7 @@ let package = Package(
             path: "Sources/Backends"
         ),
         // For the tests of apps: the in-memory backend and the virtual clock.
-        .target(name: "IndicatorTesting", dependencies: ["IndicatorCore"]),
+        .target(name: "IndicatorTesting", dependencies: ["IndicatorCore", "IndicatorThreads"]),
         .target(
             name: "IndicatorOpenCombine",
             dependencies: [
@@ -84,7 +84,11 @@ let package = Package(
         ),
         .target(
             name: "IndicatorMetrics",
-            dependencies: ["IndicatorCore", .product(name: "CoreMetrics", package: "swift-metrics")]
+            dependencies: [
+                "IndicatorCore",
+                "IndicatorThreads",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+            ]
         ),
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
@@ -106,6 +110,8 @@ let package = Package(
             dependencies: [
                 "IndicatorBackends",
                 "IndicatorCore",
+                "IndicatorTesting",
+                "IndicatorThreads",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -129,6 +135,7 @@ let package = Package(
                 "IndicatorBackends",
                 "IndicatorCommands",
                 "IndicatorCore",
+                "IndicatorTesting",
                 "IndicatorThreads",
                 "NetworkKit",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -143,6 +150,7 @@ let package = Package(
             dependencies: [
                 "IndicatorCore",
                 "IndicatorTesting",
+                "IndicatorThreads",
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
@@ -193,7 +201,7 @@ let package = Package(
         // A process for the tests of the log file: shares a file, reaches limits, changes its user.
         .executableTarget(
             name: "log-file-writer",
-            dependencies: ["IndicatorBackends", "IndicatorCore"],
+            dependencies: ["IndicatorBackends", "IndicatorCore", "IndicatorThreads"],
             path: "Tests/Helpers/LogFileWriter"
         ),
         // An app with the desktop backends, which tests kill or let run out of descriptors.
@@ -214,6 +222,7 @@ let package = Package(
                 "IndicatorBackends",
                 "IndicatorCore",
                 "IndicatorTesting",
+                "IndicatorThreads",
                 "TestSupport",
                 "configuration-helper",
                 "desktop-probe",
@@ -233,6 +242,7 @@ let package = Package(
                 "desktop-probe",
                 "IndicatorCore",
                 "IndicatorTesting",
+                "IndicatorThreads",
                 "network-probe",
                 "NetworkKit",
                 "TestSupport",
@@ -245,6 +255,7 @@ let package = Package(
             dependencies: [
                 "IndicatorCore",
                 "IndicatorTesting",
+                "IndicatorThreads",
                 "IndicatorOpenCombine",
                 "TestSupport",
                 .product(name: "OpenCombine", package: "OpenCombine"),
@@ -273,6 +284,7 @@ let package = Package(
                 "indicator",
                 "IndicatorBackends",
                 "IndicatorCore",
+                "IndicatorThreads",
                 "TestSupport",
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system"),
@@ -301,6 +313,7 @@ let package = Package(
                 "IndicatorCommands",
                 "IndicatorCore",
                 "IndicatorTesting",
+                "IndicatorThreads",
                 "indicator-demo",
                 "NetworkKit",
                 "TestSupport",
@@ -321,7 +334,7 @@ if Context.environment["INDICATOR_FUZZ"] != nil {
     package.targets.append(
         .executableTarget(
             name: "fuzz",
-            dependencies: ["CDBus", "IndicatorBackends", "IndicatorCore", "NetworkKit"],
+            dependencies: ["CDBus", "IndicatorBackends", "IndicatorCore", "IndicatorTesting", "NetworkKit"],
             path: "Tests/Fuzz",
             // Of the linked folder Replay, only the trace reader is compiled.
             exclude: ["Seeds", "Replay/Replayer.swift", "Replay/ReplayTimeline.swift"]

@@ -50,10 +50,10 @@ for try await page in pages.trackActivity(in: tracker, initialValue: "first page
 // snippet.end
 
 // snippet.function
-let lines = await tracker.track("Parsing") { step in
+let lines = await tracker.withActivity("Parsing") { step in
     await parser.parse(received) { step.update("Parsing page \($0)") }
 }
-try await tracker.track("Uploading") { try await upload(lines) }
+try await tracker.withActivity("Uploading") { try await upload(lines) }
 // snippet.end
 
 // snippet.scope

@@ -1,4 +1,5 @@
 import IndicatorCore
+import IndicatorThreads
 
 /// The program that the shared commands are part of.
 package enum Program {

@@ -1,5 +1,6 @@
 public import CoreMetrics
 public import IndicatorCore
+import IndicatorThreads
 
 /// The indicator as metrics, through swift-metrics: whatever the app has bootstrapped, such as Prometheus.
 ///

@@ -1,4 +1,5 @@
 import IndicatorCore
+import IndicatorThreads
 public import OpenCombine
 
 /// A publisher each of whose subscriptions is an activity of an `ActivityTracker`.

@@ -1,4 +1,5 @@
 public import IndicatorCore
+import IndicatorThreads
 
 /// A backend that keeps the snapshots that it gets, for the tests of apps.
 ///

@@ -1,4 +1,5 @@
 import IndicatorCore
+import IndicatorThreads
 
 /// A clock that stands still until a test moves it.
 ///

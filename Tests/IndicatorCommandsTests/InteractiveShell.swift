@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 import TestSupport
 
 /// A shell with job control on a terminal of its own, into which a test types.

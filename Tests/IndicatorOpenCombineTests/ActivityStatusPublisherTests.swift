@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorCore
 import IndicatorOpenCombine
+import IndicatorThreads
 import OpenCombine
 import TestSupport
 import Testing

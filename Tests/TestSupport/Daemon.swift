@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// A program that runs beside a test, until it is told to end or the value goes.
 package final class Daemon: Sendable {

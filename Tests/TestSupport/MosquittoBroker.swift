@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// A `mosquitto` of a test's own, on an address that stays when it is restarted.
 package final class MosquittoBroker: Sendable {

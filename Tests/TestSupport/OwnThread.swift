@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// A thread of its own for code that blocks, as the runner of a backend has one: pass it to
 /// `Task(executorPreference:)`.

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// A `dbus-daemon` of a test's own, with an address that stays when it is restarted.
 package final class PrivateBus: Sendable {

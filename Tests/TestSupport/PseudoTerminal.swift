@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 import Subprocess
 
 /// A terminal without a window: what is written to ``path`` can be read here byte by byte.

@@ -1,6 +1,7 @@
 #if DBus
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// A connection to a message bus, driven by the thread that it is made on.
 ///

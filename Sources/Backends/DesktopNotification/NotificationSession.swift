@@ -1,6 +1,7 @@
 #if DesktopNotification
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// What a notification shows at one moment.
 struct NotificationContent: Sendable, Hashable {

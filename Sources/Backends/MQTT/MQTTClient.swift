@@ -2,6 +2,7 @@
 import CMosquitto
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// A connection to an MQTT broker by libmosquitto, driven by the thread that it is made on.
 ///

@@ -1,6 +1,7 @@
 #if MQTT
 import Foundation
 package import IndicatorCore
+import IndicatorThreads
 
 /// The topics of one indicator: `indicator/1/<host>/<app>/<instance>`, and the same with `/events`.
 package struct MQTTTopic: Sendable, Hashable {

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// Turns the text of a setting, from a file or an environment variable, into its value, strictly.
 struct SettingText {

@@ -1,5 +1,6 @@
 import Foundation
 public import IndicatorCore
+import IndicatorThreads
 
 /// Says how work ended that has lasted, by a notification of the terminal's own.
 ///

@@ -1,5 +1,6 @@
 package import Foundation
 public import IndicatorCore
+import IndicatorThreads
 
 /// Shows activities on standard error, with bars: one line for each that has a label, drawn over and over while the
 /// indicator is shown, and removed without a trace.

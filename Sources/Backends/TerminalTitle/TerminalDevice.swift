@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// A terminal, opened for writing without ever waiting in the kernel.
 ///

@@ -1,5 +1,6 @@
 import Foundation
 public import IndicatorCore
+import IndicatorThreads
 
 /// Shows the indicator in the title of the terminal that the app runs in, and restores the old title.
 ///

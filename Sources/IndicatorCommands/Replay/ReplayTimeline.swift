@@ -1,4 +1,5 @@
 package import IndicatorCore
+package import IndicatorTesting
 
 /// Draws a replayed trace: a row for each of the first identities, one for all others, one for activities without an
 /// identity.

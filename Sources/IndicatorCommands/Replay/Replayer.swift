@@ -1,5 +1,6 @@
 import Foundation
 package import IndicatorCore
+import IndicatorTesting
 
 /// Runs a trace through the rules of the indicator, on the time that the trace carries.
 package struct Replayer: TraceConsumer {

@@ -1,4 +1,5 @@
 package import IndicatorCore
+package import IndicatorTesting
 
 /// One event of a trace.
 package struct TraceEvent: Hashable, Sendable {

@@ -1,3 +1,4 @@
+package import IndicatorThreads
 public import Synchronization
 
 /// Counts the activities in progress without a lock, and decides which changes of the count concern the state machine.

@@ -1,7 +1,7 @@
 /// The identity of an activity: any hashable value. Texts and numbers, which most are, need no box.
-enum ActivityKey: Sendable {
+package enum ActivityKey: Sendable {
     /// A value of the caller's own type, whose `==`, `hash(into:)` and `deinit` are the caller's code.
-    struct Value: Hashable, @unchecked Sendable {
+    package struct Value: Hashable, @unchecked Sendable {
         // `@unchecked`: the value is `Sendable`, or comes out of a notification, and is read and never changed.
 
         fileprivate let base: AnyHashable

@@ -5,12 +5,12 @@ import Foundation
 /// and order, and what was said of those that ended.
 ///
 /// Plain data behind the manager's lock. It does not count: ``ActivityCounter`` does.
-struct ActivityList: Sendable {
+package struct ActivityList: Sendable {
     /// How many activities a snapshot lists at most.
     static var longestList: Int { 16 }
 
     /// The time, read from a clock only if it is needed.
-    typealias Now = () -> Duration
+    package typealias Now = () -> Duration
 
     /// What is kept for an activity with an identity.
     private struct Entry: Sendable {
@@ -76,7 +76,7 @@ struct ActivityList: Sendable {
     }
 
     /// What one call is to do beyond the list.
-    struct Change {
+    package struct Change {
         /// How many activities began; less than zero when some ended.
         var countChange = 0
         /// Whether a snapshot would show the change.
@@ -329,7 +329,8 @@ struct ActivityList: Sendable {
     // MARK: - Identities
 
     /// Starts an activity. Nothing changes if it is in progress already, or if its stop has overtaken it.
-    mutating func start(_ key: ActivityKey, label: String?, progress: Double?, at now: () -> Duration) -> Change {
+    package mutating func start(_ key: ActivityKey, label: String?, progress: Double?, at now: () -> Duration) -> Change
+    {
         let order = order()
         let record = label == nil && progress == nil ? nil : ActivityRecord(order, label, progress, at: now())
         let entry = Entry(order: order, record: record)
@@ -365,7 +366,7 @@ struct ActivityList: Sendable {
     }
 
     /// Stops an activity; a stop of one that is not in progress is remembered.
-    mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome, at now: () -> Duration) -> Change {
+    package mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome, at now: () -> Duration) -> Change {
         var change = Change()
         let entry =
             switch key {
@@ -380,13 +381,13 @@ struct ActivityList: Sendable {
     }
 
     /// Counts one more of the activities that have no identity.
-    mutating func increment() -> Change {
+    package mutating func increment() -> Change {
         anonymousCount += 1
         return Change(countChange: 1)
     }
 
     /// Counts one less; without effect when there is none.
-    mutating func decrement() -> Change {
+    package mutating func decrement() -> Change {
         guard anonymousCount > 0 else { return Change() }
         anonymousCount -= 1
         return Change(countChange: -1)

@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorThreads
 public import Logging
 
 /// Decides when the activity indicator of an app is shown, and has it shown by the app's backends.

@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorThreads
 
 /// Decides everything that an indicator does: what is in progress, when it is shown, and when a snapshot is published.
 ///
@@ -8,9 +9,9 @@ import Foundation
 ///
 /// It is a value around shared parts: the ``ActivityCounter``, which other threads change meanwhile, and the records of
 /// activities. There is one machine for a counter; do not copy it.
-struct IndicatorStateMachine: Sendable {
+package struct IndicatorStateMachine: Sendable {
     /// What is to be done after an input.
-    enum Action: Sendable {
+    package enum Action: Sendable {
         /// Deliver a snapshot to all receivers. With a change if the indicator was shown or hidden.
         case publish(IndicatorSnapshot, VisibilityChange?)
         /// Call ``advance(to:)`` at this time. Supersedes those with a lower version.
@@ -20,7 +21,7 @@ struct IndicatorStateMachine: Sendable {
     }
 
     /// Objects and identities that may have no other reference.
-    struct Garbage: @unchecked Sendable {
+    package struct Garbage: @unchecked Sendable {
         // `@unchecked`: nothing but its release happens to it.
         fileprivate let values: [Any]
     }
@@ -37,7 +38,7 @@ struct IndicatorStateMachine: Sendable {
     }
 
     /// The time, read from a clock only if it is needed.
-    typealias Now = ActivityList.Now
+    package typealias Now = ActivityList.Now
 
     /// The least time between two snapshots that do not change the visibility: a tenth of a second.
     static var refreshInterval: Duration { .milliseconds(100) }
@@ -72,7 +73,7 @@ struct IndicatorStateMachine: Sendable {
     ///   - isEnabled: whether it may be shown.
     ///   - counter: what counts the activities. It counts none yet.
     ///   - now: the time.
-    init(delays: IndicatorDelays, isEnabled: Bool, counter: ActivityCounter, now: Duration = .zero) {
+    package init(delays: IndicatorDelays, isEnabled: Bool, counter: ActivityCounter, now: Duration = .zero) {
         self.counter = counter
         since = Date()
         labelSince = since
@@ -84,13 +85,13 @@ struct IndicatorStateMachine: Sendable {
     // MARK: - Reading
 
     /// The delays that begin from now on.
-    var delays: IndicatorDelays { visibility.delays }
+    package var delays: IndicatorDelays { visibility.delays }
 
     /// Whether the indicator may be shown.
     var isEnabled: Bool { visibility.isEnabled }
 
     /// When a delay runs out, if one runs.
-    var deadline: Duration? { visibility.deadline }
+    package var deadline: Duration? { visibility.deadline }
 
     /// How many activities are in progress that somebody holds, as opposed to those that are stopped by their identity.
     var heldActivityCount: Int { counter.count - list.count }
@@ -119,7 +120,7 @@ struct IndicatorStateMachine: Sendable {
     /// Something begins, ends, or changes what it says of itself.
     ///
     /// - Parameter change: makes the change to the list, and returns what follows from it.
-    mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> [Action] {
+    package mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> [Action] {
         let change = change(&list)
         var hasChanged = change.changesDetails
         for _ in 0..<max(change.countChange, 0) where counter.begin() { hasChanged = true }
@@ -145,7 +146,7 @@ struct IndicatorStateMachine: Sendable {
     // MARK: - Inputs: settings
 
     /// Switches the indicator on or off.
-    mutating func setEnabled(_ isEnabled: Bool, at now: Duration) -> [Action] {
+    package mutating func setEnabled(_ isEnabled: Bool, at now: Duration) -> [Action] {
         guard isEnabled != visibility.isEnabled else { return [] }
         apply(catchUp(), at: now)
         apply(visibility.setEnabled(isEnabled, at: now), at: now)
@@ -153,7 +154,7 @@ struct IndicatorStateMachine: Sendable {
     }
 
     /// Changes the delays. What is due by now follows the old ones, though its timer may be late.
-    mutating func setDelays(_ delays: IndicatorDelays, at now: Duration) -> [Action] {
+    package mutating func setDelays(_ delays: IndicatorDelays, at now: Duration) -> [Action] {
         apply(catchUp(), at: now)
         apply(visibility.advance(to: now), at: now)
         visibility.delays = delays
@@ -205,7 +206,7 @@ struct IndicatorStateMachine: Sendable {
     }
 
     /// Does what is due.
-    mutating func advance(to now: Duration) -> [Action] {
+    package mutating func advance(to now: Duration) -> [Action] {
         if let due = wakesAt, due <= now { wakesAt = nil }
         if let due = lifetimeCheckDue, due <= now {
             lifetimeCheckDue = list.objectCount == 0 ? nil : now + lifetimeCheckInterval

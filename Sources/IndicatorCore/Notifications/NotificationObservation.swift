@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorThreads
 import Synchronization
 
 /// The observation of a library's notifications, as ``IndicatorManager/observe(_:in:)`` returns it.

@@ -12,10 +12,10 @@ extension ActivityTracker {
     }
 
     /// Tracks a function for as long as it runs, with the tracker's default value.
-    public func track<Result: ~Copyable, Failure: Error>(
+    public func withActivity<Result: ~Copyable, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try track(defaultValue, body)
+        try withActivity(defaultValue, body)
     }
 
     /// Tracks a function for as long as it runs.
@@ -23,7 +23,7 @@ extension ActivityTracker {
     /// - Parameters:
     ///   - value: the value that is associated with it, or `nil` for none.
     ///   - body: the work.
-    public func track<Result: ~Copyable, Failure: Error>(
+    public func withActivity<Result: ~Copyable, Failure: Error>(
         _ value: Value?,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -34,24 +34,24 @@ extension ActivityTracker {
     }
 
     /// Tracks an asynchronous function while it runs, with the tracker's default value.
-    public func track<Result: ~Copyable, Failure: Error>(
+    public func withActivity<Result: ~Copyable, Failure: Error>(
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(Failure) -> sending Result
     ) async throws(Failure) -> sending Result {
-        try await track(defaultValue, body)
+        try await withActivity(defaultValue, body)
     }
 
     /// Tracks an asynchronous function while it runs, with a value or `nil` for none.
-    public func track<Result: ~Copyable, Failure: Error>(
+    public func withActivity<Result: ~Copyable, Failure: Error>(
         _ value: Value?,
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(Failure) -> sending Result
     ) async throws(Failure) -> sending Result {
-        try await track(value) { _ async throws(Failure) in try await body() }
+        try await withActivity(value) { _ async throws(Failure) in try await body() }
     }
 
     /// Tracks an asynchronous function while it runs, and hands it the activity, to change its value.
-    public func track<Result: ~Copyable, Failure: Error>(
+    public func withActivity<Result: ~Copyable, Failure: Error>(
         _ value: Value?,
         isolation: isolated (any Actor)? = #isolation,
         _ body: (borrowing TrackedActivity<Value>) async throws(Failure) -> sending Result

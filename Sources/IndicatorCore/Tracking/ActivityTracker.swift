@@ -9,7 +9,7 @@ import IndicatorThreads
 /// tracker.attach(to: indicator)
 ///
 /// for try await page in pages.trackActivity(in: tracker, value: { "page \($0.number)" }) { … }
-/// let receipt = try await tracker.track("Uploading") { try await upload() }
+/// let receipt = try await tracker.withActivity("Uploading") { try await upload() }
 /// let step = tracker.begin("Parsing")
 /// step.update("Parsing 2 of 9")
 /// ```

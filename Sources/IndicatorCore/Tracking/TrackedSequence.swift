@@ -1,19 +1,22 @@
+import Synchronization
+
 extension Sequence {
-    /// Makes the iteration of this sequence an activity, which begins with the iteration and gets on with each element.
+    /// Makes the iteration of this sequence an activity, which begins with the iteration and advances with each
+    /// element.
     ///
     /// ```swift
     /// for file in files.tracked("Compressing", in: indicator) { try compress(file) }
     /// ```
     ///
-    /// It succeeds when the last element was delivered and the next is asked for. A loop that is left before (by
-    /// `break`, `return` or an error) has cancelled it.
+    /// The activity succeeds when the loop asks for an element after the last one. A loop that is left earlier (by
+    /// `break`, `return` or an error) cancels it.
     ///
     /// - Parameters:
     ///   - label: a short text of what is in progress.
     ///   - container: the indicator, or a group.
     ///   - total: how much there is to do. Default: the number of elements, where the sequence knows it.
     ///   - unit: what `total` counts.
-    ///   - amount: how much an element is. Default 1. It is counted when the next element is asked for.
+    ///   - amount: how much an element adds. Default 1. It is added when the loop asks for the next element.
     public func tracked(
         _ label: String?,
         in container: some ActivityContainer,
@@ -23,14 +26,14 @@ extension Sequence {
     ) -> TrackedSequence<Self> {
         let count = amount == nil && underestimatedCount > 0 ? underestimatedCount : nil
         return TrackedSequence(base: self, amount: amount) {
-            TrackedIteration(ManagedActivity(label, total: total ?? count, unit: unit, in: container))
+            LoopActivity(ManagedActivity(label, total: total ?? count, unit: unit, in: container))
         }
     }
 }
 
 extension AsyncSequence {
-    /// Makes the iteration of this sequence an activity, as it is of a `Sequence`, with the same parameters but no
-    /// total by default. An error that the sequence throws is its outcome.
+    /// Makes the iteration of this sequence an activity, as for a `Sequence`; there is no default for the total. An
+    /// error that the sequence throws is the activity's outcome. A cancelled task cancels its activity.
     ///
     /// ```swift
     /// for try await chunk in body.tracked("Downloading", in: indicator, total: length, unit: .bytes, by: \.count) {
@@ -43,9 +46,53 @@ extension AsyncSequence {
         total: Int? = nil,
         unit: ActivityUnit = .count,
         by amount: (@Sendable (Element) -> Int)? = nil
-    ) -> TrackedElements<Self> {
-        TrackedElements(base: self, amount: amount) {
-            TrackedIteration(ManagedActivity(label, total: total, unit: unit, in: container))
+    ) -> TrackedAsyncSequence<Self> {
+        TrackedAsyncSequence(base: self) {
+            let loop = LoopActivity(ManagedActivity(label, total: total, unit: unit, in: container))
+            return Iteration(
+                willAsk: { loop.finishElement() },
+                deliver: { loop.beginElement(amount?($0) ?? 1) },
+                end: { outcome, _ in loop.activity.end(outcome) }
+            )
+        }
+    }
+
+    /// Makes the iteration of this sequence an activity of a tracker, with the tracker's default value.
+    ///
+    /// The activity begins when the iterator is made: for tracked sequences in one another, that of the inner before
+    /// that of the outer.
+    ///
+    /// - Parameter tracker: reports the activity. The sequence retains it.
+    public func trackActivity<Value>(in tracker: ActivityTracker<Value>) -> TrackedAsyncSequence<Self> {
+        trackActivity(in: tracker, value: tracker.defaultValue)
+    }
+
+    /// The same with a constant value, or with `nil` for none.
+    public func trackActivity<Value>(in tracker: ActivityTracker<Value>, value: Value?) -> TrackedAsyncSequence<Self> {
+        trackActivity(in: tracker, initialValue: value, value: nil)
+    }
+
+    /// The same with a value for each element; before the first element it is the tracker's default value.
+    public func trackActivity<Value>(
+        in tracker: ActivityTracker<Value>,
+        value: @escaping @Sendable (Element) -> Value?
+    ) -> TrackedAsyncSequence<Self> {
+        trackActivity(in: tracker, initialValue: tracker.defaultValue, value: value)
+    }
+
+    /// The same with `initialValue` before the first element, and then a value for each element, if `value` is given.
+    public func trackActivity<Value>(
+        in tracker: ActivityTracker<Value>,
+        initialValue: Value?,
+        value: (@Sendable (Element) -> Value?)?
+    ) -> TrackedAsyncSequence<Self> {
+        TrackedAsyncSequence(base: self) {
+            let activity = ManagedTrackedActivity(initialValue, in: tracker)
+            return Iteration(
+                willAsk: {},
+                deliver: { if let value, !activity.hasEnded { activity.update(value($0)) } },
+                end: { _, isInHandler in activity.end(deliversLater: isInHandler) }
+            )
         }
     }
 }
@@ -54,85 +101,109 @@ extension AsyncSequence {
 public struct TrackedSequence<Base: Sequence>: Sequence {
     fileprivate let base: Base
     fileprivate let amount: ((Base.Element) -> Int)?
-    fileprivate let begin: () -> TrackedIteration
+    fileprivate let begin: () -> LoopActivity
 
     /// Begins the activity. Each iterator has its own.
     public func makeIterator() -> Iterator {
-        Iterator(base: base.makeIterator(), amount: amount, iteration: begin())
+        Iterator(base: base.makeIterator(), amount: amount, loop: begin())
     }
 
     /// Delivers the elements, and counts them.
     public struct Iterator: IteratorProtocol {
         fileprivate var base: Base.Iterator
         fileprivate let amount: ((Base.Element) -> Int)?
-        fileprivate let iteration: TrackedIteration
-        fileprivate var delivered = 0
+        fileprivate let loop: LoopActivity
 
         /// The next element; `nil` after the last one.
         public mutating func next() -> Base.Element? {
-            iteration.activity.advance(by: delivered)
+            loop.finishElement()
             guard let element = base.next() else {
-                delivered = 0
-                iteration.activity.end(.succeeded)
+                loop.activity.end(.succeeded)
                 return nil
             }
-            delivered = amount?(element) ?? 1
+            loop.beginElement(amount?(element) ?? 1)
             return element
         }
     }
 }
 
-/// An asynchronous sequence whose iteration is an activity. See `AsyncSequence.tracked(_:in:total:unit:by:)`.
-public struct TrackedElements<Base: AsyncSequence>: AsyncSequence {
+/// An asynchronous sequence whose iteration is an activity, of an indicator or of an ``ActivityTracker``.
+///
+/// It delivers what its base delivers, fails as its base fails, and is `Sendable` when its base is. The activity ends
+/// when the base finishes or throws, when the task that waits for the next element is cancelled (even if the base
+/// ignores that), and when the iterator and its copies are released: by the end of a loop, `break`, or an error.
+public struct TrackedAsyncSequence<Base: AsyncSequence>: AsyncSequence {
+    /// What the base delivers.
+    public typealias Element = Base.Element
+    /// How the base fails.
+    public typealias Failure = Base.Failure
+
     fileprivate let base: Base
-    fileprivate let amount: (@Sendable (Base.Element) -> Int)?
-    fileprivate let begin: @Sendable () -> TrackedIteration
+    fileprivate let begin: @Sendable () -> Iteration<Base.Element>
 
-    /// Begins the activity. Each iterator has its own.
-    public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(base: base.makeAsyncIterator(), amount: amount, iteration: begin())
-    }
-
-    /// Delivers the elements, and counts them.
+    /// Iterates the base. Copies of it are one activity.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate var base: Base.AsyncIterator
-        fileprivate let amount: (@Sendable (Base.Element) -> Int)?
-        fileprivate let iteration: TrackedIteration
-        fileprivate var delivered = 0
+        fileprivate let iteration: Iteration<Base.Element>
 
-        /// The next element; `nil` after the last one, or when the task was cancelled and the sequence ends for that
-        /// reason.
+        /// The base's next element.
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(Base.Failure) -> Base.Element? {
-            iteration.activity.advance(by: delivered)
-            delivered = 0
-            do throws(Base.Failure) {
-                guard let element = try await base.next(isolation: actor) else {
-                    iteration.activity.end(Task.isCancelled ? .cancelled : .succeeded)
-                    return nil
+            iteration.willAsk()
+            // A `Result`, because the handler's function does not keep the type of the error.
+            let next: Result<Base.Element?, Base.Failure> = await withTaskCancellationHandler {
+                do throws(Base.Failure) {
+                    return .success(try await base.next(isolation: actor))
+                } catch {
+                    return .failure(error)
                 }
-                delivered = amount?(element) ?? 1
-                return element
-            } catch {
-                iteration.activity.end(ActivityOutcome(error))
-                throw error
+            } onCancel: { [iteration] in
+                iteration.end(.cancelled, true)
             }
+            switch next {
+            case .success(let element?): iteration.deliver(element)
+            case .success(nil): iteration.end(.succeeded, false)
+            case .failure(let error): iteration.end(ActivityOutcome(error), false)
+            }
+            return try next.get()
         }
+    }
+
+    /// Begins the activity. Each iterator has its own.
+    public func makeAsyncIterator() -> AsyncIterator {
+        let iterator = base.makeAsyncIterator()
+        return AsyncIterator(base: iterator, iteration: begin())
     }
 }
 
-extension TrackedElements: Sendable where Base: Sendable {}
+extension TrackedAsyncSequence: Sendable where Base: Sendable {}
+extension TrackedAsyncSequence.AsyncIterator: Sendable where Base.AsyncIterator: Sendable {}
 
-@available(*, unavailable)
-extension TrackedElements.AsyncIterator: Sendable {}
+/// Changes the activity of one iteration, which ends when these functions are released.
+private struct Iteration<Element>: Sendable {
+    let willAsk: @Sendable () -> Void
+    let deliver: @Sendable (Element) -> Void
+    /// The flag: whether a cancellation handler calls, which may run under a lock of the runtime's.
+    let end: @Sendable (ActivityOutcome, Bool) -> Void
+}
 
-/// The activity of one iteration. One that is left before its end is cancelled.
-private final class TrackedIteration: Sendable {
+/// The activity of a loop over an indicator's tracked sequence. A loop that is left before its end cancels it.
+private final class LoopActivity: Sendable {
     let activity: ManagedActivity
+    /// How much the element adds that was delivered last.
+    private let pending = Atomic(0)
 
     init(_ activity: ManagedActivity) {
         self.activity = activity
+    }
+
+    func beginElement(_ amount: Int) {
+        pending.store(amount, ordering: .relaxed)
+    }
+
+    func finishElement() {
+        activity.advance(by: pending.exchange(0, ordering: .relaxed))
     }
 
     deinit {

@@ -1,3 +1,5 @@
+import IndicatorThreads
+
 /// The three times that govern when the indicator is shown and hidden.
 ///
 /// Each is zero or more and is rounded to the nearest microsecond.
@@ -43,17 +45,6 @@ public struct IndicatorDelays: Sendable, Hashable {
         self.minimumVisibleTime = try Self.checked(minimumVisibleTime, for: .minimumVisibleTime)
     }
 
-    /// Makes delays from numbers of seconds. Throws ``InvalidDelayError`` as ``duration(ofSeconds:for:)`` does.
-    public init(
-        startDelaySeconds: Double,
-        completionDelaySeconds: Double,
-        minimumVisibleTimeSeconds: Double = 0
-    ) throws(InvalidDelayError) {
-        startDelay = try Self.duration(ofSeconds: startDelaySeconds, for: .startDelay)
-        completionDelay = try Self.duration(ofSeconds: completionDelaySeconds, for: .completionDelay)
-        minimumVisibleTime = try Self.duration(ofSeconds: minimumVisibleTimeSeconds, for: .minimumVisibleTime)
-    }
-
     /// These delays with another value for one of them, limited to zero to 100 years.
     package func limiting(_ setting: Setting, to value: Duration) -> Self {
         let value = Self.rounded(min(max(value, .zero), .seconds(Self.longestSeconds)))
@@ -68,7 +59,8 @@ public struct IndicatorDelays: Sendable, Hashable {
     ///
     /// - Throws: ``InvalidDelayError`` that names `setting`, when the number is negative, infinite, not a number, or
     ///   more than 100 years.
-    public static func duration(ofSeconds seconds: Double, for setting: Setting) throws(InvalidDelayError) -> Duration {
+    package static func duration(ofSeconds seconds: Double, for setting: Setting) throws(InvalidDelayError) -> Duration
+    {
         guard seconds.isFinite, seconds >= 0, seconds <= longestSeconds else {
             throw InvalidDelayError(setting: setting, value: "\(seconds) s")
         }

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// The part of the cache that outlives the process: a file an entry, in a folder of its own. All functions block.
 ///

@@ -1,6 +1,7 @@
 public import Foundation
 import HTTPTypes
 import IndicatorCore
+import IndicatorThreads
 
 /// Keeps responses, in memory and on disk, for as long as they hold by HTTP's rules for a private cache (RFC 9111).
 ///

@@ -2,6 +2,7 @@ import CCurl
 import Foundation
 import HTTPTypes
 import IndicatorCore
+import IndicatorThreads
 
 /// What came before a response's body.
 struct ResponseHead: Sendable {

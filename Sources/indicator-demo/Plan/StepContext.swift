@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import IndicatorCore
+import IndicatorThreads
 import NetworkKit
 
 /// What a step of a run makes its requests with, and where their outcomes are noted.

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 import NetworkKit
 
 /// A visit to the app store: the feeds, the icons that they name, the icons again, and two posts.

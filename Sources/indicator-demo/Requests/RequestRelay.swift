@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 import NetworkKit
 
 /// Stands between the requests and the indicator: notes what the requests announce, and passes each announcement on,

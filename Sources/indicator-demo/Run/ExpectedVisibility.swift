@@ -1,4 +1,5 @@
 import IndicatorCore
+import IndicatorTesting
 
 extension RunRecorder {
     /// When the indicator was shown and hidden.

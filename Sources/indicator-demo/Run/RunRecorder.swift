@@ -1,4 +1,5 @@
 import IndicatorCore
+import IndicatorThreads
 
 /// Notes what happens in a run, and when, on a clock that cannot be set.
 final class RunRecorder: Sendable {

@@ -1,4 +1,5 @@
 import IndicatorCore
+import IndicatorThreads
 
 /// A surface that notes when it was shown and hidden: what the run is judged by.
 final class VisibilityRecorder: IndicatorBackend {

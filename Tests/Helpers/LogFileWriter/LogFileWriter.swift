@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
+import IndicatorThreads
 
 /// Does one thing with a log file, in a process of its own.
 ///

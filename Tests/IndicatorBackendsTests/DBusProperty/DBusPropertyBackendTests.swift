@@ -2,6 +2,7 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
+import IndicatorThreads
 import Logging
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
 #if DBus
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 import TestSupport
 import Testing
 

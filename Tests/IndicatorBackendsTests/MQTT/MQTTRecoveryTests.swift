@@ -2,6 +2,7 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
+import IndicatorThreads
 import TestSupport
 import Testing
 

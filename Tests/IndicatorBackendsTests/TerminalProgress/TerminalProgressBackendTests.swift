@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorCore
 import IndicatorTesting
+import IndicatorThreads
 import Logging
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import IndicatorTesting
+import IndicatorThreads
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import IndicatorCore
+import IndicatorThreads
 import TestSupport
 
 /// A backend whose calls do what a test says, and which counts them.

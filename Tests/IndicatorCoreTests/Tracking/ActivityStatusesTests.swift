@@ -1,4 +1,5 @@
 import IndicatorCore
+import IndicatorThreads
 import TestSupport
 import Testing
 
@@ -15,22 +16,8 @@ import Testing
         #expect(await iterator.next() == ActivityStatus(isLoading: false))
     }
 
-    @Test func aSequenceThatIsIteratedAgainBeginsWithThePresentStatus() async {
-        let tracker = ActivityTracker<Int>()
-        let statuses = tracker.statuses
-        var first = statuses.makeAsyncIterator()
-        let activity = tracker.begin(1)
-        var second = statuses.makeAsyncIterator()
-        activity.end()
-        #expect(await second.next() == ActivityStatus(isLoading: true, associatedValue: 1))
-        #expect(await second.next() == ActivityStatus(isLoading: false))
-        #expect(await first.next() == ActivityStatus(isLoading: false))
-        #expect(await first.next() == ActivityStatus(isLoading: true, associatedValue: 1))
-        #expect(await first.next() == ActivityStatus(isLoading: false))
-    }
-
     @Test func theSequenceEndsWithTheTracker() async {
-        func subscribe() -> ActivityStatuses<Int> {
+        func subscribe() -> AsyncStream<ActivityStatus<Int>> {
             let tracker = ActivityTracker<Int>()
             let statuses = tracker.statuses
             tracker.begin(1).end()

@@ -1,4 +1,5 @@
 import IndicatorCore
+import IndicatorThreads
 import TestSupport
 import Testing
 
@@ -95,22 +96,22 @@ import Testing
         let tracker = ActivityTracker(defaultValue: 0)
         let recorder = StatusRecorder<Int>()
         tracker.subscribe(recorder)
-        let body = try await tracker.track(1) { () async throws -> String in
+        let body = try await tracker.withActivity(1) { () async throws -> String in
             await Task.yield()
             return "\(tracker.status.associatedValue ?? -1)"
         }
         #expect(body == "1")
-        #expect(tracker.track(2) { tracker.status.associatedValue } == 2)
-        #expect(tracker.track { tracker.status.associatedValue } == 0)
-        #expect(await tracker.track { () async -> Int? in tracker.status.associatedValue } == 0)
-        let updated = await tracker.track(3) { activity async -> Int? in
+        #expect(tracker.withActivity(2) { tracker.status.associatedValue } == 2)
+        #expect(tracker.withActivity { tracker.status.associatedValue } == 0)
+        #expect(await tracker.withActivity { () async -> Int? in tracker.status.associatedValue } == 0)
+        let updated = await tracker.withActivity(3) { activity async -> Int? in
             activity.update(4)
             return tracker.status.associatedValue
         }
         #expect(updated == 4)
         // The type of the error is kept: this compiles without a general catch.
         do throws(Failure) {
-            try await tracker.track(5) { () async throws(Failure) in throw Failure() }
+            try await tracker.withActivity(5) { () async throws(Failure) in throw Failure() }
         } catch {
             #expect(error == Failure())
         }
@@ -124,7 +125,7 @@ import Testing
     @MainActor @Test func aTrackedFunctionRunsOnTheActorOfItsCaller() async {
         let tracker = ActivityTracker<Int>()
         let screen = Screen()
-        await tracker.track(1) {
+        await tracker.withActivity(1) {
             screen.text = "loading"
             await Task.yield()
         }
@@ -212,12 +213,12 @@ import Testing
         #expect(weakTracker?.status.associatedValue == 1)
         activity = nil
         #expect(weakTracker == nil)
-        func make() -> TrackedAsyncSequence<Elements<Int>, Int> {
+        func make() -> TrackedAsyncSequence<Elements<Int>> {
             let tracker = ActivityTracker<Int>()
             weakTracker = tracker
             return Elements(elements: [1]).trackActivity(in: tracker)
         }
-        var sequence: TrackedAsyncSequence<Elements<Int>, Int>? = make()
+        var sequence: TrackedAsyncSequence<Elements<Int>>? = make()
         #expect(weakTracker != nil)
         var iterator = sequence?.makeAsyncIterator()
         sequence = nil

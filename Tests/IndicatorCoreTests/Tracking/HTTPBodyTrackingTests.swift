@@ -2,6 +2,7 @@ import FlyingFox
 import FlyingSocks
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 import TestSupport
 import Testing
 

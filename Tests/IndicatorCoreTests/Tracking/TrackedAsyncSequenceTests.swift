@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func theActivityEndsWithTheLastCopyOfTheIterator() async {
-        var first: TrackedAsyncSequence<Elements<Int>, String>.AsyncIterator? =
+        var first: TrackedAsyncSequence<Elements<Int>>.AsyncIterator? =
             Elements(elements: [1]).trackActivity(in: tracker).makeAsyncIterator()
         var second = first
         first = nil

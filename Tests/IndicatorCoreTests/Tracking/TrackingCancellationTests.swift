@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorCore
 import IndicatorTesting
+import IndicatorThreads
 import TestSupport
 import Testing
 
@@ -71,7 +72,7 @@ import Testing
     @Test func aCancelledFunctionEndsItsActivity() async {
         let clock = VirtualClock()
         let task = Task { [tracker] in
-            try await tracker.track(1) { try await clock.sleep(for: .seconds(1)) }
+            try await tracker.withActivity(1) { try await clock.sleep(for: .seconds(1)) }
         }
         #expect(await eventually { clock.deadlines.count == 1 })
         #expect(tracker.status.isLoading)

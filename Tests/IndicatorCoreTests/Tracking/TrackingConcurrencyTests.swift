@@ -1,5 +1,6 @@
 import IndicatorCore
 import IndicatorTesting
+import IndicatorThreads
 import Synchronization
 import TestSupport
 import Testing
@@ -84,7 +85,7 @@ import Testing
 
     /// Iterates in a task, and cancels it at some point, or only when it would never end.
     private static func iterate(
-        _ tracked: TrackedAsyncSequence<Pages, Step>,
+        _ tracked: TrackedAsyncSequence<Pages>,
         _ pages: Pages,
         _ census: Census,
         _ generator: inout SplitMix

@@ -6,7 +6,7 @@ import Testing
 /// The worked examples of the documentation, word for word.
 @Suite struct TrackingExamplesTests {
     @Test func theValueFollowsTheElements() async {
-        func iterate() async -> ActivityStatuses<String> {
+        func iterate() async -> AsyncStream<ActivityStatus<String>> {
             let tracker = ActivityTracker<String>()
             let statuses = tracker.statuses
             let numbers = AsyncStream { continuation in

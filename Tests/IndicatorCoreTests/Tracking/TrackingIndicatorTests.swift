@@ -1,5 +1,6 @@
 import IndicatorCore
 import IndicatorTesting
+import IndicatorThreads
 import TestSupport
 import Testing
 
@@ -25,7 +26,7 @@ import Testing
         #expect(indicator.manager.activityCount == 0)
         #expect(await indicator.advance(by: .milliseconds(200), until: .inactive))
         // And again.
-        tracker.track("Once more") {
+        tracker.withActivity("Once more") {
             #expect(indicator.manager.snapshot.label == "Once more")
         }
         #expect(indicator.manager.activityCount == 0)

@@ -1,5 +1,6 @@
 import IndicatorCore
 import IndicatorTesting
+import IndicatorThreads
 import TestSupport
 
 /// Keeps the statuses that a tracker reports, in the thread that makes the change.

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorTesting
 import Testing
 
 /// A worked example: events in, changes of visibility out, in integer milliseconds.

@@ -56,7 +56,7 @@ import Testing
             #expect(throws: InvalidDelayError.self) { try IndicatorDelays.duration(ofSeconds: seconds, for: setting) }
         }
         let error = #expect(throws: InvalidDelayError.self) {
-            try IndicatorDelays(startDelaySeconds: 1, completionDelaySeconds: seconds)
+            try IndicatorDelays.duration(ofSeconds: seconds, for: .completionDelay)
         }
         #expect(error?.description.hasPrefix("completionDelay is \(seconds) s; it must be zero or more") == true)
     }

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import IndicatorCore
+import IndicatorThreads
 import NetworkKit
 import TestSupport
 import Testing

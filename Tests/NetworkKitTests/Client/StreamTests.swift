@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import IndicatorCore
 import IndicatorTesting
+import IndicatorThreads
 import NetworkKit
 import TestSupport
 import Testing

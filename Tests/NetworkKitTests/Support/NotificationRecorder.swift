@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// Notes the indicator's notifications that are posted in a notification center of its own.
 final class NotificationRecorder: Sendable {

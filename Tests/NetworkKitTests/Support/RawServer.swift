@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// A server on loopback that does with each connection what a test says, down to the bytes: what no library would send
 /// can be sent.

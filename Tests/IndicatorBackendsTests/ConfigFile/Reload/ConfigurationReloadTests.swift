@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorThreads
 import InMemoryLogging
 import IndicatorCore
 import IndicatorTesting

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 import TestSupport
 
 /// The program `configuration-helper` in a process of its own, ended with the value.

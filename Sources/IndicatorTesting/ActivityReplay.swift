@@ -1,3 +1,6 @@
+package import IndicatorCore
+import IndicatorThreads
+
 /// The rules of the indicator without a manager: events in, changes of visibility out, at the times that the events
 /// carry.
 ///
@@ -18,11 +21,11 @@ package struct ActivityReplay {
 
     private var machine: IndicatorStateMachine
     private let counter: ActivityCounter
-    private let clock = ReplayClock()
+    private let clock = VirtualClock()
 
     /// Makes an indicator with nothing to do.
     package init(delays: IndicatorDelays = .standard, isEnabled: Bool = true) {
-        counter = ActivityCounter(phase: .inactive, time: .showing(clock))
+        counter = ActivityCounter(phase: .inactive, time: .reading(clock))
         machine = IndicatorStateMachine(delays: delays, isEnabled: isEnabled, counter: counter)
     }
 
@@ -67,10 +70,10 @@ package struct ActivityReplay {
         var changes: [VisibilityChange] = []
         // As a timer does: a deadline may be followed by another one.
         while let deadline = machine.deadline, deadline <= now {
-            clock.time.withLock { $0 = deadline }
+            clock.advance(to: deadline)
             changes += Self.changes(machine.advance(to: deadline))
         }
-        clock.time.withLock { $0 = max($0, now) }
+        clock.advance(to: now)
         return changes
     }
 

@@ -1,5 +1,3 @@
-import IndicatorThreads
-
 /// Reads an injected clock as the time since the source was made.
 ///
 /// The type of the clock's instants stays inside, so that the state machines compute with plain `Duration`s whichever
@@ -58,16 +56,6 @@ package struct TimeSource: Sendable {
             }
         )
     }
-
-    /// A source for replays: it shows the time that `clock` holds, and has no timers.
-    static func showing(_ clock: ReplayClock) -> TimeSource {
-        TimeSource(read: { clock.time.withLock { $0 }.wholeNanoseconds }, schedule: { _, _ in {} })
-    }
-}
-
-/// A time that its owner sets, for replays.
-final class ReplayClock: Sendable {
-    let time = Locked(Duration.zero)
 }
 
 extension Duration {
