@@ -41,7 +41,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        // Threads, timers, locks, and what keeps order between threads. It knows nothing of indicators.
+        // Threads, timers, locks, and ordering between threads. Independent of indicators.
         .target(name: "IndicatorThreads", dependencies: [.product(name: "DequeModule", package: "swift-collections")]),
         .target(
             name: "IndicatorCore",
@@ -64,7 +64,7 @@ let package = Package(
             ],
             path: "Sources/Backends"
         ),
-        // What the tests of apps need: the in-memory backend and the virtual clock.
+        // For the tests of apps: the in-memory backend and the virtual clock.
         .target(name: "IndicatorTesting", dependencies: ["IndicatorCore", "IndicatorThreads"]),
         .target(
             name: "IndicatorOpenCombine",
@@ -104,7 +104,7 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
-        // The commands that both programs have.
+        // The commands that both programs share.
         .target(
             name: "IndicatorCommands",
             dependencies: [
@@ -116,7 +116,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
-        // What the C library has and its Swift module lacks.
+        // Declarations of the C library that its Swift module lacks.
         .systemLibrary(name: "CLinux"),
         .executableTarget(
             name: "indicator",
@@ -187,7 +187,7 @@ let package = Package(
             ],
             resources: [.copy("Resources/traces")]
         ),
-        // An app with a config file, for the tests that send signals to it.
+        // An app with a config file, for tests that send it signals.
         .executableTarget(
             name: "configuration-helper",
             dependencies: [
@@ -198,13 +198,13 @@ let package = Package(
             ],
             path: "Tests/Helpers/ConfigurationHelper"
         ),
-        // A process for the tests of the log file: to share a file with, to run into limits, to change its user.
+        // A process for the tests of the log file: shares a file, reaches limits, changes its user.
         .executableTarget(
             name: "log-file-writer",
             dependencies: ["IndicatorBackends", "IndicatorCore", "IndicatorThreads"],
             path: "Tests/Helpers/LogFileWriter"
         ),
-        // An app with the desktop's backends, to be killed, and to run out of descriptors.
+        // An app with the desktop backends, which tests kill or let run out of descriptors.
         .executableTarget(
             name: "desktop-probe",
             dependencies: [
@@ -234,7 +234,7 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
-        // A process that is measured, killed, or put on a full disk.
+        // A process that tests measure, kill, or run on a full disk.
         .executableTarget(name: "network-probe", dependencies: ["NetworkKit"], path: "Tests/Helpers/NetworkProbe"),
         .testTarget(
             name: "NetworkKitTests",
@@ -261,7 +261,7 @@ let package = Package(
                 .product(name: "OpenCombine", package: "OpenCombine"),
             ]
         ),
-        // A daemon with a group of services, for the tests that send signals to it.
+        // A daemon with a service group, for tests that send it signals.
         .executableTarget(
             name: "service-helper",
             dependencies: [
@@ -300,7 +300,7 @@ let package = Package(
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ]
         ),
-        // Thousands of indicators on one MQTT broker, measured; and what one costs its app.
+        // Measures thousands of indicators on one MQTT broker, and the cost of one in its app.
         .executableTarget(
             name: "mqtt-scale",
             dependencies: ["IndicatorBackends", "IndicatorCore"],
@@ -325,7 +325,7 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// The program that Scripts/fuzz builds, with the libraries alone: every module is compiled for libFuzzer.
+// For Scripts/fuzz: its program and only the libraries, because every module is compiled for libFuzzer.
 if Context.environment["INDICATOR_FUZZ"] != nil {
     package.products = []
     package.targets.removeAll {
@@ -336,13 +336,13 @@ if Context.environment["INDICATOR_FUZZ"] != nil {
             name: "fuzz",
             dependencies: ["CDBus", "IndicatorBackends", "IndicatorCore", "IndicatorTesting", "NetworkKit"],
             path: "Tests/Fuzz",
-            // Of the program's, what reads traces, through a link.
+            // Of the linked folder Replay, only the trace reader is compiled.
             exclude: ["Seeds", "Replay/Replayer.swift", "Replay/ReplayTimeline.swift"]
         )
     )
 }
 
-// With the thread sanitizer everything is compiled again: only what Scripts/thread-sanitizer runs.
+// For Scripts/thread-sanitizer: only the tests that it runs, because the sanitizer needs a full build.
 if Context.environment["INDICATOR_THREAD_SANITIZER"] != nil {
     package.targets.removeAll {
         $0.type == .test && !["IndicatorBackendsTests", "IndicatorCoreTests"].contains($0.name)

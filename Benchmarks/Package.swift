@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-// A package of its own, so that nobody who uses swift-indicator resolves what only the measurement needs.
+// A separate package, so that users of swift-indicator do not resolve the dependencies of the benchmarks.
 let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v15)],
@@ -12,18 +12,18 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
     ],
     targets: [
-        // What is measured, beside its peers and limits.
+        // The measured code, and its peers and limits.
         .target(
             name: "Workloads",
             dependencies: [.product(name: "IndicatorCore", package: "swift-indicator")]
         ),
-        // Measures one beside the other and counts what can be counted.
+        // Compares subjects with their peers and limits, and counts memory, system calls and wake-ups.
         .executableTarget(
             name: "indicator-benchmark",
             dependencies: [
                 "CBusCalls",
                 "Workloads",
-                // The processes that it looks at from outside. They are built with it, not linked.
+                // The processes that it observes. They are built with it, not linked.
                 "activity-probe",
                 "bare-app",
                 "indicator-app",
@@ -31,7 +31,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),
-        // The same bodies under ordo-one's tool, for its statistics: `swift package benchmark`.
+        // The same workloads under ordo-one/benchmark, for its statistics: `swift package benchmark`.
         .executableTarget(
             name: "IndicatorBenchmarks",
             dependencies: [
@@ -42,7 +42,7 @@ let package = Package(
             plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]
         ),
 
-        // The processes.
+        // The observed processes.
         .executableTarget(
             name: "activity-probe",
             dependencies: [
@@ -62,7 +62,7 @@ let package = Package(
 
         // Counts allocations and the bytes of the heap.
         .target(name: "CProbe"),
-        // Calls a process over D-Bus, with as little of its own as can be.
+        // Calls a process over D-Bus, with minimal overhead.
         .target(name: "CBusCalls", dependencies: ["CLibDBus"]),
         .systemLibrary(name: "CLibDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
     ],

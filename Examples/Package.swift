@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-// In a package of your own, name the repository instead of the path.
+// In your own package, use the repository's URL instead of the path.
 let indicator: [Target.Dependency] = [
     .product(name: "IndicatorBackends", package: "swift-indicator"),
     .product(name: "IndicatorCore", package: "swift-indicator"),
@@ -20,9 +20,9 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        // The shortest program.
+        // A minimal program.
         .executableTarget(name: "quick-start", dependencies: indicator),
-        // Files at once, with a bar for each and log lines above them.
+        // Parallel downloads, with a bar for each and log lines above them.
         .executableTarget(
             name: "downloads",
             dependencies: indicator + [
@@ -30,7 +30,7 @@ let package = Package(
                 .product(name: "NetworkKit", package: "swift-indicator"),
             ]
         ),
-        // The same as a command, with retries and resuming.
+        // The same as a command-line tool, with retry and resume.
         .executableTarget(
             name: "downloader",
             dependencies: indicator + [
@@ -38,7 +38,7 @@ let package = Package(
                 .product(name: "NetworkKit", package: "swift-indicator"),
             ]
         ),
-        // A service with a config file and a surface of its own.
+        // A service with its own config file and backend.
         .executableTarget(
             name: "daemon",
             dependencies: indicator + [
@@ -49,7 +49,7 @@ let package = Package(
                 .product(name: "Yams", package: "Yams"),
             ]
         ),
-        // Stages, each a loop, of which steps fail and that can be interrupted.
+        // Interruptible stages, each a loop whose steps may fail.
         .executableTarget(name: "pipeline", dependencies: indicator),
         // A SwiftNIO server, whose main thread blocks.
         .executableTarget(

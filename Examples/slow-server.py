@@ -1,4 +1,4 @@
-"""Serves five files on a port of loopback, which it prints, each within about two seconds."""
+"""Serves files on a loopback port, which it prints. Each response takes about two seconds."""
 import http.server
 import time
 

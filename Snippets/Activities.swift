@@ -1,4 +1,4 @@
-// The ways to say that work is going on.
+// The ways to report work in progress.
 
 // snippet.hide
 import Foundation
@@ -18,48 +18,48 @@ func showTheIndicator(
 ) async throws {
     let file = files[0]
     // snippet.show
-    // Work that the compiler ends for you: `Activity` is noncopyable and ends when it goes out of scope.
+    // A scope: `Activity` is noncopyable and ends when it goes out of scope.
     let activity = indicator.begin("Fetching index", total: 40_000_000, unit: .bytes)
-    activity.advance(by: 16_384)  // rate and time left follow
+    activity.advance(by: 16_384)  // yields the rate and the time left
     activity.label = "Fetching page 2"  // nil clears
     activity.end()  // optional
 
-    // As long as a function runs, however it ends.
+    // A closure, however it ends.
     try await indicator.withActivity("Uploading") { try await client.upload(file) }
 
-    // A loop, which gets on with each element.
+    // A loop: each element advances the progress.
     for file in files.tracked("Compressing", in: indicator) { try compress(file) }
 
-    // One activity made of several, with their progress.
+    // A group: its progress combines that of its members.
     try await indicator.withGroup("Uploading", total: files.count) { group in
         for file in files {
             try await group.withActivity(file) { try await client.upload(file) }
         }
     }
 
-    // An identity of your own: starting it twice counts once.
+    // An identity: starting it twice counts once.
     indicator.start("request-7", label: "GET /")
     indicator.stop("request-7")
 
-    // As long as an object lives.
+    // The lifetime of an object.
     indicator.track(operation, label: "Export")
 
-    // As in AFNetworking.
+    // A count, as in AFNetworking.
     indicator.incrementActivityCount()
     indicator.decrementActivityCount()
 
-    // What a library says of its own tasks by notifications.
+    // The notifications that a library posts for its tasks.
     indicator.observe(.indicator)
     indicator.observe(.alamofire)
 
-    // What the indicator does, for whatever else wants to know.
+    // The indicator's state, for your own code.
     let observer = Task {
         for await snapshot in indicator.snapshots {
             print(snapshot.state, snapshot.activityCount, snapshot.label ?? "")
         }
     }
 
-    // Hides, restores, flushes, in bounded time.
+    // Hides the indicator, restores and flushes the surfaces, in bounded time.
     await indicator.shutdown()
     // snippet.hide
     await observer.value

@@ -1,4 +1,4 @@
-// The indicator of programs that run for long, with a config file and kinds of backend of their own.
+// The indicator in daemons that have their own config file and backend kinds.
 
 // snippet.hide
 import Dispatch

@@ -1,4 +1,4 @@
-// Reading responses of any length.
+// Reading responses of any size.
 
 // snippet.hide
 import Foundation

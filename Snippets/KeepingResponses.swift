@@ -1,4 +1,4 @@
-// Answering requests without asking the server again.
+// Answering requests from the cache.
 
 // snippet.hide
 import Foundation

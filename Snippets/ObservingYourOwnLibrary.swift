@@ -1,4 +1,4 @@
-// Telling the indicator of a library's requests without the library knowing of the indicator.
+// Observing the requests of a library that does not depend on this package.
 
 // snippet.hide
 import Foundation
@@ -12,7 +12,7 @@ let indicator = IndicatorManager()
 let url = URL(fileURLWithPath: "/dev/null")
 // snippet.show
 // snippet.post
-/// Runs a request and says so.
+/// Runs a request and posts its notifications.
 func data(from url: URL) async throws -> Data {
     try await withCheckedThrowingContinuation { continuation in
         let running = RunningTask()
@@ -26,7 +26,7 @@ func data(from url: URL) async throws -> Data {
     }
 }
 
-/// The task that a completion handler belongs to, which is not known yet when the handler is written.
+/// The task of a completion handler, which does not exist yet when the handler is created.
 final class RunningTask: @unchecked Sendable {
     // `@unchecked`: `task` is set before the task is resumed, and the handler runs after that.
     var task: URLSessionTask?

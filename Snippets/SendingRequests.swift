@@ -1,4 +1,4 @@
-// Talking to a web service: routes, requests, answers.
+// Calling a web service: routes, requests, responses.
 
 // snippet.hide
 import Foundation

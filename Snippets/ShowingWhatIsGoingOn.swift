@@ -1,4 +1,4 @@
-// Telling the user which step of the work is going on.
+// Showing the user which step of the work is in progress.
 
 // snippet.hide
 import Foundation

@@ -1,4 +1,4 @@
-// Activities with steps, activities made of others, and loops.
+// Activities with steps, groups of activities, and loops.
 
 // snippet.hide
 import Foundation

@@ -1,4 +1,4 @@
-// A backend that lights a LED of the keyboard, or any other that the kernel knows.
+// A backend that lights an LED of the keyboard, or any other LED of the kernel.
 
 // snippet.hide
 import Foundation
@@ -40,9 +40,9 @@ var registry = BackendRegistry.standard
 registry.register(
     BackendKind(
         name: "led",
-        summary: "a LED that the kernel knows",
+        summary: "an LED below /sys/class/leds",
         settings: [
-            BackendSetting("path", .path, summary: "the LED's brightness file below /sys/class/leds", isRequired: true)
+            BackendSetting("path", .path, summary: "the path of the LED's brightness file", isRequired: true)
         ],
         make: { context, settings in
             LEDBackend(name: context.name, path: settings.string("path") ?? "")
@@ -54,7 +54,7 @@ let indicator = IndicatorManager.configured(for: "my-app", registry: registry)
 // snippet.end
 
 // snippet.test
-// In a test, with IndicatorTesting: a backend that keeps its snapshots, and no delay to wait for.
+// In a test, with IndicatorTesting: a backend that records its snapshots, and no start delay.
 let backend = InMemoryBackend()
 let tested = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero), backends: [backend])
 tested.start("upload", label: "Uploading")

@@ -1,7 +1,7 @@
 import Benchmark
 import Workloads
 
-/// The bodies of `indicator-benchmark` under ordo-one's tool: each subject, and each peer or limit.
+/// The workloads of `indicator-benchmark` under ordo-one/benchmark: each subject, and each peer or limit.
 let benchmarks: @Sendable () -> Void = {
     Benchmark.defaultConfiguration = .init(
         metrics: [.wallClock, .cpuTotal, .throughput],
@@ -21,7 +21,7 @@ let benchmarks: @Sendable () -> Void = {
 private func measure(_ name: String, _ setUp: @escaping @Sendable () -> Workload?) {
     Benchmark(name) { benchmark in
         guard let workload = setUp() else { return }
-        // What the first time costs is not what is asked for.
+        // Warm up: one-time costs are not measured.
         _ = workload.run(10)
         benchmark.startMeasurement()
         blackHole(workload.run(benchmark.scaledIterations.count))

@@ -31,7 +31,7 @@ void bus_caller_close(BusCaller *caller) {
     free(caller);
 }
 
-/* Sends copies of a call, and wants a return each time. */
+/* Sends copies of a call, and requires a reply to each. */
 static bool repeat(BusCaller *caller, DBusMessage *call, long count) {
     for (long index = 0; index < count; index++) {
         DBusMessage *copy = dbus_message_copy(call);

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* glibc's own names for the functions that this file takes the place of. */
+/* glibc's names for the functions that this file replaces. */
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *old, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
 
-/* initial-exec: reading it never allocates. */
+/* With initial-exec, an access never allocates. */
 static __thread uint64_t allocations __attribute__((tls_model("initial-exec")));
 
 void *malloc(size_t size) {

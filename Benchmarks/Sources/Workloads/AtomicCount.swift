@@ -1,11 +1,11 @@
 import Synchronization
 
-/// The limit: one atomic number, and nothing else.
+/// The lower limit for counting: one atomic number.
 final class AtomicCount: Sendable {
     private let count = Atomic<Int>(0)
 
-    /// Adds one and subtracts one, so many times: an instruction each. (`add`, which checks for overflow, is a loop of
-    /// several.)
+    /// Adds one and subtracts one repeatedly, with one instruction each. (`add`, which checks for overflow, is a loop
+    /// of several instructions.)
     func addAndSubtract(_ times: Int) {
         for _ in 0..<times {
             count.wrappingAdd(1, ordering: .acquiringAndReleasing)
@@ -13,17 +13,17 @@ final class AtomicCount: Sendable {
         }
     }
 
-    /// Adds one, so many times.
+    /// Adds one repeatedly.
     func add(_ times: Int) {
         for _ in 0..<times { count.wrappingAdd(1, ordering: .acquiringAndReleasing) }
     }
 }
 
-/// The limit of what is read under a lock: an uncontended lock and unlock, around one number.
+/// The lower limit for a read under a lock: an uncontended lock and unlock around one number.
 final class UncontendedLock: Sendable {
     private let count = Mutex(0)
 
-    /// Locks and unlocks it, so many times.
+    /// Locks and unlocks repeatedly.
     func lockAndUnlock(_ times: Int) {
         for _ in 0..<times {
             let value = count.withLock { $0 }

@@ -1,9 +1,9 @@
 import IndicatorCore
 
-/// Takes a value so that the compiler has to make it. Not generic, so that it costs a call and nothing else.
+/// Consumes values, so that the compiler must compute them. Not generic, so that it costs only a call.
 @inline(never) @_optimize(none)
 func consume(_ first: Int, _ second: Int) {}
 
-/// Takes a whole snapshot, so that no part of it can be left out.
+/// Consumes a whole snapshot, so that the compiler must create every part of it.
 @inline(never) @_optimize(none)
 func consume(_ snapshot: borrowing IndicatorSnapshot) {}

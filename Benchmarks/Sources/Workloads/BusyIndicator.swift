@@ -1,22 +1,22 @@
 import IndicatorCore
 
-/// An indicator that others keep busy.
+/// An indicator with other activities in progress.
 public final class BusyIndicator: Sendable {
     private let manager: IndicatorManager
     private let other: ManagedActivity
 
-    /// Makes one.
+    /// Creates a busy indicator.
     ///
     /// - Parameters:
-    ///   - situation: the state that it is in.
-    ///   - label: the label of an activity that goes on all the while.
+    ///   - situation: the state of the indicator.
+    ///   - label: the label of an activity that is always in progress.
     public init(_ situation: Situation, label: String? = nil) {
         manager = .measured(situation)
         for id in Names.others { manager.start(id) }
         other = ManagedActivity(label, in: manager)
     }
 
-    /// Begins and ends an activity, so many times.
+    /// Begins and ends an activity repeatedly.
     public func beginAndEnd(_ times: Int) {
         for _ in 0..<times {
             let activity = manager.begin()
@@ -49,7 +49,7 @@ public final class BusyIndicator: Sendable {
     }
 }
 
-/// The same names in the classic manager's set.
+/// The same identities in the classic manager's set.
 final class BusySet: Sendable {
     private let set = LockedSet(inProgress: Names.others)
 

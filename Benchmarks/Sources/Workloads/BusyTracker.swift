@@ -1,21 +1,21 @@
 import IndicatorCore
 
-/// A tracker that an indicator shows, with so many activities in progress.
+/// A tracker with many activities in progress, attached to an indicator.
 final class BusyTracker: @unchecked Sendable {
-    // `@unchecked`: the activities are changed by the one thread that measures.
+    // `@unchecked`: only the measuring thread changes the activities.
 
-    /// Which activity ends when another has begun.
+    /// Which activity ends after another has begun.
     enum End: String, CaseIterable {
-        /// The one that has just begun: what the tracker tells stays the same.
+        /// The newest activity: the tracker's status does not change.
         case newest = "the newest ends"
-        /// The one that is told of, so that the next one is told of then.
+        /// The activity whose value is the status: the status changes to the next one.
         case oldest = "the oldest ends"
     }
 
     private let manager = IndicatorManager.measured(.shown)
     private let tracker = ActivityTracker<String>()
     private let end: End
-    /// Those in progress, in a ring.
+    /// The activities in progress, as a ring buffer.
     private var activities: [ManagedTrackedActivity<String>]
     private var oldest = 0
 

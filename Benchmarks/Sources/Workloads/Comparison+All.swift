@@ -1,5 +1,5 @@
 extension Comparison {
-    /// All that needs nothing but this process.
+    /// The comparisons that need only this process.
     public static let all: [Comparison] = [
         .beginEnd, .beginEndOnTwoThreads, .idleEdge, .identified, .labelled, .advance, .notifications, .tracker10,
         .tracker10000, .snapshot,
@@ -22,7 +22,7 @@ extension Comparison {
 
     private static let beginEndOnTwoThreads = Comparison(
         "begin-end-2-threads",
-        "the same on two threads",
+        "begin and end on two threads, others in progress",
         peer: "\(atomicPair), on two threads",
         goal: 3
     ) {
@@ -86,7 +86,7 @@ extension Comparison {
     private static let notifications = Comparison(
         "notification-pair",
         "two notifications, observed",
-        peer: "the posts, with an empty observer each",
+        peer: "the same posts with empty observers",
         goal: 1.25,
         variants: [true, false].map { areOthersInProgress in
             Variant(areOthersInProgress ? "others in progress" : "nothing else in progress") {

@@ -1,33 +1,33 @@
-/// A row of the table of speeds: what is measured, against what, and what is to be reached.
+/// A row of the performance table: a subject, its reference, and a goal.
 ///
-/// A row can have several variants. What counts is the one that compares worst.
+/// A row can have several variants. The one with the worst ratio counts.
 public struct Comparison: Sendable {
     /// The name in the JSON.
     public let name: String
-    /// What is measured, in words.
+    /// A description of the subject.
     public let title: String
-    /// What it is measured against, in words; `nil` when that is nothing.
+    /// A description of the peer or limit; `nil` without one.
     public let peer: String?
-    /// The ratio that is not to be exceeded; `nil` when there is no goal.
+    /// The maximum ratio; `nil` without a goal.
     public let goal: Double?
     /// The variants of the row.
     public let variants: [Variant]
 
     /// One way to measure a row.
     public struct Variant: Sendable {
-        /// What is special about it; empty when it is the only one.
+        /// The name of the variant; empty if it is the only one.
         public let name: String
-        /// Makes what is measured. What it makes goes when the contestants go.
+        /// Creates the workloads.
         public let setUp: @Sendable () -> Contestants
 
-        /// Makes a variant.
+        /// Creates a variant.
         public init(_ name: String = "", setUp: @escaping @Sendable () -> Contestants) {
             self.name = name
             self.setUp = setUp
         }
     }
 
-    /// Makes a row.
+    /// Creates a row.
     public init(_ name: String, _ title: String, peer: String?, goal: Double?, variants: [Variant]) {
         self.name = name
         self.title = title

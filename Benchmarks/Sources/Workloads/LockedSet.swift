@@ -1,6 +1,6 @@
 import Foundation
 
-/// The peer: what is in progress is a set behind a recursive lock, as in the classic indicator managers.
+/// The peer: the activities are a set behind a recursive lock, as in the classic indicator managers.
 final class LockedSet: @unchecked Sendable {
     // `@unchecked`: `lock` protects the other properties.
 

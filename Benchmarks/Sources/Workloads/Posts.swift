@@ -1,10 +1,10 @@
 import Foundation
 import IndicatorCore
 
-/// A task of some library's.
+/// A task of a library.
 private final class LibraryTask: Sendable {}
 
-/// A library that posts notifications of its tasks.
+/// A library that posts notifications for its tasks.
 private struct PostingLibrary: @unchecked Sendable {
     // `@unchecked`: a notification center may be used on any thread.
 
@@ -33,9 +33,9 @@ final class ObservedPosts: Sendable {
     func post(_ times: Int) { library.post(times) }
 }
 
-/// Notifications with an observer each that does nothing.
+/// Notifications with empty observers.
 final class EmptilyObservedPosts: @unchecked Sendable {
-    // `@unchecked`: the tokens are kept and never looked at.
+    // `@unchecked`: the tokens are stored but never accessed.
 
     private let library = PostingLibrary()
     private let tokens: [any NSObjectProtocol]

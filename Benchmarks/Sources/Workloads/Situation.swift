@@ -1,14 +1,14 @@
 import IndicatorCore
 
-/// The state that work finds the indicator in, and leaves it in.
+/// The state of the indicator before and after each activity.
 public enum Situation: String, CaseIterable, Sendable {
-    /// Work has begun and has not lasted long enough yet, for hours.
+    /// The start delay is running, for hours.
     case delayingStart = "not shown yet"
-    /// It is shown, and stays shown for hours after the work.
+    /// The indicator is shown, also for hours after the work.
     case shown
-    /// It is switched off.
+    /// The indicator is disabled.
     case disabled
-    /// The delays that apps have.
+    /// The default delays.
     case standard = "standard delays"
 
     var delays: IndicatorDelays {

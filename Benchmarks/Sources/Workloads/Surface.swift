@@ -1,6 +1,6 @@
 import IndicatorCore
 
-/// A surface that shows nothing.
+/// A backend that shows nothing.
 struct Surface: IndicatorBackend {
     var delivery: BackendDelivery
 
@@ -11,13 +11,13 @@ struct Surface: IndicatorBackend {
     func stop() async {}
 }
 
-/// Who is told of the indicator.
+/// Which changes of the indicator a backend receives.
 public enum Audience: Sendable {
-    /// Nobody.
+    /// None: there is no backend.
     case nobody
-    /// A surface like the terminal title: it hears of changes while the indicator is shown.
+    /// Changes while the indicator is shown, like the terminal title.
     case whileShown
-    /// A surface like the D-Bus property, which is on by default: it hears of all changes, up to ten times a second.
+    /// All changes, up to ten times a second, like the D-Bus property, which is on by default.
     case always
 
     fileprivate var surfaces: [any IndicatorBackend] {
@@ -30,7 +30,7 @@ public enum Audience: Sendable {
 }
 
 extension IndicatorManager {
-    /// An indicator in one of its states.
+    /// An indicator in a state.
     static func measured(_ situation: Situation, audience: Audience = .always) -> IndicatorManager {
         IndicatorManager(
             delays: situation.delays,

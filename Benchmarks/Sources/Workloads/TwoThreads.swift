@@ -3,18 +3,17 @@ import Synchronization
 
 /// Runs a function on two threads at the same time.
 ///
-/// On a machine that does other things too, one of them may have to wait for a processor, and then neither is in the
-/// other's way: that is not what is to be measured. So a turn is made of short pieces, and only those count in which
-/// both had a processor nearly all the time.
+/// On a busy machine, one thread may have to wait for a processor, so that the threads do not contend. So a turn
+/// consists of short pieces, and only pieces count in which both threads had a processor nearly all the time.
 enum TwoThreads {
-    /// How many pieces a turn is made of.
+    /// The number of pieces in a turn.
     private static let pieces = 10
-    /// How many are tried at most.
+    /// The maximum number of pieces to try.
     private static let attempts = 40
-    /// The part of the time that both must have had a processor.
+    /// The minimum fraction of the time for which both threads must have a processor.
     private static let leastShare = 0.95
 
-    /// Runs it. The time is that from when both began until both were done.
+    /// Runs a function `count` times. The duration is from the first begin to the last end.
     static func run(_ body: @escaping @Sendable (Int) -> Void, count: Int) -> Turn {
         let size = max(count / pieces, 1)
         var counting: [Duration] = []
@@ -31,7 +30,7 @@ enum TwoThreads {
     /// A part of a turn.
     private struct Piece {
         var duration: Duration
-        /// Which part of that time the thread that had less of it had a processor.
+        /// The fraction of that time for which a thread had a processor, the smaller one of both threads.
         var share: Double
 
         init(_ body: @escaping @Sendable (Int) -> Void, _ count: Int) {
@@ -43,7 +42,7 @@ enum TwoThreads {
         }
     }
 
-    /// When a thread began and ended, and how much time of a processor it had in between.
+    /// The begin, the end and the processor time of a thread.
     private struct Times {
         var start: Duration
         var end: Duration

@@ -1,39 +1,39 @@
-/// What came of doing something many times over.
+/// The result of running a workload many times.
 public struct Turn: Sendable {
-    /// How long it took.
+    /// The duration of all runs.
     public var duration: Duration
-    /// Whether it was not as it should have been, because of what else the machine does.
+    /// Whether other load on the machine affected the measurement.
     public var isDisturbed = false
 }
 
-/// Something to do many times over.
+/// A function to run many times.
 public struct Workload: Sendable {
-    /// Does it so many times. The loop is inside, so that nothing of the measurement is in it.
+    /// Runs the function `count` times. The loop is inside, so that it contains no measurement code.
     public let run: @Sendable (_ count: Int) -> Turn
 
     private init(measuring run: @escaping @Sendable (_ count: Int) -> Turn) {
         self.run = run
     }
 
-    /// Makes a workload of a function with a loop.
+    /// Creates a workload from a function with a loop.
     public init(_ body: @escaping @Sendable (_ count: Int) -> Void) {
         run = { count in Turn(duration: ContinuousClock().measure { body(count) }) }
     }
 
-    /// Makes a workload of a function with a loop, which two threads do at the same time: `count` times each.
+    /// Creates a workload from a function with a loop, which two threads run at the same time, `count` times each.
     public static func onTwoThreads(_ body: @escaping @Sendable (_ count: Int) -> Void) -> Self {
         Self(measuring: { count in TwoThreads.run(body, count: count) })
     }
 }
 
-/// What is measured, and what it is measured against, side by side.
+/// A subject and its reference.
 public struct Contestants: Sendable {
-    /// What this package does.
+    /// The code of this package.
     public let subject: Workload
-    /// Its peer or limit; `nil` when there is none.
+    /// Its peer or limit; `nil` without one.
     public let reference: Workload?
 
-    /// Puts the two side by side.
+    /// Creates a pair.
     public init(_ subject: Workload, reference: Workload? = nil) {
         self.subject = subject
         self.reference = reference

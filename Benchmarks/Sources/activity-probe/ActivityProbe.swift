@@ -1,7 +1,7 @@
 import Foundation
 
-/// Counts what activities cost other than time: `activity-probe allocations|bytes|edges COUNT`. Prints a name and a
-/// number a line; `edges` is for `strace` to count, and prints the names only.
+/// Counts the costs of activities other than time: `activity-probe allocations|bytes|edges COUNT`. Prints lines with a
+/// name and a number; `edges`, which `strace` counts, prints only names.
 @main
 struct ActivityProbe {
     static func main() {

@@ -1,10 +1,9 @@
 import CProbe
 import Workloads
 
-/// How many times activities allocate memory on the thread that begins and ends them.
+/// Counts the allocations of activities on the thread that begins and ends them.
 enum Allocations {
-    /// Prints the numbers of allocations in `count` times beginning and ending, and first a check that allocations are
-    /// counted.
+    /// Prints a check that allocations are counted, then the numbers of allocations for `count` begins and ends.
     static func print(count: Int) {
         Swift.print("check", counted { for _ in 0..<100 { keep(Something()) } })
         let busy = BusyIndicator(.shown)

@@ -1,18 +1,18 @@
 import CProbe
 import IndicatorCore
 
-/// How much the heap grows by a live activity, beyond what whoever began it holds.
+/// Measures the heap memory of an activity, beyond the caller's values.
 enum Bytes {
-    /// Prints the bytes for each of `count` activities that are in progress at once.
+    /// Prints the bytes per activity with `count` activities in progress.
     static func print(count: Int) {
         report("activity", count) { manager in
-            // The caller's own: the values that `begin` returns.
+            // The caller's values are those that `begin` returns.
             let activities = UnsafeMutablePointer<Activity>.allocate(capacity: count)
             return grown {
                 for index in 0..<count { (activities + index).initialize(to: manager.begin()) }
             }
         }
-        // The caller's own: the identities.
+        // The caller's values are the identities.
         let texts = (0..<count).map { "request-\($0)" }
         report("identified by a text", count) { manager in
             grown { for text in texts { manager.start(text) } }

@@ -2,21 +2,21 @@ import CProbe
 import Foundation
 import Workloads
 
-/// Work that begins while there is none, and ends, over and over, between two marks for `strace`.
+/// Single activities that begin and end repeatedly, between two marks for `strace`.
 enum Edges {
-    /// Runs the parts one after the other, and prints what each is.
+    /// Runs the parts and prints their names.
     static func run(count: Int) {
         run("while it is not shown yet", count, IdleIndicator(.delayingStart, audience: .whileShown))
-        run("while it is switched off", count, IdleIndicator(.disabled, audience: .whileShown))
+        run("while it is disabled", count, IdleIndicator(.disabled, audience: .whileShown))
         run("while it is shown", count, IdleIndicator(.shown, audience: .nobody))
-        run("with a surface that hears of every change", count, IdleIndicator(.shown, audience: .always))
+        run("with a backend that receives every change", count, IdleIndicator(.shown, audience: .always))
     }
 
     private static func run(_ name: String, _ count: Int, _ indicator: IdleIndicator) {
         print(name)
         fflush(nil)
         indicator.beginAndEnd(1000)
-        // What the first activities have set going comes to its end.
+        // Wait until the effects of the first activities have ended.
         Thread.sleep(forTimeInterval: 0.5)
         probe_mark()
         indicator.beginAndEnd(count)

@@ -1,8 +1,8 @@
 import Foundation
 
-/// An app that does not link the indicator, to compare one that does with: it waits until its input ends.
+/// An app that does not link the indicator, for comparison. It waits until its input ends.
 ///
-/// With an argument it runs a task first, which has the Swift runtime start its threads.
+/// With an argument, it first runs a task, which makes the Swift runtime start its threads.
 @main
 struct BareApp {
     static func main() {

@@ -2,10 +2,10 @@ import Foundation
 import IndicatorBackends
 import IndicatorCore
 
-/// The least of an app with an indicator: `indicator-app CONFIG-FILE`.
+/// A minimal app with an indicator: `indicator-app CONFIG-FILE`.
 ///
-/// Prints `ready` and how many milliseconds `IndicatorManager.configured` took, once all surfaces work. After that, a
-/// line of input begins an activity; `visible` is printed when it is shown. Ends when the input ends.
+/// When all backends are running, prints `ready` and the duration of `IndicatorManager.configured` in milliseconds.
+/// Then every line of input begins an activity, and `visible` is printed when it is shown. Ends when the input ends.
 @main
 struct IndicatorApp {
     static func main() async throws {
@@ -24,17 +24,17 @@ struct IndicatorApp {
         while !indicator.backendStatuses.allSatisfy({ $0.state == .running }) {
             try await Task.sleep(for: .milliseconds(5))
         }
-        say("ready \(milliseconds)")
+        printLine("ready \(milliseconds)")
         var activities: [ManagedActivity] = []
         while readLine() != nil {
             activities.append(ManagedActivity("GET /items", in: indicator))
             while !indicator.isVisible { try await Task.sleep(for: .milliseconds(5)) }
-            say("visible")
+            printLine("visible")
         }
         await indicator.shutdown()
     }
 
-    private static func say(_ line: String) {
+    private static func printLine(_ line: String) {
         print(line)
         fflush(nil)
     }

@@ -1,35 +1,35 @@
-/// A row of the result.
+/// A row of the results.
 struct Figure {
-    /// What came out.
+    /// The measured value.
     enum Outcome {
-        /// The time of one, and of its peer or limit, in nanoseconds.
+        /// The time of the subject, and of its peer or limit, in nanoseconds.
         case time(ours: Double, reference: Double?)
-        /// A number that was counted, and what it counts.
+        /// A counted number and its unit.
         case count(Double, unit: String)
-        /// It could not be measured here, for this reason.
+        /// The reason why it could not be measured.
         case leftOut(String)
     }
 
     /// The name in the JSON.
     var name: String
-    /// What was measured, in words.
+    /// A description of the subject.
     var title: String
-    /// What it is compared with, in words.
+    /// A description of the peer or limit.
     var peer: String?
-    /// The most that the ratio, or else the number, is to be.
+    /// The maximum of the ratio, or of the number without one.
     var goal: Double?
-    /// What came out.
+    /// The measured value.
     var outcome: Outcome
-    /// Which variant counts, or what the number is made of.
+    /// The variant that counts, or the parts of the number.
     var detail: String?
 
-    /// How many times as long as the peer or limit it takes.
+    /// The ratio of the subject's time to that of the peer or limit.
     var ratio: Double? {
         guard case .time(let ours, let reference?) = outcome else { return nil }
         return ours / reference
     }
 
-    /// Whether the goal is met; `nil` when there is none or nothing was measured.
+    /// Whether the goal is met; `nil` without a goal or a measurement.
     var isMet: Bool? {
         guard let goal else { return nil }
         switch outcome {

@@ -1,16 +1,15 @@
 import ArgumentParser
 import Foundation
 
-/// Measures the indicator beside its peers and limits.
+/// Compares the indicator with its peers and limits.
 @main
 struct IndicatorBenchmark: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "Scripts/benchmark",
-        abstract: "Measures the indicator beside its peers and limits, in one run.",
+        abstract: "Compares the indicator with its peers and limits, in one run.",
         discussion: """
-            Each time is the shortest of 15 turns, the subject and its peer or limit by turns. Times drift with the \
-            machine and with what else it does; look at the ratios. A goal that is not met is no failure: the exit \
-            status is 0.
+            Each time is the shortest of 15 turns; the subject and its peer or limit alternate. Times vary with the \
+            machine and its load, so compare the ratios. A missed goal is not a failure: the exit status is 0.
             """
     )
 
@@ -20,7 +19,7 @@ struct IndicatorBenchmark: ParsableCommand {
     @Flag(help: "Print the table as Markdown, for the documentation.")
     var markdown = false
 
-    @Flag(help: "Measure very briefly, to see that everything works; the figures mean little.")
+    @Flag(help: "Measure very briefly, to check that everything works; the figures are not meaningful.")
     var quick = false
 
     @Argument(
@@ -31,12 +30,12 @@ struct IndicatorBenchmark: ParsableCommand {
     func validate() throws {
         if json, markdown { throw ValidationError("--json and --markdown exclude each other.") }
         if let unknown = names.first(where: { !Plan.names.contains($0) }) {
-            throw ValidationError("There is no '\(unknown)'; there are \(Plan.names.joined(separator: ", ")).")
+            throw ValidationError("Unknown name '\(unknown)'; the names are \(Plan.names.joined(separator: ", ")).")
         }
     }
 
     func run() throws {
-        // A process that has gone while it is being talked to is reported, and must not end this one.
+        // A child process that has ended is reported as an error; writing to it must not end this process.
         signal(SIGPIPE, SIG_IGN)
         let figures = Plan(only: names).run(quick ? .quick : .full) { names in
             FileHandle.standardError.write(Data("Measuring \(names.joined(separator: ", "))\n".utf8))

@@ -1,8 +1,8 @@
 import Workloads
 
-/// What there is to measure, in the order of the table.
+/// The measurements, in the order of the table.
 struct Plan {
-    /// A part that yields one figure or several.
+    /// A step with one or more figures.
     struct Step {
         /// The names of the figures.
         var names: [String]
@@ -12,9 +12,9 @@ struct Plan {
 
     let steps: [Step]
 
-    /// Makes a plan.
+    /// Creates a plan.
     ///
-    /// - Parameter names: the figures that are wanted; all of them when there are none.
+    /// - Parameter names: the names of the figures to measure; empty for all.
     init(only names: [String] = []) {
         steps = Self.all.filter { step in names.isEmpty || step.names.contains(where: names.contains) }
     }
@@ -35,7 +35,7 @@ struct Plan {
             ]
     }
 
-    /// Measures everything. What cannot be measured is left out, with the reason.
+    /// Runs all steps. A step that throws yields figures with the reason.
     func run(_ scale: Scale, willMeasure: ([String]) -> Void) -> [Figure] {
         steps.flatMap { step in
             willMeasure(step.names)

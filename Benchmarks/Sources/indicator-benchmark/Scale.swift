@@ -1,35 +1,35 @@
-/// How long and how often things are measured.
+/// The durations and repetitions of the measurements.
 struct Scale {
-    /// How many times subject and reference take turns; the shortest time of each counts.
+    /// The number of turns of subject and reference; the shortest time of each counts.
     var repetitions: Int
-    /// How long a turn takes at least.
+    /// The minimum duration of a turn.
     var turn: Duration
-    /// How long processes are watched that have nothing to do.
+    /// For how long idle processes are observed.
     var watch: Duration
-    /// How long they are left alone before.
+    /// The pause before idle processes are observed.
     var settling: Duration
-    /// How many activities are in progress at once when memory is counted.
+    /// The number of activities in progress when memory is measured.
     var liveActivities: Int
-    /// How many objects are tracked at once when the longest wait is measured.
+    /// The number of tracked objects when the longest wait is measured.
     var trackedObjects = 100_000
-    /// How many times activities begin and end when allocations and system calls are counted.
+    /// The number of begins and ends when allocations and system calls are counted.
     var countedPairs: Int
-    /// How many times a process is started whose start is measured.
+    /// The number of launches when start-up is measured.
     var launches: Int
 
-    /// For figures to rely on.
+    /// For reliable figures.
     static let full = Scale(
         repetitions: 15,
         turn: .milliseconds(25),
         watch: .seconds(10),
-        // Longer than libdispatch keeps threads that have nothing to do: 5 s.
+        // Longer than libdispatch keeps idle threads: 5 s.
         settling: .seconds(7),
         liveActivities: 1_000_000,
         countedPairs: 100_000,
         launches: 7
     )
 
-    /// To see that everything works.
+    /// To check that everything works.
     static let quick = Scale(
         repetitions: 5,
         turn: .milliseconds(1),

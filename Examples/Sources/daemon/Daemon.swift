@@ -7,7 +7,7 @@ import ServiceLifecycle
 import UnixSignals
 import Yams
 
-/// Takes files out of an inbox, counts their words, and puts them into another folder.
+/// Counts the words of files in an inbox, and writes the counts to another folder.
 ///
 ///     daemon FILE           runs with this config file, until SIGTERM
 ///     daemon --check FILE   reports every mistake in it
@@ -42,7 +42,7 @@ struct Daemon {
         try await group.run()
     }
 
-    /// Reports the mistakes in a config file, those of the daemon's own kind of backend included.
+    /// Reports the mistakes in a config file, including those in the daemon's own kind of backend.
     private static func check(_ path: String) {
         do throws(ConfigurationError) {
             _ = try IndicatorConfiguration.load(
@@ -58,7 +58,7 @@ struct Daemon {
     }
 }
 
-/// What the file says beside the indicator's section.
+/// The settings outside the indicator's section.
 struct DaemonSettings: Decodable {
     var inbox: String
     var done: String
@@ -68,13 +68,13 @@ struct DaemonSettings: Decodable {
     }
 }
 
-/// Does the work, until the group of services shuts down.
+/// Does the work until the service group shuts down.
 struct InboxService: Service {
     let settings: DaemonSettings
     let indicator: IndicatorManager
 
     func run() async throws {
-        // The sleep is cancelled at once, and a file that was begun is finished.
+        // A shutdown cancels the sleep immediately, but a file in progress is finished.
         for await _ in ticks.cancelOnGracefulShutdown() {
             for name in try FileManager.default.contentsOfDirectory(atPath: settings.inbox).sorted() {
                 try await indicator.withActivity("Counting \(name)") { try await take(name) }
@@ -89,7 +89,7 @@ struct InboxService: Service {
     private func take(_ name: String) async throws {
         let file = URL(filePath: settings.inbox).appending(path: name)
         let count = try String(contentsOf: file, encoding: .utf8).split(whereSeparator: \.isWhitespace).count
-        // A word takes its time.
+        // Simulates slow work.
         try await Task.sleep(for: .milliseconds(100 * count))
         let result = URL(filePath: settings.done).appending(path: name)
         try "\(count)\n".write(to: result, atomically: true, encoding: .utf8)

@@ -2,7 +2,7 @@ import Foundation
 import IndicatorBackends
 import IndicatorCore
 
-/// A surface of the daemon's own: a file that says what is going on, and does not exist while that is nothing.
+/// A custom backend: a file that contains the current label, and exists only while the indicator is visible.
 final class StatusFileBackend: IndicatorBackend {
     let name: String
     private let file: URL
@@ -18,7 +18,7 @@ final class StatusFileBackend: IndicatorBackend {
 
     func update(_ snapshot: IndicatorSnapshot) async throws {
         guard snapshot.isVisible else { return try remove() }
-        // While the indicator is about to be hidden, nothing is in progress, and the last label stays.
+        // Without activities, during the completion delay, the last label stays.
         guard let label = snapshot.label else { return }
         try "\(label)\n".write(to: file, atomically: true, encoding: .utf8)
     }
@@ -33,13 +33,13 @@ final class StatusFileBackend: IndicatorBackend {
 }
 
 extension BackendRegistry {
-    /// The built-in kinds, and the daemon's.
+    /// The built-in kinds and the daemon's kind.
     static var daemon: Self {
         var registry = standard
         registry.register(
             BackendKind(
                 name: "statusFile",
-                summary: "a file that says what is going on",
+                summary: "a file that contains the current label",
                 settings: [
                     BackendSetting("path", .path, summary: "the file", isRequired: true)
                 ]

@@ -4,13 +4,13 @@ import IndicatorBackends
 import IndicatorCore
 import NetworkKit
 
-/// Downloads files, several at once. What breaks off is tried again, and goes on where it was.
+/// Downloads files in parallel. Interrupted downloads are retried and resumed.
 @main
 struct Downloader: AsyncParsableCommand {
-    @Argument(help: "What to download.", transform: url)
+    @Argument(help: "The URLs to download.", transform: url)
     var urls: [URL]
 
-    @Option(name: .shortAndLong, help: "The folder to put the files into.")
+    @Option(name: .shortAndLong, help: "The folder for the files.")
     var folder = "."
 
     func run() async throws {
@@ -32,7 +32,7 @@ struct Downloader: AsyncParsableCommand {
     }
 }
 
-/// Downloads all. One that fails does not end the others; the first failure is thrown in the end.
+/// Downloads all files. A failure does not end the other downloads; the first error is thrown at the end.
 func download(_ urls: [URL], into folder: URL, _ indicator: IndicatorManager) async throws {
     let client = NetworkClient(retry: .init(initialDelay: .milliseconds(500)))
     try await indicator.withGroup("Downloading \(urls.count) files", total: urls.count) { group in

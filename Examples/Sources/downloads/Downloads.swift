@@ -4,7 +4,7 @@ import IndicatorCore
 import Logging
 import NetworkKit
 
-/// Downloads files at once, with a bar for each and log lines above them: `downloads SERVER FOLDER FILE…`.
+/// Downloads files in parallel, with a bar for each and log lines above them: `downloads SERVER FOLDER FILE…`.
 @main
 struct Downloads {
     static func main() async throws {
@@ -19,7 +19,7 @@ struct Downloads {
         try await withThrowingTaskGroup { group in
             for name in CommandLine.arguments.dropFirst(3) {
                 group.addTask {
-                    // NetworkKit announces its requests, so they are activities.
+                    // NetworkKit posts notifications for its requests, so they are activities.
                     let route = URLRoute(server, .get("\(name)").with(\.label, name))
                     _ = try await client.download(route, to: folder.appending(path: name))
                     logger.info("\(name) is complete")

@@ -6,7 +6,7 @@ import NIOPosix
 
 /// An echo server on SwiftNIO that counts every connection as an activity.
 ///
-/// Usage: `nio-server LOG-FILE`. The main thread blocks for as long as the server runs; the indicator does not mind.
+/// Usage: `nio-server LOG-FILE`. The main thread blocks while the server runs; the indicator does not need it.
 @main
 struct NIOServer {
     static func main() throws {
@@ -24,7 +24,7 @@ struct NIOServer {
             .bind(host: "127.0.0.1", port: 0)
             .wait()
         print(server.localAddress?.port ?? 0)
-        fflush(nil)  // also where standard output is a file
+        fflush(nil)  // needed if standard output is a file
         try server.closeFuture.wait()
     }
 }

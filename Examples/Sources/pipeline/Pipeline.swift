@@ -2,10 +2,10 @@ import Foundation
 import IndicatorBackends
 import IndicatorCore
 
-/// Makes an index of the words in a folder's files, in three stages. Files that are no text are left out, and Ctrl-C
-/// ends it in order: the indicator reports what was cancelled.
+/// Counts the words of a folder's files, in three stages. Files that are not text are skipped. Ctrl-C ends the program
+/// in an orderly way: the indicator reports the cancelled work.
 ///
-///     pipeline FOLDER INDEX-FILE [SECONDS]     SECONDS: how long each file takes at least
+///     pipeline FOLDER INDEX-FILE [SECONDS]     SECONDS: the minimum time for each file
 @main
 struct Pipeline {
     static func main() async {
@@ -15,7 +15,7 @@ struct Pipeline {
 
         let indicator = IndicatorManager.configured(for: "pipeline")
         let work = Task { try await makeIndex(of: arguments[1], in: arguments[2], pause: pause, indicator) }
-        // The program's own handler: the indicator leaves the signal to it.
+        // The indicator does not handle a signal that the program handles.
         let interrupt = DispatchSource.makeSignalSource(signal: SIGINT)
         interrupt.setEventHandler { work.cancel() }
         interrupt.activate()
@@ -37,7 +37,7 @@ func makeIndex(of folder: String, in index: String, pause: Duration, _ indicator
         var texts: [(name: String, text: String)] = []
         for name in names.tracked("Reading", in: stages) {
             let file = URL(filePath: folder).appending(path: name)
-            // One that fails does not end the loop; its own activity has failed.
+            // A failure does not end the loop; only the file's activity fails.
             try? indicator.withActivity("Reading \(name)") {
                 texts.append((name, try String(contentsOf: file, encoding: .utf8)))
             }
@@ -45,7 +45,7 @@ func makeIndex(of folder: String, in index: String, pause: Duration, _ indicator
 
         var lines: [String] = []
         for (name, text) in texts.tracked("Counting", in: stages, unit: ActivityUnit("files")) {
-            // Throws when the task is cancelled, which cancels the loop's activity too.
+            // Throws when the task is cancelled, which also cancels the loop's activity.
             try await Task.sleep(for: pause)
             lines.append("\(name): \(text.split(whereSeparator: \.isWhitespace).count)")
         }

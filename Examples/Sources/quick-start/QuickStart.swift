@@ -1,7 +1,7 @@
 import IndicatorBackends
 import IndicatorCore
 
-/// The whole of it: an indicator from the user's config file, and work that it shows.
+/// A complete program: an indicator from the user's config file, and work that it shows.
 @main
 struct QuickStart {
     static func main() async throws {

@@ -1,17 +1,17 @@
 #pragma once
 #include <stdbool.h>
 
-/// A private connection to a message bus. One thread at a time uses it.
+/// A private connection to a message bus. Must not be used by several threads at the same time.
 typedef struct BusCaller BusCaller;
 
-/// Connects to the bus at an address; `NULL` when that fails.
+/// Connects to the bus at an address. Returns `NULL` on failure.
 BusCaller *bus_caller_open(const char *address);
 
 /// Disconnects.
 void bus_caller_close(BusCaller *caller);
 
-/// Calls `org.freedesktop.DBus.Peer.Ping` of the process with a bus name, so many times, each after the answer to the one before.
-/// Returns whether all were answered.
+/// Calls `org.freedesktop.DBus.Peer.Ping` of the process with a bus name `count` times, each after the reply to the
+/// previous call. Returns whether all calls were answered.
 bool bus_caller_ping(BusCaller *caller, const char *name, const char *path, long count);
 
 /// Calls `org.freedesktop.DBus.Properties.Get` in the same way.

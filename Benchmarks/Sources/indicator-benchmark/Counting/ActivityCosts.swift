@@ -1,6 +1,6 @@
 import Foundation
 
-/// What activities cost other than time, counted by a process of its own.
+/// The costs of activities other than time, counted by a separate process.
 enum ActivityCosts {
     static let memoryNames = ["bytes-per-activity", "bytes-per-identified-activity"]
     static let allocationsName = "allocations-begin-end"
@@ -11,24 +11,24 @@ enum ActivityCosts {
         let identified = numbers.filter { $0.name.hasPrefix("identified") }
         guard let plain = numbers.first(where: { $0.name == "activity" }), let most = identified.map(\.value).max()
         else {
-            throw Child.Failure(description: "activity-probe did not count the bytes")
+            throw Child.Failure(description: "activity-probe did not print the bytes")
         }
         let unit = "bytes"
         return [
             Figure(
                 name: memoryNames[0],
-                title: "a live activity, beyond what its owner holds",
+                title: "heap memory of an activity, excluding its handle",
                 goal: 16,
                 outcome: .count(plain.value, unit: unit),
-                detail: "\(Decimals.grouped(count)) at once"
+                detail: "\(Decimals.grouped(count)) in progress"
             ),
             Figure(
                 name: memoryNames[1],
-                title: "a live activity with an identity, beyond what its owner holds",
+                title: "heap memory of an activity with an identity, excluding the identity",
                 goal: 160,
                 outcome: .count(most, unit: unit),
                 detail: identified.map { "\($0.name): \(Decimals.count($0.value))" }.joined(separator: ", ")
-                    + ", \(Decimals.grouped(count)) at once"
+                    + ", \(Decimals.grouped(count)) in progress"
             ),
         ]
     }
@@ -36,12 +36,12 @@ enum ActivityCosts {
     static func countAllocations(_ scale: Scale) throws -> Figure {
         let numbers = try Self.numbers("allocations", scale.countedPairs)
         guard let check = numbers.first(where: { $0.name == "check" }), check.value >= 100, numbers.count > 1 else {
-            throw Child.Failure(description: "the allocations of this process cannot be counted")
+            throw Child.Failure(description: "activity-probe cannot count allocations")
         }
         let counts = numbers.dropFirst()
         return Figure(
             name: allocationsName,
-            title: "heap allocations by beginning and ending, without a label",
+            title: "heap allocations of begin and end, without a label",
             goal: 0,
             outcome: .count(counts.map(\.value).max() ?? 0, unit: "in \(Decimals.grouped(scale.countedPairs))"),
             detail: counts.map { "\($0.name): \(Decimals.count($0.value))" }.joined(separator: ", ")

@@ -2,7 +2,7 @@ import Foundation
 import IndicatorCore
 import Workloads
 
-/// The longest that a call waits while many objects are tracked, whose lifetimes are looked at all the time.
+/// The longest wait of a call while the lifetimes of many objects are checked continuously.
 enum LongestWait {
     static let name = "longest-wait"
 
@@ -22,20 +22,20 @@ enum LongestWait {
                 let activity = manager.begin("label")
                 activity.end()
             }
-            // A call during which another program took the processor says nothing.
+            // Ignore calls during which this thread was preempted.
             if duration > longest, Self.preemptions == preemptions { longest = duration }
         }
         withExtendedLifetime(objects) {}
         return Figure(
             name: name,
-            title: "the longest that a call waits while \(Decimals.grouped(scale.trackedObjects)) objects are tracked",
+            title: "longest wait of a call while \(Decimals.grouped(scale.trackedObjects)) objects are tracked",
             goal: 1,
             outcome: .count(longest / .milliseconds(1), unit: "ms"),
-            detail: "to begin an activity with a label and to end it, while all objects are looked at 20 times a second"
+            detail: "begin and end of an activity with a label, while all objects are checked 20 times a second"
         )
     }
 
-    /// How often another thread took the processor away from this one.
+    /// How often this thread was preempted.
     private static var preemptions: Int {
         var usage = rusage()
         // `RUSAGE_THREAD`, which Swift's Glibc does not import.

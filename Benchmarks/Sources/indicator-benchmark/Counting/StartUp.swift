@@ -1,6 +1,6 @@
 import Foundation
 
-/// What it costs an app to have an indicator at all: time at its start, and memory.
+/// The cost of an indicator in an app: start-up time and memory.
 enum StartUp {
     static let names = ["resident-overhead", "startup-ms"]
 
@@ -23,14 +23,14 @@ enum StartUp {
         return [
             Figure(
                 name: names[0],
-                title: "resident memory of an app that links it, over one that does not",
+                title: "resident memory added by linking the indicator",
                 goal: 5,
                 outcome: .count((with - without) / 1024, unit: "MiB"),
-                detail: "\(Int(with)) KiB with the log file alone, \(Int(without)) KiB with Foundation and no indicator"
+                detail: "\(Int(with)) KiB with only the log file, \(Int(without)) KiB without an indicator"
             ),
             Figure(
                 name: names[1],
-                title: "IndicatorManager.configured, with the log file alone",
+                title: "IndicatorManager.configured, with only the log file",
                 goal: 3,
                 outcome: .count(startUp, unit: "ms"),
                 detail: "the first call in a process, the shortest of \(startUps.count) processes"

@@ -1,12 +1,12 @@
 import Foundation
 
-/// How many system calls work makes that begins while there is none, and ends, over and over.
+/// The number of system calls of single activities that begin and end repeatedly.
 enum SystemCalls {
     static let name = "syscalls-idle-edges"
 
     static func count(_ scale: Scale) throws -> Figure {
         guard let strace = Child.find("strace") else {
-            throw Child.Failure(description: "there is no strace; install Debian's strace")
+            throw Child.Failure(description: "strace is not installed; run: apt-get install strace")
         }
         let folder = try WorkFolder()
         let trace = "\(folder.path)/trace"
@@ -18,20 +18,20 @@ enum SystemCalls {
             throw Child.Failure(description: "strace could not trace a process (\(error))")
         }
         let counts = Self.counts(in: try String(contentsOfFile: trace, encoding: .utf8))
-        // The last part is there for comparison: its surface is told of changes, up to ten times a second.
+        // The last part is for comparison: its backend receives changes, up to ten times a second.
         guard names.count > 1, counts.count == names.count, let most = counts.dropLast().max() else {
-            throw Child.Failure(description: "strace shows \(counts.count) of \(names.count) parts of the run")
+            throw Child.Failure(description: "strace recorded \(counts.count) of \(names.count) parts of the run")
         }
         return Figure(
             name: name,
-            title: "system calls by work that comes and goes",
+            title: "system calls of repeated begins and ends",
             goal: 0,
             outcome: .count(Double(most), unit: "in \(Decimals.grouped(scale.countedPairs))"),
             detail: "of all threads, \(zip(names, counts).map { "\($0): \($1)" }.joined(separator: ", "))"
         )
     }
 
-    /// The numbers of system calls between a mark and the next.
+    /// The numbers of system calls between two marks.
     private static func counts(in trace: String) -> [Int] {
         var counts: [Int] = []
         var count: Int?

@@ -1,10 +1,10 @@
 import Foundation
 
-/// How often an app wakes up that has nothing to do: while the indicator is hidden, and while it is shown.
+/// The number of wake-ups of an idle app, while the indicator is hidden and while it is shown.
 ///
-/// What is counted is what the indicator adds. The Swift runtime itself wakes every process that has ever run a task
-/// once a second: libdispatch looks after its threads. A process without an indicator, watched at the same time, tells
-/// how much that is.
+/// Only wake-ups added by the indicator count. The Swift runtime wakes every process that has ever run a task once a
+/// second, because libdispatch manages its threads. A process without an indicator, observed at the same time, measures
+/// that number.
 enum WakeUps {
     static let names = ["wakeups-idle", "wakeups-visible"]
 
@@ -30,18 +30,18 @@ enum WakeUps {
         let counts = zip(before, after).map { before, after in
             after.map { $0.value - before[$0.key, default: 0] }.reduce(0, +)
         }
-        let surfaces = missing.map { "with the log file alone: \($0)" } ?? "with the log file and the D-Bus property"
+        let surfaces = missing.map { "with only the log file: \($0)" } ?? "with the log file and the D-Bus property"
         return [(names[0], "hidden", counts[0]), (names[1], "shown", counts[1])].map { name, state, count in
             Figure(
                 name: name,
-                title: "wake-ups while it is \(state)",
+                title: "wake-ups while the indicator is \(state)",
                 goal: 0,
                 outcome: .count(
                     Double(max(count - counts[2], 0)),
                     unit: "in \(Decimals.short(scale.watch / .seconds(1))) s"
                 ),
                 detail:
-                    "\(count), and \(counts[2]) in a process that has run one task and has no indicator; \(surfaces)"
+                    "\(count), and \(counts[2]) in a process without an indicator that has run one task; \(surfaces)"
             )
         }
     }

@@ -1,12 +1,12 @@
 import Workloads
 
 extension Comparison {
-    /// Measures all variants. The one that compares worst is the figure.
+    /// Measures all variants. The figure is the one with the worst ratio.
     func measure(_ scale: Scale) -> Figure {
         let sideBySide = SideBySide(scale: scale)
         let results = variants.map { variant in
             let result = sideBySide.measure(variant.setUp())
-            let disturbance = result.isDisturbed ? "not reliable: the machine was too busy with other things" : nil
+            let disturbance = result.isDisturbed ? "unreliable: the machine was too busy" : nil
             return Figure(
                 name: name,
                 title: title,

@@ -2,7 +2,7 @@ import CBusCalls
 import Foundation
 import Workloads
 
-/// Reading a property of an app from another process, beside a ping of that app.
+/// Compares reading a property of an app from another process with a ping of that app.
 enum PropertyGet {
     static func measure(_ scale: Scale) throws -> Figure {
         let bus = try PrivateBus()
@@ -23,18 +23,18 @@ enum PropertyGet {
                 }
             }
         )
-        // Three processes take part, and it takes luck that none of them has to wait for a processor.
+        // More repetitions, because three processes take part, and one of them often has to wait for a processor.
         var scale = scale
         scale.repetitions *= 3
         let figure = comparison.measure(scale)
-        guard !caller.hasFailed else { throw Child.Failure(description: "the app did not answer every call") }
+        guard !caller.hasFailed else { throw Child.Failure(description: "the app did not reply to every call") }
         try app.finish()
         return figure
     }
 
-    /// The connection of this process.
+    /// A connection of this process to the bus.
     private final class Caller: @unchecked Sendable {
-        // `@unchecked`: used on the one thread that measures.
+        // `@unchecked`: used only on the measuring thread.
 
         private static let path = "/org/activityindicator/Indicator1"
         private static let interface = "org.activityindicator.Indicator1"
@@ -44,7 +44,7 @@ enum PropertyGet {
 
         init(_ bus: PrivateBus) throws {
             guard let handle = bus_caller_open(bus.address) else {
-                throw Child.Failure(description: "no connection to \(bus.address)")
+                throw Child.Failure(description: "could not connect to \(bus.address)")
             }
             self.handle = handle
         }

@@ -1,12 +1,12 @@
 import Workloads
 
-/// Measures two things by turns, so that what else the machine does meets both.
+/// Measures two workloads in alternating turns, so that other load on the machine affects both.
 struct SideBySide {
     /// The shortest times, in nanoseconds.
     struct Result {
         var ours: Double
         var reference: Double?
-        /// Whether one of them is not what it should be, because every turn was disturbed.
+        /// Whether one of them is unreliable, because every turn was disturbed.
         var isDisturbed: Bool
     }
 
@@ -26,12 +26,12 @@ struct SideBySide {
         )
     }
 
-    /// One of the two.
+    /// One of the two workloads.
     private struct Contestant {
         let workload: Workload
-        /// How many times make a turn.
+        /// The number of runs per turn.
         let count: Int
-        /// The shortest time of those turns that were not disturbed, or else of the others.
+        /// The shortest time of the undisturbed turns, or of the disturbed ones if there are no others.
         private(set) var best = Double.infinity
         private(set) var isDisturbed = true
 
@@ -41,8 +41,7 @@ struct SideBySide {
             while true {
                 let duration = workload.run(count).duration
                 if duration >= turn { break }
-                // Towards the goal and a little beyond it, and no more than tenfold: the first few are slower than the
-                // rest.
+                // Slightly more than the estimate, but at most tenfold, because the first runs are slower.
                 let factor = duration > .zero ? min(turn / duration * 1.2, 10) : 10
                 count = max(count + 1, Int(Double(count) * factor))
             }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A process that is talked to in lines.
+/// A child process that exchanges lines with this process.
 final class Child {
-    /// Why nothing is to be had of it.
+    /// The reason why a measurement failed.
     struct Failure: Error, CustomStringConvertible {
         var description: String
     }
@@ -12,7 +12,7 @@ final class Child {
     private let output = Pipe()
     private var received = Data()
 
-    /// Starts one of the programs that were built with this one.
+    /// Starts a program in the folder of this one.
     convenience init(sibling name: String, _ arguments: [String] = []) throws {
         try self.init(URL(fileURLWithPath: Self.sibling(name)), arguments)
     }
@@ -27,12 +27,12 @@ final class Child {
         do { try process.run() } catch { throw Failure(description: "\(program.path) could not be started: \(error)") }
     }
 
-    /// All of them end with their input, and so with this process too, however that ends.
+    /// The child ends when its input ends, and therefore also when this process ends.
     deinit {
         try? input.fileHandleForWriting.close()
     }
 
-    /// Where a program is on the `PATH`; `nil` when it is not there.
+    /// The location of a program on the `PATH`; `nil` if it is not found.
     static func find(_ name: String) -> URL? {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"
         return path.split(separator: ":")
@@ -40,7 +40,7 @@ final class Child {
             .first { FileManager.default.isExecutableFile(atPath: $0.path) }
     }
 
-    /// Where a program is that was built with this one.
+    /// The path of a program in the folder of this one.
     static func sibling(_ name: String) -> String {
         URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
             .appendingPathComponent(name).path
@@ -48,12 +48,12 @@ final class Child {
 
     var processID: Int32 { process.processIdentifier }
 
-    /// Writes a line to it.
+    /// Writes a line to the child.
     func write(_ line: String) throws {
         try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
     }
 
-    /// The next line that it writes, within half a minute; `nil` when there are no more.
+    /// Reads the next line of the child, for up to 30 seconds. Returns `nil` at the end of the output.
     func readLine() throws -> String? {
         let newline = UInt8(ascii: "\n")
         while true {
@@ -68,7 +68,7 @@ final class Child {
             )
             guard poll(&descriptor, 1, 30_000) > 0 else {
                 throw Failure(
-                    description: "\(process.executableURL?.lastPathComponent ?? "") says nothing for half a minute"
+                    description: "\(process.executableURL?.lastPathComponent ?? "") printed nothing for 30 seconds"
                 )
             }
             let data = output.fileHandleForReading.availableData
@@ -77,14 +77,14 @@ final class Child {
         }
     }
 
-    /// The next line that it writes, which begins with a word. Returns the rest of it.
+    /// Reads the next line, which must begin with a word. Returns the rest of the line.
     func expect(_ word: String) throws -> Substring {
-        guard let line = try readLine() else { throw Failure(description: "it ended before it said '\(word)'") }
-        guard line.hasPrefix(word) else { throw Failure(description: "it said '\(line)' instead of '\(word)'") }
+        guard let line = try readLine() else { throw Failure(description: "the process did not print '\(word)'") }
+        guard line.hasPrefix(word) else { throw Failure(description: "the process printed '\(line)', not '\(word)'") }
         return line.dropFirst(word.count).drop { $0 == " " }
     }
 
-    /// Ends its input, and waits until it has ended. Returns what it had still to say.
+    /// Closes the child's input, and waits until the child has ended. Returns the remaining lines.
     @discardableResult
     func finish() throws -> [String] {
         try input.fileHandleForWriting.close()

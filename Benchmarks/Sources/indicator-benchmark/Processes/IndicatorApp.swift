@@ -1,18 +1,18 @@
-/// An app with an indicator and nothing else to do.
+/// An idle app with an indicator.
 final class IndicatorApp {
-    /// The name of its object on the bus, when it has one.
+    /// The bus name of the app.
     static let busName = "org.activityindicator.Indicator1.indicator-app"
 
-    /// How long `IndicatorManager.configured` took, in milliseconds.
+    /// The duration of `IndicatorManager.configured`, in milliseconds.
     let startUp: Double
 
     private let folder: WorkFolder
     private let bus: PrivateBus?
     private let process: Child
 
-    /// Starts one, and waits until its surfaces work.
+    /// Starts the app, and waits until its backends are running.
     ///
-    /// - Parameter bus: the bus for its D-Bus property; without one it has only the log file.
+    /// - Parameter bus: the bus for the D-Bus property; with `nil`, the app has only the log file.
     init(on bus: PrivateBus? = nil) throws {
         self.bus = bus
         folder = try WorkFolder()
@@ -26,20 +26,20 @@ final class IndicatorApp {
         let file = try folder.write(lines.joined(separator: "\n") + "\n", to: "indicator.yaml")
         process = try Child(sibling: "indicator-app", [file])
         guard let startUp = Double(try process.expect("ready")) else {
-            throw Child.Failure(description: "indicator-app did not say how long it took to start")
+            throw Child.Failure(description: "indicator-app did not print its start-up time")
         }
         self.startUp = startUp
     }
 
     var processID: Int32 { process.processID }
 
-    /// Has it begin an activity, and waits until that is shown.
+    /// Begins an activity in the app, and waits until it is shown.
     func show() throws {
         try process.write("begin")
         _ = try process.expect("visible")
     }
 
-    /// Has it end, and waits until it has ended.
+    /// Ends the app, and waits until it has ended.
     func finish() throws {
         try process.finish()
     }

@@ -1,13 +1,13 @@
 import Foundation
 
-/// What the kernel tells of a process: proc(5), `/proc/PID/status`.
+/// The kernel's information about a process: proc(5), `/proc/PID/status`.
 enum ProcessStatus {
-    /// The memory that is resident, in KiB.
+    /// The resident memory, in KiB.
     static func residentKiB(_ processID: Int32) throws -> Double {
         Double(try number("VmRSS", in: "/proc/\(processID)/status"))
     }
 
-    /// How many times each thread has gone to sleep of its own accord.
+    /// The number of voluntary context switches of each thread.
     static func voluntarySwitches(_ processID: Int32) throws -> [String: Int] {
         let tasks = "/proc/\(processID)/task"
         var switches: [String: Int] = [:]

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder for the run, which goes with the value.
+/// A temporary folder, which is removed when the object is deallocated.
 final class WorkFolder {
     let path: String
 

@@ -6,14 +6,14 @@ enum Decimals {
         String(format: value < 100 ? "%.2f" : "%.0f", value)
     }
 
-    /// A time in the unit that suits it.
+    /// A time in a suitable unit.
     static func time(nanoseconds: Double) -> String {
         if nanoseconds < 1e3 { return String(format: nanoseconds < 100 ? "%.1f ns" : "%.0f ns", nanoseconds) }
         if nanoseconds < 1e6 { return String(format: nanoseconds < 1e4 ? "%.2f µs" : "%.1f µs", nanoseconds / 1e3) }
         return String(format: "%.2f ms", nanoseconds / 1e6)
     }
 
-    /// A number that was counted: without decimals when it is whole.
+    /// A counted number, without decimals if it is whole.
     static func count(_ value: Double) -> String {
         value == value.rounded() ? String(format: "%.0f", value) : String(format: "%.1f", value)
     }

@@ -1,10 +1,9 @@
 import Foundation
 
-/// The figures for programs: an array of objects.
+/// The figures as a JSON array of objects.
 ///
-/// `ours_ns`, `reference_ns` and `ratio` are those of times; `value` and `unit` those of what was counted; `left_out`
-/// is the reason why there is none of them. What a row does not have is `null`. `goal` is the most that `ratio` or
-/// `value` is to be.
+/// `ours_ns`, `reference_ns` and `ratio` are for times, `value` and `unit` for counts; `left_out` is the reason if
+/// neither was measured. Other values that a row does not have are `null`. `goal` is the maximum of `ratio` or `value`.
 enum FigureJSON {
     static func text(_ figures: [Figure]) throws -> String {
         let encoder = JSONEncoder()

@@ -1,4 +1,4 @@
-/// The table of the figures.
+/// The figures as a table.
 struct FigureTable {
     private static let heading = ["what", "ours", "peer or limit", "ratio", "goal", "met"]
 
@@ -38,7 +38,7 @@ struct FigureTable {
         }
     }
 
-    /// For a terminal: columns, and below them what is to be said of single rows.
+    /// For a terminal: columns, followed by notes about rows.
     var text: String {
         let all = [Self.heading] + rows
         let widths = Self.heading.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
@@ -52,7 +52,7 @@ struct FigureTable {
         return ([lines[0], rule] + lines.dropFirst() + (notes.isEmpty ? [] : [""] + notes)).joined(separator: "\n")
     }
 
-    /// For an article.
+    /// For the documentation.
     var markdown: String {
         let lines = ([Self.heading, Self.heading.map { _ in "---" }] + rows).map {
             "| \($0.joined(separator: " | ")) |"
