@@ -224,7 +224,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
             state.contentDue = now + Self.contentInterval
         }
         guard terminal.device.isInForeground else {
-            terminal.changeLines { $0.leave(ObjectIdentifier(self)) }
+            terminal.changeLines { $0.forget(ObjectIdentifier(self)) }
             return
         }
         writeFinished(on: terminal, state: &state)
