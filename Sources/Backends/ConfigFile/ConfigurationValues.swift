@@ -11,7 +11,7 @@ public struct ConfigurationValues: Sendable, Hashable {
     public var startDelay: Duration?
     /// How long there must be no work before it is hidden.
     public var completionDelay: Duration?
-    /// How long it stays visible at least.
+    /// The minimum time that it stays visible.
     public var minimumVisibleTime: Duration?
     /// The names of the notifications to observe: `indicator`, `alamofire`.
     public var observe: [String]?

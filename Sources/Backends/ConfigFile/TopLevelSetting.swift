@@ -11,7 +11,7 @@ enum TopLevelSetting {
     static let delays = [
         delay(.startDelay, \.startDelay, "how long work must last before the indicator is shown"),
         delay(.completionDelay, \.completionDelay, "how long there must be no work before it is hidden"),
-        delay(.minimumVisibleTime, \.minimumVisibleTime, "how long it stays visible at least"),
+        delay(.minimumVisibleTime, \.minimumVisibleTime, "the minimum time that it stays visible"),
     ]
     /// Which notifications the manager observes.
     static let observe = BackendSetting(
