@@ -12,7 +12,7 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     /// - Parameters:
     ///   - path: the path from the settings: absolute, relative to the current folder, or with a leading `~` for the
     ///     home folder. `nil` means `$XDG_STATE_HOME/<app>/indicator.log`, or `~/.local/state/<app>/indicator.log` if
-    ///     that variable is not set or relative (XDG Base Directory Specification).
+    ///     that variable is unset or a relative path (XDG Base Directory Specification).
     ///   - applicationName: the name of the app.
     ///   - environment: the environment variables.
     init(
