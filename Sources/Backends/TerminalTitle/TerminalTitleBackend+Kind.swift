@@ -28,7 +28,7 @@ extension BackendKind {
                     .choice(TerminalTitleSettings.Progress.allCases.map(\.rawValue)),
                     default: .string(TerminalTitleSettings.Progress.auto.rawValue),
                     summary:
-                        "whether the terminal's tab or taskbar shows the progress (OSC 9;4); auto: if known to support it"
+                        "whether the tab or taskbar shows progress (OSC 9;4); auto: on terminals known to support it"
                 ),
             ],
             make: { context, settings in
