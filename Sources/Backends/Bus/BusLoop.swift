@@ -3,17 +3,17 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// A connection to a message bus, driven by the thread that it is made on.
+/// A connection to a message bus, driven by the thread that creates it.
 ///
 /// The thread sleeps in `poll` until a message arrives, a time limit ends, or ``BusWakeUp/wake()`` is called: an idle
-/// connection costs no wake-up. Other threads may use nothing but the wake-up.
+/// connection causes no wake-ups. Other threads may only use the wake-up.
 package final class BusLoop {
-    /// What is done with the reply to a call, or with the lack of one.
+    /// Handles the reply to a call, or its failure.
     package typealias Completion = (Result<BusMessage, BusError>) -> Void
 
     private struct Call {
         var reply: BusPendingReply
-        /// When it fails with ``BusError/noReply``; `nil` for never.
+        /// When the call fails with ``BusError/noReply``; `nil` for never.
         var deadline: ContinuousClock.Instant?
         var completion: Completion
     }
@@ -22,13 +22,13 @@ package final class BusLoop {
     private let connection: BusConnection
     private var calls: [Call] = []
 
-    /// Connects to a bus and says hello.
+    /// Connects to a bus and calls `Hello`.
     ///
     /// - Parameters:
     ///   - address: the D-Bus address of the bus.
-    ///   - wakeUp: what wakes the loop, and ends it.
+    ///   - wakeUp: wakes and ends the loop.
     ///   - timeLimit: how long the bus may take to answer.
-    ///   - onSignal: what is done with incoming signals.
+    ///   - onSignal: handles incoming signals.
     package init(
         address: String,
         wakeUp: BusWakeUp,
@@ -41,7 +41,7 @@ package final class BusLoop {
         connection.setUniqueName(name)
     }
 
-    /// Calls a method of the bus itself and waits for the reply, while the connection is served.
+    /// Calls a method of the bus itself and waits for the reply, while serving the connection.
     @discardableResult
     package func callBus(
         _ member: String,
@@ -60,7 +60,7 @@ package final class BusLoop {
         )
     }
 
-    /// Calls a method and waits for the reply, while the connection is served.
+    /// Calls a method and waits for the reply, while serving the connection.
     package func call(_ message: BusMessage, timeLimit: Duration = .seconds(3)) throws(BusError) -> [BusValue] {
         var result: Result<BusMessage, BusError>?
         call(message, within: timeLimit) { result = $0 }
@@ -71,27 +71,27 @@ package final class BusLoop {
         return try result?.get().arguments ?? []
     }
 
-    /// Calls a method. Returns at once; the reply comes in the course of ``turn(until:)``.
+    /// Calls a method. Returns immediately; the reply arrives during ``turn(until:)``.
     ///
     /// - Parameters:
     ///   - message: the call.
-    ///   - timeLimit: how long the peer may take to answer; `nil` for any time.
-    ///   - completion: what is done with the reply.
+    ///   - timeLimit: how long the peer may take to answer; `nil` for no limit.
+    ///   - completion: handles the reply.
     package func call(_ message: BusMessage, within timeLimit: Duration?, completion: @escaping Completion) {
         guard let reply = connection.sendWithReply(message) else { return completion(.failure(.disconnected)) }
         calls.append(Call(reply: reply, deadline: timeLimit.map { .now + $0 }, completion: completion))
     }
 
-    /// How many bytes wait for the bus to take them.
+    /// The number of unsent bytes.
     package var outgoingBytes: Int { connection.outgoingBytes }
 
-    /// Sends a message; it waits in memory until the bus takes it.
+    /// Queues a message in memory until the bus accepts it.
     package func send(_ message: BusMessage) { connection.send(message) }
 
     /// Serves the object at `path`.
     func serve(path: String, _ handler: @escaping (BusMessage) -> Void) { connection.serve(path: path, handler) }
 
-    /// Sends what waits to be sent, and waits for the replies to all calls; for at most `limit`.
+    /// Sends all queued messages, and waits for the replies to all calls, for at most `limit`.
     func settle(within limit: Duration) {
         let deadline = ContinuousClock.now + limit
         while connection.hasOutgoing || !calls.isEmpty, ContinuousClock.now < deadline {
@@ -99,9 +99,9 @@ package final class BusLoop {
         }
     }
 
-    /// Sleeps until there is something to do, ``BusWakeUp/wake()`` is called, or `deadline`; handles what has arrived.
+    /// Sleeps until a message arrives, ``BusWakeUp/wake()`` is called, or `deadline`; handles received messages.
     ///
-    /// Throws when the connection has ended.
+    /// Throws if the connection has ended.
     package func turn(until deadline: ContinuousClock.Instant? = nil) throws(BusError) {
         guard connection.isConnected else { throw .disconnected }
         var descriptors = connection.descriptors
@@ -113,17 +113,17 @@ package final class BusLoop {
             if descriptors.removeLast().revents != 0 { wakeUp.clear() }
             connection.handle(descriptors)
         }
-        // A few, so that a flood of messages does not keep the thread from everything else.
+        // Limited, so that a flood of messages does not block everything else.
         for _ in 0..<64 where connection.mustDispatch {
             connection.dispatch()
-            // After each message: a signal that follows a reply is handled after it.
+            // After each message, so that a signal after a reply is handled after it.
             finishCalls()
         }
         finishCalls(until: .now)
         guard connection.isConnected else { throw .disconnected }
     }
 
-    /// Completes the calls that have been answered and, if `now` is given, those whose time limit has ended.
+    /// Completes the answered calls and, if `now` is given, those whose time limit has ended.
     private func finishCalls(until now: ContinuousClock.Instant? = nil) {
         var finished: [(Completion, Result<BusMessage, BusError>)] = []
         calls.removeAll { call in
@@ -139,7 +139,7 @@ package final class BusLoop {
         for (completion, result) in finished { completion(result) }
     }
 
-    /// Rounded up, so that a loop does not spin through the last millisecond.
+    /// Rounded up, so that the loop does not spin during the last millisecond.
     private static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
         guard let deadline else { return -1 }
         let left = ContinuousClock.now.duration(to: deadline)
@@ -147,14 +147,14 @@ package final class BusLoop {
     }
 }
 
-/// Wakes the thread of a ``BusLoop``, from any other.
+/// Wakes the thread of a ``BusLoop`` from any other thread.
 package final class BusWakeUp: Sendable {
     /// Readable after ``wake()``.
     let descriptor: Int32
 
     private let stopped = Locked(false)
 
-    /// Throws when the process has hardly any descriptor left.
+    /// Throws if the process has almost no descriptors left.
     package init() throws(BusError) {
         let errorName = "org.freedesktop.DBus.Error.LimitsExceeded"
         guard SpareDescriptors.exist else {
@@ -173,10 +173,10 @@ package final class BusWakeUp: Sendable {
         close(descriptor)
     }
 
-    /// Whether the loop is to end.
+    /// Whether the loop must end.
     package var isStopped: Bool { stopped.withLock { $0 } }
 
-    /// Has the loop look at what there is to do.
+    /// Wakes the loop.
     package func wake() {
         var one: UInt64 = 1
         _ = write(descriptor, &one, MemoryLayout<UInt64>.size)

@@ -3,23 +3,23 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// What a backend does on a bus, for as long as one connection lasts. Used on the thread of its ``BusService`` only.
+/// A backend's use of one connection to a bus. Only used on the thread of its ``BusService``.
 protocol BusSession: AnyObject {
-    /// Prepares a new connection. Returns what the user reads about it, such as the name of the server.
+    /// Prepares a new connection. Returns a description for the user, such as the name of the server.
     func begin(on loop: BusLoop) throws -> String
 
-    /// Whether ``begin(on:)`` can succeed now, after it has thrown; `nil` when this connection cannot tell.
+    /// Whether ``begin(on:)`` could succeed now, after it has thrown; `nil` if this connection cannot detect that.
     var canBeginAgain: Bool? { get }
 
     /// Handles a signal.
     func receive(_ signal: BusMessage)
 
-    /// Brings what is shown up to date. Called whenever anything has happened.
+    /// Updates what is shown. Called after every event.
     ///
-    /// Returns when it is to be called even if nothing happens. Throws when the indicator cannot be shown any more.
+    /// Returns when to call it even without an event. Throws if the indicator can no longer be shown.
     func update(on loop: BusLoop) throws -> ContinuousClock.Instant?
 
-    /// Restores everything. What is sent here is delivered before the connection is closed.
+    /// Removes what is shown. Messages that are sent here are delivered before the connection is closed.
     func end(on loop: BusLoop)
 }
 
@@ -35,15 +35,14 @@ extension BusSession {
 
 /// One connection to a bus and the thread that serves it, from ``start()`` to ``stop()`` or to the loss of the bus.
 ///
-/// Nothing here is shared with the rest of the process: the connection is private, `SIGPIPE` is blocked on the thread,
-/// and the only descriptors are the socket and the wake-up.
+/// Shares nothing with the rest of the process: the connection is private, `SIGPIPE` is blocked on the thread, and the
+/// only descriptors are the socket and the wake-up.
 final class BusService: Sendable {
-    /// Makes the session of a connection. It reads the latest snapshot with the function that it is given; what has
-    /// finished is read once.
+    /// Makes the session for a connection. `latest` returns the latest snapshot; finished activities are returned once.
     typealias SessionMaker = @Sendable (_ latest: @escaping @Sendable () -> IndicatorSnapshot) -> any BusSession
 
-    /// How long a bus or a peer may delay ``stop()``.
-    private static let farewellLimit = Duration.milliseconds(700)
+    /// How long the bus or a peer may delay ``stop()``.
+    private static let stopLimit = Duration.milliseconds(700)
 
     private struct State: Sendable {
         var snapshot: IndicatorSnapshot
@@ -65,8 +64,8 @@ final class BusService: Sendable {
     /// - Parameters:
     ///   - name: the name of the thread; Linux shows the first 15 bytes.
     ///   - address: the address of the bus, checked.
-    ///   - snapshot: the latest until the first ``publish(_:)``.
-    ///   - control: where the loss of the bus, and that something missing has appeared, is reported.
+    ///   - snapshot: the latest snapshot until the first ``publish(_:)``.
+    ///   - control: the handle for reports that the bus was lost or that something missing has appeared.
     ///   - makeSession: makes the session, on the thread.
     init(
         name: String,
@@ -83,7 +82,7 @@ final class BusService: Sendable {
         state = Locked(State(snapshot: snapshot))
     }
 
-    /// Finds out whether a session can begin, and ends it at once. Returns what ``start()`` returns.
+    /// Checks whether a session can begin, and ends it immediately. Returns the result of ``start()``.
     static func probe(address: String, makeSession: @escaping SessionMaker) async throws -> String {
         let service = try BusService(name: "ind-probe", address: address, makeSession: makeSession)
         do {
@@ -96,13 +95,13 @@ final class BusService: Sendable {
         }
     }
 
-    /// What ``start()`` returned; `nil` before and after.
+    /// The result of ``start()`` while the service runs.
     var summary: String? { state.withLock { $0.hasEnded ? nil : $0.summary } }
 
-    /// Connects and prepares the connection. Called once.
+    /// Connects and prepares the connection. Must be called once.
     ///
-    /// If it throws because of something that may appear later, the service goes on, calls ``IndicatorControl/retry()``
-    /// when it has appeared, and is to be stopped all the same.
+    /// If it throws because of something that may appear later, the service continues to run and calls
+    /// ``IndicatorControl/retry()`` when it has appeared. It must still be stopped.
     @discardableResult
     func start() async throws -> String {
         try await withCheckedThrowingContinuation { continuation in
@@ -113,7 +112,7 @@ final class BusService: Sendable {
         }
     }
 
-    /// Has the session show `snapshot`, soon. Throws why the service has ended, if it has.
+    /// Passes a snapshot to the session, without waiting for it. If the service has ended, throws the reason.
     func publish(_ snapshot: IndicatorSnapshot) throws {
         let fault = state.withLock { state in
             var snapshot = snapshot
@@ -125,11 +124,10 @@ final class BusService: Sendable {
         wakeUp.wake()
     }
 
-    /// Has the session end. Returns at once.
+    /// Ends the session. Returns immediately.
     func cancel() { wakeUp.stop() }
 
-    /// Has the session show what was published last, and end. Returns when what it has sent is delivered, or after 0.7
-    /// s.
+    /// Has the session show the last snapshot, and ends it. Returns when its messages are delivered, or after 0.7 s.
     func stop() async {
         cancel()
         await withCheckedContinuation { continuation in
@@ -169,13 +167,13 @@ final class BusService: Sendable {
             _ = try session.update(on: loop)
         }
         session.end(on: loop)
-        loop.settle(within: Self.farewellLimit)
+        loop.settle(within: Self.stopLimit)
         end(fault)
-        // Nobody waits any more. A peer that is slow may still answer, and what its answer calls for is done.
+        // No caller waits any more. The answer of a slow peer is still handled.
         loop.settle(within: .seconds(60))
     }
 
-    /// The error that `body` throws, as the user reads it.
+    /// The error that `body` throws, in a form for the user.
     private func fault(_ body: () throws -> Void) -> (any Error)? {
         do {
             try body()
@@ -187,12 +185,12 @@ final class BusService: Sendable {
         }
     }
 
-    /// Waits for what a session needs and has not found.
+    /// Waits until the session can begin again.
     private func wait(for session: any BusSession, on loop: BusLoop, after error: any Error) throws {
         guard session.canBeginAgain != nil else { throw error }
         started(.failure(error))
         while let canBegin = session.canBeginAgain, !wakeUp.isStopped {
-            // Again after a second: the first call may come before the backend counts as unavailable.
+            // Repeated after a second: the backend may not be marked unavailable yet at the first call.
             if canBegin { control.retry() }
             try loop.turn(until: canBegin ? .now + .seconds(1) : nil)
         }
@@ -224,11 +222,11 @@ final class BusService: Sendable {
     }
 }
 
-/// What every backend on a bus has: its handle, the latest snapshot, and one ``BusService`` after the other.
+/// The common part of all bus backends: the handle, the latest snapshot, and one ``BusService`` at a time.
 final class BusSurface: Sendable {
     private struct State: Sendable {
         var control = IndicatorControl()
-        /// The latest snapshot, for the bus that comes after the one that is lost.
+        /// The latest snapshot, for the next bus after one was lost.
         var snapshot = IndicatorSnapshot()
         var service: BusService?
     }
@@ -245,14 +243,14 @@ final class BusSurface: Sendable {
         state.withLock { $0.control = control }
     }
 
-    /// Connects anew. `makeSession` is given the handle too.
+    /// Connects again. `makeSession` also gets the handle.
     func start(
         name: String,
         address: String,
         makeSession:
             @escaping @Sendable (IndicatorControl, @escaping @Sendable () -> IndicatorSnapshot) -> any BusSession
     ) async throws {
-        // The service of an attempt that failed waits for what was missing.
+        // After a failed attempt, the previous service still waits for what was missing.
         await stop()
         let (control, snapshot) = state.withLock { ($0.control, $0.snapshot) }
         let service = try BusService(name: name, address: address, snapshot: snapshot, control: control) {

@@ -11,7 +11,7 @@ package indirect enum BusValue: Sendable, Hashable {
     case uint32(UInt32)
     /// `d`
     case double(Double)
-    /// `s`, and when read `o` and `g` too.
+    /// `s`; also `o` and `g` when decoded.
     case string(String)
     /// `v`
     case variant(BusValue)
@@ -19,12 +19,13 @@ package indirect enum BusValue: Sendable, Hashable {
     case strings([String])
     /// `a{sv}`, in the order of the message.
     case properties([BusProperty])
-    /// An array of structures, such as `a(sd)`: the signature of one, without its parentheses, and the values of each.
+    /// An array of structures, such as `a(sd)`: the signature of the structure without its parentheses, and the values
+    /// of each.
     case structures(String, [[BusValue]])
-    /// A value of a type that this package has no use for; its type code.
+    /// A value of a type that this package does not use, with its type code.
     case other(type: UInt8)
 
-    /// The value inside, for a variant; the value itself otherwise.
+    /// The value inside a variant; otherwise the value itself.
     package var unwrapped: BusValue {
         if case .variant(let inner) = self { inner } else { self }
     }
@@ -68,7 +69,7 @@ package struct BusProperty: Sendable, Hashable {
 package struct BusError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The name of the error, such as `org.freedesktop.DBus.Error.NoReply`.
     package var name: String
-    /// What happened, in the words of the bus, the peer or libdbus.
+    /// The message of the bus, the peer or libdbus.
     package var text: String
 
     package init(name: String, text: String) {
@@ -76,7 +77,7 @@ package struct BusError: Error, Sendable, Hashable, CustomStringConvertible {
         self.text = text
     }
 
-    /// An error whose text comes from another process.
+    /// An error with the text of another process, sanitized.
     init(name: String, ofPeer text: String) {
         self.init(name: name, text: DisplayText.singleLine(text, limit: 300))
     }
@@ -88,7 +89,7 @@ package struct BusError: Error, Sendable, Hashable, CustomStringConvertible {
         name: "org.freedesktop.DBus.Error.Disconnected",
         text: "the connection to the bus was closed"
     )
-    /// The peer has not answered in time.
+    /// The peer did not answer in time.
     static let noReply = BusError(
         name: "org.freedesktop.DBus.Error.NoReply",
         text: "the bus does not answer"

@@ -2,7 +2,7 @@
 import CDBus
 import Foundation
 
-/// Puts values into messages.
+/// Encodes values in messages.
 enum BusCoding {
     static func append(_ value: BusValue, to iterator: inout DBusMessageIter) {
         switch value {
@@ -63,11 +63,12 @@ enum BusCoding {
     }
 }
 
-/// Reads values from a message, and not more than is of use: peers on the bus are not trusted.
+/// Decodes the values of a message, with a limit: peers on the bus are not trusted.
 ///
-/// A whole message costs at most ``limit``. What comes after that is left out: the rest of a text, the rest of a list.
+/// A message may cost at most ``limit``. The rest of a string or list beyond that is dropped.
 package struct BusDecoder {
-    /// In bytes, a value counting as 16 and its text: far more than any message that this package expects.
+    /// The limit in bytes, where a value counts as 16 plus its text: far more than any message that this package
+    /// expects.
     package static let limit = 4 << 20
 
     private var left = limit
@@ -119,7 +120,7 @@ package struct BusDecoder {
         guard let text else { return "" }
         let length = strnlen(text, max(left, 0))
         left -= length
-        // A character that is cut in two becomes U+FFFD.
+        // A truncated character becomes U+FFFD.
         return String(decoding: UnsafeRawBufferPointer(start: text, count: length), as: UTF8.self)
     }
 
@@ -151,7 +152,7 @@ package struct BusDecoder {
                 structures.append(values(&structure))
                 dbus_message_iter_next(&elements)
             }
-            // Without "a(" and ")".
+            // Removes "a(" and ")".
             return .structures(String(string(signature).dropFirst(2).dropLast()), structures)
         default:
             return .other(type: UInt8(truncatingIfNeeded: BusType.array))
@@ -159,15 +160,15 @@ package struct BusDecoder {
     }
 }
 
-/// Texts as libdbus takes them.
+/// Strings for libdbus.
 enum BusString {
-    /// The longest text that is sent: a message may have 128 MiB, and a bus allows its users less.
+    /// The longest string to send, in bytes. A message may have 128 MiB, but buses allow users less.
     static let longest = 1 << 20
 
-    /// `text` as every D-Bus library can carry it, cut at ``longest`` bytes.
+    /// `text` in a form that every D-Bus library accepts, truncated to ``longest`` bytes.
     ///
-    /// A NUL, at which libdbus would cut it, becomes U+FFFD, and so do Unicode's noncharacters: sd-bus rejects a
-    /// message that has one.
+    /// NUL, which would end the string for libdbus, becomes U+FFFD. So do Unicode's noncharacters: sd-bus rejects
+    /// messages with them.
     static func valid(_ text: String) -> String {
         var text = text
         if text.utf8.count > longest {
@@ -184,7 +185,7 @@ enum BusString {
     }
 }
 
-/// The type codes of the D-Bus specification; in C they are macros that Swift does not see.
+/// The type codes of the D-Bus specification; in C they are macros that Swift does not import.
 private enum BusType {
     static let invalid = code("\0")
     static let boolean = code("b")

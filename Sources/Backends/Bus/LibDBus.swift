@@ -2,7 +2,7 @@
 import CDBus
 import Foundation
 
-/// A D-Bus message, and a reference to it.
+/// A D-Bus message. Owns a reference to it.
 package final class BusMessage {
     fileprivate let handle: OpaquePointer
 
@@ -14,7 +14,7 @@ package final class BusMessage {
         dbus_message_unref(handle)
     }
 
-    /// A call of a method. The names must be valid; those of this package are. No program is started to answer it.
+    /// A method call. The names must be valid. No service is started to answer it.
     package static func call(
         _ destination: String,
         path: String,
@@ -36,21 +36,21 @@ package final class BusMessage {
         BusMessage(made: dbus_message_new_signal(path, interface, member), arguments)
     }
 
-    /// The reply to this call; `nil` when the caller wants none.
+    /// The reply to this call; `nil` if the caller expects none.
     func reply(_ arguments: [BusValue]) -> BusMessage? {
         guard dbus_message_get_no_reply(handle) == 0 else { return nil }
         return BusMessage(made: dbus_message_new_method_return(handle), arguments)
     }
 
-    /// The error that answers this call; `nil` when the caller wants no reply.
+    /// The error reply to this call; `nil` if the caller expects none.
     func reply(_ error: BusError) -> BusMessage? {
         guard dbus_message_get_no_reply(handle) == 0 else { return nil }
         return BusMessage(made: dbus_message_new_error(handle, error.name, BusString.valid(error.text)), [])
     }
 
     private convenience init(made handle: OpaquePointer?, _ arguments: [BusValue]) {
-        // libdbus returns no message for a name that is not valid and when memory is out, and has no way to go on then.
-        guard let handle else { preconditionFailure("libdbus made no message: a name is not valid") }
+        // libdbus returns no message for an invalid name or without memory; neither can be handled.
+        guard let handle else { preconditionFailure("libdbus created no message: a name is invalid") }
         self.init(owning: handle)
         var iterator = DBusMessageIter()
         dbus_message_iter_init_append(handle, &iterator)
@@ -62,7 +62,7 @@ package final class BusMessage {
     package var path: String? { dbus_message_get_path(handle).map { String(cString: $0) } }
     package var sender: String? { dbus_message_get_sender(handle).map { String(cString: $0) } }
 
-    /// The error that the message carries; `nil` when it is none.
+    /// The error, if the message is an error reply.
     package var error: BusError? {
         guard dbus_message_get_type(handle) == DBUS_MESSAGE_TYPE_ERROR else { return nil }
         let name = dbus_message_get_error_name(handle).map { String(cString: $0) } ?? ""
@@ -72,7 +72,7 @@ package final class BusMessage {
     /// The signature of the arguments.
     package var signature: String { dbus_message_get_signature(handle).map { String(cString: $0) } ?? "" }
 
-    /// The arguments, decoded now: look at the signature first. Peers can send 128 MiB; see ``BusDecoder``.
+    /// The arguments, decoded on every access: check the signature first. Peers can send 128 MiB; see ``BusDecoder``.
     package var arguments: [BusValue] {
         var iterator = DBusMessageIter()
         guard dbus_message_iter_init(handle, &iterator) != 0 else { return [] }
@@ -81,12 +81,11 @@ package final class BusMessage {
     }
 }
 
-/// A private connection to a bus, and what its descriptors and timers wait for. Used on one thread, that of its
-/// ``BusLoop``.
+/// A private connection to a bus and its descriptors. Only used on the thread of its ``BusLoop``.
 final class BusConnection {
-    /// What is done with calls of methods of an object of ours.
+    /// Handles calls of methods of our object.
     typealias CallHandler = (BusMessage) -> Void
-    /// What is done with signals.
+    /// Handles signals.
     typealias SignalHandler = (BusMessage) -> Void
 
     private let handle: OpaquePointer
@@ -94,22 +93,21 @@ final class BusConnection {
     private let onSignal: Box<SignalHandler>
     private var onCall: Box<CallService>?
 
-    /// Before the first use of libdbus on any thread.
+    /// Initializes libdbus before its first use on any thread.
     private static let isReady: Bool = {
-        // Otherwise libdbus has the process ignore SIGPIPE whenever it connects. It sends with MSG_NOSIGNAL and needs
-        // neither.
+        // Otherwise libdbus makes the process ignore SIGPIPE when it connects. It sends with MSG_NOSIGNAL anyway.
         dbus_connection_set_change_sigpipe(0)
         return dbus_threads_init_default() != 0
     }()
 
-    /// Connects to a bus. The bus has not said hello yet.
+    /// Connects to a bus, without calling `Hello`.
     init(address: String, onSignal: @escaping SignalHandler) throws(BusError) {
         _ = Self.isReady
         self.onSignal = Box(onSignal)
         var error = LibDBusError()
         guard let opened = dbus_connection_open_private(address, &error.value) else { throw error.take() }
         handle = opened
-        // Otherwise libdbus ends the process together with the bus.
+        // Otherwise libdbus exits the process when the bus ends.
         dbus_connection_set_exit_on_disconnect(handle, 0)
         sources.install(on: handle)
         dbus_connection_add_filter(
@@ -130,31 +128,31 @@ final class BusConnection {
 
     deinit {
         dbus_connection_close(handle)
-        // Runs the handlers for the last time, and ends the pending calls.
+        // Calls the handlers a last time, and completes the pending calls.
         while dbus_connection_dispatch(handle) == DBUS_DISPATCH_DATA_REMAINS {}
         dbus_connection_unref(handle)
         withExtendedLifetime((sources, onSignal, onCall)) {}
     }
 
-    /// Whether the connection has not ended.
+    /// Whether the connection is open.
     var isConnected: Bool { dbus_connection_get_is_connected(handle) != 0 }
 
-    /// How many bytes wait to be sent.
+    /// The number of unsent bytes.
     var outgoingBytes: Int { Int(dbus_connection_get_outgoing_size(handle)) }
 
-    /// Whether anything waits to be sent.
+    /// Whether there are unsent messages.
     var hasOutgoing: Bool { dbus_connection_has_messages_to_send(handle) != 0 }
 
-    /// Takes on the name that the bus gave in answer to `Hello`.
+    /// Sets the unique name that the bus returned from `Hello`.
     func setUniqueName(_ name: String) { _ = dbus_bus_set_unique_name(handle, name) }
 
-    /// Sends a message; it waits in memory until the bus takes it.
+    /// Queues a message in memory until the bus accepts it.
     func send(_ message: BusMessage) { _ = dbus_connection_send(handle, message.handle, nil) }
 
-    /// Serves the calls of methods of the object at `path`. libdbus answers to `Peer`, and to `Introspect` on the way
-    /// there.
+    /// Serves method calls of the object at `path`. libdbus answers `Peer`, and `Introspect` for the parents of the
+    /// path.
     ///
-    /// Calls for any other path are given to the handler too, which is to answer that there is no such object.
+    /// Calls for other paths are also passed to the handler, which must answer that the object does not exist.
     func serve(path: String, _ handler: @escaping CallHandler) {
         let box = Box(CallService(path: path, handler: handler))
         onCall = box
@@ -182,28 +180,28 @@ final class BusConnection {
         var handler: CallHandler
     }
 
-    /// Sends a call. The reply comes to ``BusPendingReply/take()`` in the course of ``dispatch()``; `nil` when the
-    /// connection has ended.
+    /// Sends a call. ``BusPendingReply/take()`` returns the reply after ``dispatch()`` has handled it. Returns `nil` if
+    /// the connection has ended.
     func sendWithReply(_ message: BusMessage) -> BusPendingReply? {
         var pending: OpaquePointer?
         guard dbus_connection_send_with_reply(handle, message.handle, &pending, Int32.max) != 0 else { return nil }
         return pending.map(BusPendingReply.init(owning:))
     }
 
-    /// Whether messages have arrived that were not handled yet.
+    /// Whether received messages were not handled yet.
     var mustDispatch: Bool { dbus_connection_get_dispatch_status(handle) == DBUS_DISPATCH_DATA_REMAINS }
 
-    /// Handles one message that has arrived.
+    /// Handles one received message.
     func dispatch() { _ = dbus_connection_dispatch(handle) }
 
-    /// What to poll for.
+    /// The descriptors and events to poll.
     var descriptors: [pollfd] { sources.descriptors }
 
-    /// Reads and writes what poll found ready; `descriptors` are those of ``descriptors``, with the results.
+    /// Reads and writes the descriptors that are ready; `descriptors` is ``descriptors`` with the results of `poll`.
     func handle(_ descriptors: [pollfd]) { sources.handle(descriptors) }
 }
 
-/// A reply that is expected.
+/// An expected reply.
 final class BusPendingReply {
     private let handle: OpaquePointer
 
@@ -216,14 +214,14 @@ final class BusPendingReply {
         dbus_pending_call_unref(handle)
     }
 
-    /// The reply, once it has arrived; only once.
+    /// Returns the reply, once, after it has arrived.
     func take() -> BusMessage? {
         guard dbus_pending_call_get_completed(handle) != 0 else { return nil }
         return dbus_pending_call_steal_reply(handle).map(BusMessage.init(owning:))
     }
 }
 
-/// What libdbus wants to have polled. It sets no timers here: every call is sent without a time limit of libdbus's own.
+/// The descriptors that libdbus polls. There are no timers: no call uses libdbus's own time limit.
 private final class BusSources {
     private var watches: [OpaquePointer] = []
     private var polled: [OpaquePointer] = []
@@ -239,7 +237,7 @@ private final class BusSources {
                 guard let context else { return }
                 BusSources.from(context).watches.removeAll { $0 == watch }
             },
-            // Whether a watch is enabled is looked up when the descriptors are put together.
+            // `descriptors` checks whether a watch is enabled.
             { _, _ in },
             Unmanaged.passRetained(self).toOpaque(),
             { context in
@@ -277,7 +275,7 @@ private final class BusSources {
     }
 }
 
-/// What is wrong with a D-Bus address; `nil` when nothing is.
+/// Why a D-Bus address is invalid; `nil` if it is valid.
 func faultOfBusAddress(_ address: String) -> String? {
     var error = LibDBusError()
     var entries: UnsafeMutablePointer<OpaquePointer?>?
@@ -287,10 +285,10 @@ func faultOfBusAddress(_ address: String) -> String? {
     return nil
 }
 
-/// A new descriptor that any thread can make readable; -1 and `errno` when the process has none left.
+/// A new descriptor that any thread can make readable; -1 and `errno` on failure.
 func makeEventDescriptor() -> Int32 { eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)) }
 
-/// A libdbus error as it comes back through a pointer.
+/// An error that libdbus returns through a pointer.
 private struct LibDBusError: ~Copyable {
     var value = DBusError()
 
@@ -309,7 +307,7 @@ private struct LibDBusError: ~Copyable {
     }
 }
 
-/// A closure with an address.
+/// A reference to a value, for C callbacks.
 private final class Box<Value> {
     let value: Value
 

@@ -2,7 +2,7 @@ import Foundation
 import IndicatorCore
 import Logging
 
-/// Where a configuration comes from: what it takes to read it, and to read it again.
+/// The sources of a configuration: everything that is needed to read it, also repeatedly.
 struct ConfigurationSource: Sendable {
     var applicationName: String
     var path: String?
@@ -10,30 +10,31 @@ struct ConfigurationSource: Sendable {
     var registry: BackendRegistry
     var overrides = ConfigurationValues()
     var defaults = ConfigurationValues()
-    /// The section of the file at ``path`` that holds the settings: of an app's own file. A dot leads into a section.
+    /// The section of an app's own file at ``path`` that has the settings. A dot separates the names of nested
+    /// sections.
     var section: String?
-    /// Where diagnostics go; by default nowhere.
+    /// Where diagnostics go; by default they are discarded.
     var logger = Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
 
-    /// The names that lead to the section; none where the file is the indicator's own.
+    /// The path of names to the section; empty if the file is the indicator's own.
     var sectionNames: [String] {
         path == nil ? [] : section?.split(separator: ".").map(String.init) ?? []
     }
 
-    /// A mistake, which names the section if it is in one.
+    /// A mistake whose message names the section, if there is one.
     func mistake(_ location: ConfigurationMistake.Location, _ message: String) -> ConfigurationMistake {
         guard case .file = location, !sectionNames.isEmpty else { return ConfigurationMistake(location, message) }
         return ConfigurationMistake(location, "in '\(sectionNames.joined(separator: "."))': \(message)")
     }
 
-    /// Reads the configuration. Where there is a mistake in it, a weaker layer or the default holds.
+    /// Reads the configuration. For an invalid value, the next weaker layer or the default applies.
     func read() -> (configuration: IndicatorConfiguration, mistakes: [ConfigurationMistake]) {
         var builder = ConfigurationBuilder(self, file: locateFile().map { FileValues(path: $0, source: self) })
         let configuration = builder.build()
         return (configuration, builder.mistakes.inReadingOrder)
     }
 
-    /// Makes backends, and the mistakes of those that could not be made.
+    /// Makes backends; returns a mistake for each one that could not be made.
     func make(
         _ backends: [IndicatorConfiguration.Backend]
     ) -> (made: [any IndicatorBackend], refusals: [ConfigurationMistake]) {
@@ -58,7 +59,7 @@ struct ConfigurationSource: Sendable {
         environment[key.variable].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// The kind that code or the environment gives a backend, which is stronger than what the file says.
+    /// The kind that code or the environment sets for a backend, which overrides the file.
     func strongerKind(of backend: String) -> (name: String, location: ConfigurationMistake.Location)? {
         let key = SettingKey(section: backend, name: TopLevelSetting.kind)
         if let name = overrides.kindName(of: backend) { return (name, .code(key: key.description)) }
@@ -68,7 +69,7 @@ struct ConfigurationSource: Sendable {
 
 /// Merges the layers of a configuration: code over environment over file over defaults.
 ///
-/// A value that is wrong is reported and left out, so that the next weaker layer holds for it.
+/// An invalid value is reported and ignored, so that the next weaker layer applies.
 struct ConfigurationBuilder {
     private typealias Location = ConfigurationMistake.Location
     private typealias Found = (value: BackendSettingValue?, origin: Location?)
@@ -96,7 +97,6 @@ struct ConfigurationBuilder {
             guard let name = IndicatorDelays.Setting(rawValue: setting.name),
                 case .duration(let value) = value(of: setting, SettingKey(name: setting.name)).value
             else { continue }
-            // Cannot fail for a value that was checked.
             delays = delays.limiting(name, to: value)
         }
         let observe = observedNames()
@@ -146,7 +146,7 @@ struct ConfigurationBuilder {
         return (checked(source.defaults.value(key), setting, key) ?? setting.defaultValue, nil)
     }
 
-    /// A value that was given in code, when it is right.
+    /// A value set in code, if it is valid.
     private mutating func checked(
         _ value: BackendSettingValue?,
         _ setting: BackendSetting,
@@ -161,7 +161,7 @@ struct ConfigurationBuilder {
 
     // MARK: - Lists
 
-    /// The names of a list, and where they come from; `nil` for the defaults.
+    /// The names in a list, and where they come from; `nil` for the defaults.
     private mutating func list(_ setting: BackendSetting) -> (items: [FileValues.ListItem], origin: Location?) {
         let (value, origin) = value(of: setting, SettingKey(name: setting.name))
         if case .file = origin, let items = file?.lists[setting.name] { return (items, origin) }
@@ -192,7 +192,7 @@ struct ConfigurationBuilder {
         return backends
     }
 
-    /// The backend that a list names; `nil` when that cannot be made.
+    /// The backend for a name in the list; `nil` if it is invalid.
     private mutating func backend(_ item: FileValues.ListItem, isNamed: Bool) -> IndicatorConfiguration.Backend? {
         let name = item.name
         guard let kind = kind(of: item) else { return nil }
@@ -225,7 +225,7 @@ struct ConfigurationBuilder {
         return .init(name: name, kind: kind, settings: settings, location: location, isNamed: isNamed)
     }
 
-    /// The kind of a backend; one that is named after a kind is of that kind.
+    /// The kind of a backend: the one that it is named after, or the one in its `kind`.
     private mutating func kind(of item: FileValues.ListItem) -> BackendKind? {
         let name = item.name
         if let kind = registry.kind(named: name) { return kind }
@@ -252,7 +252,7 @@ struct ConfigurationBuilder {
     }
 
     private func unknownBackend(_ name: String) -> String {
-        if name.isEmpty { return "'backends': expected a name, found an empty text" }
+        if name.isEmpty { return "'backends': expected a name, found an empty string" }
         let shown = QuotedText.shortened(name)
         if name.contains(where: \.isWhitespace) {
             return "'backends': expected a name, found '\(shown)'; put commas between names"
@@ -273,7 +273,7 @@ struct ConfigurationBuilder {
         switch origin {
         case .file: reason = "'backends' does not list it"
         case nil where !names.isEmpty:
-            reason = "without 'backends' there are only \(names.joined(separator: " and "))"
+            reason = "without 'backends' only \(names.joined(separator: " and ")) are used"
         default: return
         }
         for (name, section) in file.sections where !names.contains(name) {
@@ -281,7 +281,7 @@ struct ConfigurationBuilder {
         }
     }
 
-    /// Variables that look like settings and are none.
+    /// Warns about variables that look like misspelled settings.
     private mutating func warnAboutUnknownVariables() {
         var keys = effectiveSettings.map { SettingKey(section: $0.backend, name: $0.name) }
         let ownSections = file?.sections.map { ($0.key, $0.value.kindName.flatMap(registry.kind(named:))) } ?? []
@@ -291,9 +291,9 @@ struct ConfigurationBuilder {
         let known = Set(keys.map(\.variable) + [ConfigurationSource.fileVariable])
         let given = source.environment.filter { $0.key.hasPrefix(SettingKey.variablePrefix) && !$0.value.isEmpty }
         for variable in given.keys.sorted() where !known.contains(variable) {
-            // Other programs may use the prefix, too, so only what looks like a typing error is reported.
+            // Other programs may use the prefix too, so only probable typos are reported.
             guard let nearest = NearestName.find(for: variable, among: known.sorted()) else { continue }
-            let message = "there is no setting of that name, did you mean '\(nearest)'?"
+            let message = "unknown setting, did you mean '\(nearest)'?"
             warnings.append(ConfigurationMistake(.environment(variable: variable), message))
         }
     }

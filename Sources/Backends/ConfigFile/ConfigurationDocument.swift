@@ -1,18 +1,18 @@
 import Foundation
 import Yams
 
-/// A config file as YAML sees it: maps, lists and scalars with their positions, before anything asks what they mean.
+/// The YAML of a config file: maps, lists and scalars with their positions, not interpreted yet.
 ///
-/// JSON is a subset of YAML, so a `.json` file is read in the same way.
+/// JSON is a subset of YAML, so a `.json` file is read the same way.
 ///
-/// Yams stops at the first syntax error and at a duplicate key. Then the place is changed so that all positions stay,
-/// and the text is read again, ``largestTotalSize`` in all:
+/// Yams stops at the first syntax error or duplicate key. The text is then changed there, without moving other
+/// positions, and read again, up to ``largestTotalSize`` bytes in total:
 ///
-/// - A syntax error costs the top-level entry that it is in: its lines are blanked.
-/// - A duplicate key costs nothing: Yams says where the first one is; its first letter is replaced by a private-use
-///   character, and ``entries(of:)`` puts the name back.
+/// - After a syntax error, the lines of the top-level entry around it are blanked: that entry is lost.
+/// - After a duplicate key, the first letter of the first one, which Yams reports, is replaced by a private-use
+///   character. ``entries(of:)`` restores the name, so nothing is lost.
 struct ConfigurationDocument {
-    /// Something at a position.
+    /// A problem at a position.
     struct Problem {
         var position: TextPosition
         var message: String
@@ -26,31 +26,31 @@ struct ConfigurationDocument {
         var position: TextPosition
         var value: Node
 
-        /// Where a message about the value points to: to the name if nothing stands after it.
+        /// The position for a message about the value: the name's if the value is empty.
         var placeOfValue: TextPosition {
             value.isNothing && value.scalar?.string.isEmpty == true ? position : value.position
         }
     }
 
-    /// How much is read again at most, in bytes: reading costs the same for each byte, whatever the file holds.
+    /// The limit of all readings together, in bytes: the cost of reading is proportional to the size.
     static let largestTotalSize = 1 << 20
-    /// How many aliases there may be. A few that refer to each other expand to billions of values ("billion laughs");
-    /// this many expand to some ten thousand at most.
+    /// The largest number of aliases. Aliases that refer to each other can expand to billions of values ("billion
+    /// laughs"); this many expand to some ten thousand at most.
     static let largestNumberOfAliases = 24
 
-    /// What is at the top; `nil` when the file is empty or could not be read at all.
+    /// The root node; `nil` if the file is empty or could not be read at all.
     private(set) var root: Node?
-    /// What is wrong with the YAML itself.
+    /// The errors in the YAML itself.
     private(set) var problems: [Problem] = []
-    /// What is right here and wrong elsewhere.
+    /// What is valid here and rejected by other programs.
     private(set) var warnings: [Problem] = []
-    /// The keys of the parts that could not be read. What refers to them may well be right.
+    /// The keys of the entries that could not be read. References to them are not reported.
     private(set) var unreadableKeys: Set<String> = []
-    /// The text, as far as it could be read.
+    /// The text, without the parts that could not be read.
     private(set) var lines: TextLines
-    /// How many bytes were read, repetitions included.
+    /// How many bytes were read, all readings together.
     private(set) var bytesRead = 0
-    /// The names of keys that had to be changed to get past Yams, by position.
+    /// The names of the duplicate keys that were changed for Yams, by position.
     private var originalKeys: [TextPosition: String] = [:]
 
     init(_ text: String) {
@@ -64,7 +64,8 @@ struct ConfigurationDocument {
         while true {
             bytesRead += text.utf8.count
             do {
-                // Without Yams' rules for tags, which cost most of the time: this module reads the texts itself.
+                // Without Yams' tag resolution, which takes most of the time: this module interprets the scalars
+                // itself.
                 root = try Parser(yaml: text, resolver: .basic, encoding: .utf8).singleRoot()
                 return
             } catch {
@@ -89,7 +90,7 @@ struct ConfigurationDocument {
             if let line = firstLines[name] {
                 let place = line == position.line ? "on the same line" : "on line \(line)"
                 let shown = QuotedText.shortened(name)
-                let message = "duplicate key '\(shown)', which is there already \(place)"
+                let message = "duplicate key '\(shown)', first used \(place)"
                 problems.append(Problem(position: position, message: message, key: name))
             } else if name == "<<", scalar.style == .plain {
                 let message = "merge keys ('<<') are not supported; write the settings out"
@@ -106,7 +107,7 @@ struct ConfigurationDocument {
         problems.append(Problem(position: position, message: message))
     }
 
-    /// Reports an error, and takes it out of the text. Returns `false` when the text is not to be read again.
+    /// Reports an error and removes it from the text. Returns whether to read the text again.
     private mutating func recover(from error: any Error, isLast: Bool) -> Bool {
         guard let error = error as? YamlError else {
             report(TextPosition(line: 1, column: 1), "\(error)")
@@ -115,11 +116,11 @@ struct ConfigurationDocument {
         if case .duplicatedKeysInMapping(let names, let context) = error {
             let position = TextPosition(context.mark)
             if !isLast, rename(names.first ?? "", at: position) { return true }
-            report(position, "the key '\(QuotedText.shortened(names.first ?? ""))' is there more than once")
+            report(position, "the key '\(QuotedText.shortened(names.first ?? ""))' is duplicated")
             return false
         }
         let problem = YAMLSyntaxProblem(error, in: lines)
-        // An alias of something that could not be read is not another mistake.
+        // An alias of something that could not be read is not a separate mistake.
         if !problem.isUndefinedAlias || problems.isEmpty { report(problem.position, problem.message) }
         if problem.isSecondDocument {
             lines.blank(problem.position.line...max(problem.position.line, lines.count))
@@ -132,7 +133,7 @@ struct ConfigurationDocument {
         return !isLast
     }
 
-    /// Replaces the first letter of a key. Returns `false` when that cannot be done.
+    /// Replaces the first letter of a key. Returns whether that was possible.
     private mutating func rename(_ name: String, at position: TextPosition) -> Bool {
         guard originalKeys[position] == nil, let first = name.unicodeScalars.first else { return false }
         var letter = position
@@ -145,8 +146,8 @@ struct ConfigurationDocument {
         return true
     }
 
-    /// Looks for what people write into JSON and what JSON has not: comments, which YAML would take for texts, and
-    /// commas before a bracket, which YAML allows.
+    /// Checks for two common errors in JSON: comments, which are strings in YAML, and trailing commas, which YAML
+    /// allows.
     private mutating func checkJSON() {
         guard let first = lines.firstCharacter, first == "{" else { return }
         var comma: TextPosition?
@@ -176,7 +177,7 @@ struct ConfigurationDocument {
                 } else if !scalar.properties.isWhitespace {
                     quote = isWordStart && (scalar == "\"" || scalar == "'") ? scalar : nil
                     if let comma, scalar == "}" || scalar == "]" {
-                        let message = "a comma before '\(scalar)' is not JSON: other programs will refuse this file"
+                        let message = "a comma before '\(scalar)' is not valid JSON; other programs reject it"
                         warnings.append(Problem(position: comma, message: message))
                     }
                     comma = nil
@@ -193,7 +194,7 @@ extension TextPosition {
 }
 
 extension TextLines {
-    /// The lines of the top-level entry that a line belongs to; `nil` when the text has none, as in JSON.
+    /// The lines of the top-level entry that a line belongs to; `nil` if there is none, as in JSON.
     fileprivate func topLevelBlock(around number: Int) -> ClosedRange<Int>? {
         let number = min(max(number, 1), count)
         guard let start = (1...number).last(where: { beginsEntry(self[$0]) }) else { return nil }
@@ -207,14 +208,14 @@ extension TextLines {
         return ![" ", "\t", "#", "-", "}", "]", "%"].contains(first)
     }
 
-    /// What stands before the colon of a line.
+    /// The text before the colon of a line.
     fileprivate func key(onLine number: Int) -> String {
         var key = String.UnicodeScalarView()
         key.append(contentsOf: self[number].prefix { $0 != ":" })
         return String(key).trimmingCharacters(in: CharacterSet(charactersIn: " \t\"'"))
     }
 
-    /// The position of the first alias that is one too many. Counts too many rather than too few: in texts, too.
+    /// The position of the first alias beyond the limit. The count errs on the high side: it includes `*` in strings.
     fileprivate func excessAlias(limit: Int) -> TextPosition? {
         var aliases = 0
         for number in 1...count {
@@ -233,19 +234,19 @@ extension TextLines {
 extension Node {
     var position: TextPosition { TextPosition(mark) }
 
-    /// What a message calls it.
+    /// What messages call it.
     var kind: String {
         switch self {
         case .scalar(let scalar):
             if isNothing { return "nothing" }
-            return scalar.string.isEmpty ? "an empty text" : "'\(QuotedText.shortened(scalar.string))'"
+            return scalar.string.isEmpty ? "an empty string" : "'\(QuotedText.shortened(scalar.string))'"
         case .sequence: return "a list"
         case .mapping: return "a section ('key: value')"
         case .alias: return "an alias"
         }
     }
 
-    /// Whether there is no value: nothing at all, or one of YAML's spellings of it.
+    /// Whether there is no value: nothing at all, or one of YAML's spellings of null.
     var isNothing: Bool {
         guard case .scalar(let scalar) = self, scalar.style == .plain else { return false }
         return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
@@ -255,7 +256,7 @@ extension Node {
     var explicitTag: String? {
         let tag: Tag? =
             switch self {
-            // Yams gives every text in quotes the tag of texts.
+            // Yams gives every quoted scalar the string tag.
             case .scalar(let scalar): scalar.style == .plain ? scalar.tag : nil
             case .sequence(let sequence): sequence.tag
             case .mapping(let mapping): mapping.tag

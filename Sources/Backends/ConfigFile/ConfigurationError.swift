@@ -1,6 +1,6 @@
-/// The mistakes of a configuration: all of them, not the first.
+/// All mistakes in a configuration.
 ///
-/// The ``description`` is the report to show to the user, a line a mistake.
+/// The ``description`` is the report to show to the user, with one line per mistake.
 public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The mistakes: those in the file by position, then those in environment variables, then those in code.
     public let mistakes: [ConfigurationMistake]
@@ -9,8 +9,8 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
         self.mistakes = mistakes.inReadingOrder
     }
 
-    /// One line a mistake, such as `indicator.yaml:4:1: error: unknown key 'startdelay', did you mean 'startDelay'?`;
-    /// at most 100 of them, and how many there are beyond.
+    /// One line per mistake, such as `indicator.yaml:4:1: error: unknown key 'startdelay', did you mean 'startDelay'?`;
+    /// at most 100, then the number of the others.
     public var description: String {
         let shown = mistakes.prefix(100).map { $0.line(severity: "error") }
         let rest = mistakes.count - shown.count
@@ -22,16 +22,16 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
 public struct ConfigurationMistake: Sendable, Hashable {
     /// Where a mistake is.
     public enum Location: Sendable, Hashable, CustomStringConvertible {
-        /// A file as a whole: it does not exist, or is not used.
+        /// A file as a whole, which does not exist or is not used.
         case wholeFile(path: String)
         /// In a file. Lines and columns count from 1; columns count Unicode scalars.
         case file(path: String, line: Int, column: Int)
         /// In an environment variable.
         case environment(variable: String)
-        /// In the values that the app gave in its code; `key` is the setting's full name, such as `logFile.path`.
+        /// In the values that the app set in code; `key` is the setting's full name, such as `logFile.path`.
         case code(key: String)
 
-        /// The location as it stands at the beginning of a message.
+        /// The location as messages begin with it.
         public var description: String {
             switch self {
             case .wholeFile(let path): path
@@ -44,12 +44,12 @@ public struct ConfigurationMistake: Sendable, Hashable {
 
     /// Where it is.
     public let location: Location
-    /// What was found, what was expected, and where it helps, the nearest known name.
+    /// What was found, what was expected, and sometimes the nearest known name.
     public let message: String
 
     init(_ location: Location, _ message: String) {
         self.location = location
-        // It quotes what the file or a variable holds, and is shown in terminals and logs.
+        // It quotes the file or a variable, and is shown in terminals and logs.
         self.message = DisplayText.singleLine(message, limit: 2000)
     }
 
@@ -62,7 +62,7 @@ public struct ConfigurationMistake: Sendable, Hashable {
 }
 
 extension [ConfigurationMistake] {
-    /// Without repetitions, in the order in which a reader meets them.
+    /// Without duplicates, in the order of their locations.
     var inReadingOrder: Self {
         var seen: Set<ConfigurationMistake> = []
         return filter { seen.insert($0).inserted }.sorted { $0.location.rank < $1.location.rank }
@@ -70,7 +70,7 @@ extension [ConfigurationMistake] {
 }
 
 extension ConfigurationMistake.Location {
-    /// What the order of mistakes follows: the file by position, then variables, then code, by name.
+    /// The sort key: the file by position, then variables by name, then code by name.
     fileprivate var rank: (Int, Int, Int, String) {
         switch self {
         case .wholeFile: (0, 0, 0, "")

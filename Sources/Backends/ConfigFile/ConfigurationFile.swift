@@ -1,21 +1,21 @@
 import Foundation
 
-/// The look-up of the config file: where ``IndicatorConfiguration`` says that it may be.
+/// The search for the config file, in the places that ``IndicatorConfiguration`` documents.
 ///
-/// An empty variable counts as none, and so does a folder in an XDG variable that is not an absolute path; without the
-/// variables, the folders are `~/.config` and `/etc/xdg` (XDG Base Directory Specification 0.8).
+/// Empty variables, and relative paths in XDG variables, are ignored. Without the variables, the folders are
+/// `~/.config` and `/etc/xdg` (XDG Base Directory Specification 0.8).
 extension ConfigurationSource {
     /// The variable that names the config file.
     static let fileVariable = "INDICATOR_CONFIG"
 
-    /// The one place where the file must be, and who says so; `nil` when it may be at any of the usual places.
+    /// The path that the app or the variable gives; `nil` if the file may be at any of the usual places.
     var givenFile: (path: String, isVariable: Bool)? {
         if let path { return (HomeFolder.expanding(path, in: environment), false) }
         guard let path = environment[Self.fileVariable], !path.isEmpty else { return nil }
         return (HomeFolder.expanding(path, in: environment), true)
     }
 
-    /// The places where the file may be, in order.
+    /// The paths where the file may be, in order.
     var fileCandidates: [String] {
         if let givenFile { return [givenFile.path] }
         var folders: [String] = []
@@ -26,12 +26,12 @@ extension ConfigurationSource {
         return folders.flatMap { folder in ["yaml", "yml", "json"].map { "\(folder)/indicator.\($0)" } }
     }
 
-    /// The path of the file; `nil` when there is none.
+    /// The path of the file, if there is one.
     func locateFile() -> String? {
         givenFile?.path ?? fileCandidates.first(where: Self.fileExists)
     }
 
-    /// Whether there is a file at a path. A link that leads nowhere counts: the user must hear of it.
+    /// Whether there is a file at a path. A broken link counts, so that it is reported to the user.
     static func fileExists(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0 || errno == EACCES
@@ -51,12 +51,12 @@ extension ConfigurationSource {
     }
 }
 
-/// The text of a config file: of one that only the user and root can change, read without blocking, and checked.
+/// The text of a config file that only the user and root can change, read without blocking, and checked.
 struct ConfigurationFileContents {
-    /// A config file is a page of text; what is larger is not one.
+    /// The largest size of a config file, in bytes. Real ones have about a page.
     static let largestSize = 1 << 20
 
-    /// What is wrong with a file as a whole, or at a position.
+    /// An error in a file as a whole, or at a position.
     struct Failure: Error {
         var position: TextPosition?
         var message: String
@@ -81,10 +81,10 @@ struct ConfigurationFileContents {
         text = try Self.decoded(bytes)
     }
 
-    /// The bytes of a file. A folder, a device or a FIFO is an error, found before anything is opened that could block
-    /// or that opening could change.
+    /// The bytes of a regular file. Anything else is an error, found before it is opened: opening a device or a FIFO
+    /// can block or have side effects.
     private static func bytes(ofFileAt path: String) throws(Failure) -> [UInt8] {
-        guard !path.isEmpty, !path.utf8.contains(0) else { throw Failure(message: "this is not a path of a file") }
+        guard !path.isEmpty, !path.utf8.contains(0) else { throw Failure(message: "this is not the path of a file") }
         var status = stat()
         guard stat(path, &status) == 0 else { throw failure(errno, path: path) }
         try requireRegular(status)
@@ -115,8 +115,7 @@ struct ConfigurationFileContents {
         if kind != S_IFREG { throw Failure(message: "this is \(kinds[kind] ?? "a device"); expected a file") }
     }
 
-    /// Throws when somebody other than the user and root decides what the file says: through the file, or through a
-    /// link or a folder on the way to it.
+    /// Throws if anyone but the user and root can change the file, or a link or folder on the path to it.
     private static func requireTrusted(_ status: stat, path: String) throws(Failure) {
         if let fault = fault(of: status) { throw Failure(message: "this file \(fault); it is not used") }
         for (folder, names) in WatchPoints(path: path).namesByFolder {
@@ -128,7 +127,7 @@ struct ConfigurationFileContents {
             var status = stat()
             var system = statvfs()
             guard stat(folder, &status) == 0, let fault = fault(of: status) else { continue }
-            // In a sticky folder, nobody else can replace what is there, and nobody can on a read-only file system.
+            // In a sticky folder, other users cannot replace the files; on a read-only file system, no one can.
             let isSticky = status.st_mode & S_ISVTX != 0 && isTrustedOwner(status.st_uid)
             let isReadOnly = statvfs(folder, &system) == 0 && system.f_flag & UInt(ST_RDONLY) != 0
             if isSticky || isReadOnly { continue }
@@ -136,12 +135,12 @@ struct ConfigurationFileContents {
         }
     }
 
-    /// Why others than the user and root decide about a file or a folder, and what helps; `nil` when they do not.
+    /// Why anyone but the user and root can change a file or folder, and a remedy; `nil` if they cannot.
     private static func fault(of status: stat) -> String? {
         guard isTrustedOwner(status.st_uid) else {
             return "belongs to user \(status.st_uid), expected \(geteuid()) or root (chown)"
         }
-        // The group of the user's own number has no other member (user private groups, as Debian and Fedora make them).
+        // A group with the user's own number has no other members (user private groups, as in Debian and Fedora).
         let isPrivateGroup = status.st_gid == geteuid() && status.st_gid == getegid()
         let others = isPrivateGroup ? S_IWOTH : S_IWOTH | S_IWGRP
         return status.st_mode & others == 0 ? nil : "can be written by other users (chmod go-w)"
@@ -160,7 +159,7 @@ struct ConfigurationFileContents {
         }
     }
 
-    /// Decodes strictly, so that a message can point at the first byte that is wrong.
+    /// Decodes strictly, so that a message can point at the first invalid byte.
     private static func decoded(_ bytes: ArraySlice<UInt8>) throws(Failure) -> String {
         let text = String(decoding: bytes, as: UTF8.self)
         var position = TextPosition(line: 1, column: 1)

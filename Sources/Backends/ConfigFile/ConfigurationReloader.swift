@@ -3,22 +3,21 @@ import IndicatorCore
 import IndicatorThreads
 import Logging
 
-/// Keeps an indicator as its configuration says, while that changes.
+/// Applies the configuration to an indicator, and applies it again when it changes.
 ///
-/// One reload at a time, in the order in which they were asked for. A configuration with a mistake changes nothing.
-/// Activities are the manager's and no reload touches them; a backend whose kind and settings stay as they are goes on
-/// undisturbed.
+/// Reloads run one at a time, in the order of their requests. A configuration with a mistake changes nothing. A reload
+/// does not affect activities, which the manager owns, or backends whose kind and settings are unchanged.
 final class ConfigurationReloader: ManagerResource {
-    /// What a reload has done, as a sentence for the log; `nil` when there was nothing to do.
+    /// What a reload changed, as a sentence for the log; `nil` if there was nothing to do.
     private typealias Outcome = Result<String?, ConfigurationError>
 
     private struct State: Sendable {
         var current: IndicatorConfiguration
-        /// Those of the configuration's backends that were made.
+        /// The backends of the configuration that could be made.
         var made: [IndicatorConfiguration.Backend] = []
-        /// What was read last, whether or not it is in effect.
+        /// The configuration that was read last, whether or not it is in effect.
         var lastRead: IndicatorConfiguration
-        /// The mistakes in what was read last.
+        /// The mistakes in ``lastRead``.
         var problems: [ConfigurationMistake] = []
         var observations: [String: NotificationObservation] = [:]
         var lastReload: Task<Outcome, Never>?
@@ -30,9 +29,9 @@ final class ConfigurationReloader: ManagerResource {
     private let source: ConfigurationSource
     private let triggers: ConfigurationReloadTriggers
     private let state: Locked<State>
-    /// Reads the configuration: a file may block.
+    /// Reads the configuration: reading a file may block.
     private let thread = ServiceThread(name: "config-reload", isKept: false)
-    /// The indicator's engine, which ends this reloader: a weak reference to the manager would make activities slower.
+    /// The engine, which closes this reloader. Not a weak reference to the manager: that would make activities slower.
     private let engine: IndicatorEngine
 
     private var logger: Logger { source.logger }
@@ -53,7 +52,7 @@ final class ConfigurationReloader: ManagerResource {
 
     var problems: [ConfigurationMistake] { state.withLock { $0.problems } }
 
-    /// Makes what the configuration names, reports the mistakes in it, and begins to listen for changes.
+    /// Adds the configured backends, reports mistakes, and starts to watch for changes.
     func begin(_ mistakes: [ConfigurationMistake], printsMistakes: Bool) {
         let configuration = state.withLock { $0.current }
         let wanted = applicable(configuration.backends)
@@ -65,7 +64,7 @@ final class ConfigurationReloader: ManagerResource {
             state.problems = problems.mistakes
         }
         if !problems.mistakes.isEmpty {
-            let message = "There are mistakes in the configuration; the default holds for what is wrong:\n\(problems)"
+            let message = "The configuration has mistakes; defaults replace what is invalid:\n\(problems)"
             logger.error("\(message)")
             if printsMistakes, isatty(STDERR_FILENO) == 1 {
                 try? FileHandle.standardError.write(contentsOf: Data("\(source.applicationName): \(message)\n".utf8))
@@ -77,22 +76,22 @@ final class ConfigurationReloader: ManagerResource {
         guard triggers.contains(.hangup) else { return }
         let subscription = ProcessSignals.shared.subscribe { [weak self] in _ = self?.reload(by: .hangup) }
         if !subscription.isEffective {
-            logger.debug("SIGHUP is handled or ignored already; it does not reload the configuration")
+            logger.debug("SIGHUP is already handled or ignored; it will not reload the configuration")
         }
         state.withLock { $0.hangup = subscription }
     }
 
     // MARK: - Reloading
 
-    /// What asks for a reload.
+    /// What requested a reload.
     private enum Trigger { case code, hangup, change }
 
-    /// Loads the configuration again and makes it hold. Throws, and changes nothing, when there is a mistake in it.
+    /// Reads the configuration again and applies it. If it has a mistake, throws and changes nothing.
     func reload() async throws(ConfigurationError) {
         _ = try await reload(by: .code).value.get()
     }
 
-    /// Reloads after everything that was asked for before.
+    /// Reloads after all earlier requests.
     private func reload(by trigger: Trigger) -> Task<Outcome, Never> {
         state.withLock { state in
             let task = Task(executorPreference: thread) { [previous = state.lastReload] in
@@ -109,7 +108,7 @@ final class ConfigurationReloader: ManagerResource {
     }
 
     private var hasFileChanged: Bool {
-        // A config file that is deleted may be about to come back, so that alone changes nothing.
+        // A deleted config file may be about to be replaced, so a deletion alone is not a change.
         guard let path = watchedPaths.first(where: ConfigurationSource.fileExists) else { return false }
         let lastRead = state.withLock { $0.lastRead }
         let text = try? ConfigurationFileContents(path: path).text
@@ -122,9 +121,9 @@ final class ConfigurationReloader: ManagerResource {
         case .success(let report?): logger.log(level: trigger == .hangup ? .notice : .info, "\(prefix)\(report)")
         case .success(nil): break
         case .failure(let error):
-            // The caller gets them; and those of a file that was changed are reported once.
+            // The caller gets the mistakes; those of a changed file are logged only once.
             if trigger == .code || trigger == .change && error.mistakes == problems { return }
-            logger.error("\(prefix)The configuration was not reloaded, and the one from before holds:\n\(error)")
+            logger.error("\(prefix)The configuration was not reloaded; the previous one remains in effect:\n\(error)")
         }
     }
 
@@ -139,7 +138,7 @@ final class ConfigurationReloader: ManagerResource {
         let wanted = applicable(new.backends)
         let added = wanted.filter { backend in !oldBackends.contains { $0.isSame(as: backend) } }
         let removed = oldBackends.filter { backend in !wanted.contains { $0.isSame(as: backend) } }.map(\.name)
-        // All are made before one is removed, so that a kind that refuses its settings changes nothing either.
+        // New ones are made before any is removed, so that nothing changes if a kind rejects its settings.
         let (backends, refusals) = mistakes.isEmpty ? source.make(added) : ([], [])
         let problems = ConfigurationError(mistakes + refusals)
         state.withLock { state in
@@ -158,12 +157,12 @@ final class ConfigurationReloader: ManagerResource {
         }
         guard !isClosed else { return .success(nil) }
         show(new, adding: backends)
-        // Only what the configuration changes: the app, or a panel on the bus, may have set something else meanwhile.
+        // Only what changed in the configuration: the app, or a panel on the bus, may have set other values since.
         if new.delays != old.delays { engine.delays = new.delays }
         if new.isEnabled != old.isEnabled { engine.setEnabled(new.isEnabled) }
         if new.file != old.file {
             watch()
-            // What the watcher before had seen, and not yet reported, is not lost with it.
+            // The previous watcher may have noticed a change that it did not report yet.
             _ = reload(by: .change)
         }
         if new.warnings != old.warnings { log(new.warnings) }
@@ -174,11 +173,11 @@ final class ConfigurationReloader: ManagerResource {
         return .success(
             (isGone ? "\(old.file ?? "") no longer exists. " : "")
                 + "The configuration was reloaded from \(new.file ?? "the defaults"): "
-                + (changes ?? (isSame ? "nothing has changed" : "the backends stay as they are"))
+                + (changes ?? (isSame ? "nothing has changed" : "the backends are unchanged"))
         )
     }
 
-    /// What happened to the backends: `restarted logFile; added audit`. `nil` when that is nothing.
+    /// The changes of the backends, such as `restarted logFile; added audit`; `nil` if there are none.
     private static func changes(added: [String], removed: [String]) -> String? {
         let parts = [
             ("restarted", removed.filter(added.contains)),
@@ -189,17 +188,17 @@ final class ConfigurationReloader: ManagerResource {
         return texts.isEmpty ? nil : texts.joined(separator: "; ")
     }
 
-    /// The backends without those that nobody named and that have nothing to show on here.
+    /// The backends, without default ones that have no surface here.
     private func applicable(_ backends: [IndicatorConfiguration.Backend]) -> [IndicatorConfiguration.Backend] {
         backends.filter { backend in
             let context = source.context(of: backend)
             if backend.isNamed || backend.kind.isApplicable(context, backend.settings) { return true }
-            logger.debug("The backend '\(backend.name)' is left out: there is nothing here that it could show on.")
+            logger.debug("The backend '\(backend.name)' is skipped: it has no surface here.")
             return false
         }
     }
 
-    /// Adds backends, and observes the notifications that a configuration names and no others.
+    /// Adds backends, and observes exactly the notifications that the configuration names.
     private func show(_ configuration: IndicatorConfiguration, adding backends: [any IndicatorBackend]) {
         for backend in backends { _ = engine.addBackend(backend, logger: logger) }
         var observations = state.withLock { $0.observations }
@@ -216,7 +215,7 @@ final class ConfigurationReloader: ManagerResource {
 
     // MARK: - Listening
 
-    /// Where the file is, or may appear and then be stronger than the one that there is.
+    /// The paths where the file is, or where one with precedence over it may appear.
     private var watchedPaths: ArraySlice<String> {
         let candidates = source.fileCandidates
         let current = state.withLock { $0.lastRead.file }.flatMap(candidates.firstIndex(of:))
@@ -231,10 +230,10 @@ final class ConfigurationReloader: ManagerResource {
             watcher = try FileWatcher(paths: paths) { [weak self] in _ = self?.reload(by: .change) }
         } catch {
             let place = paths.count == 1 ? paths[0] : "the config file"
-            logger.warning("Changes of \(place) will not be noticed, reload with SIGHUP: \(error)")
+            logger.warning("Changes to \(place) will not be detected; reload with SIGHUP: \(error)")
         }
         let old = state.withLock { [watcher] state in
-            // The other one is stopped: this one when the reloader is closed already.
+            // The old watcher is stopped, or the new one if the reloader is closed.
             guard !state.isClosed else { return watcher }
             defer { state.watcher = watcher }
             return state.watcher

@@ -1,23 +1,23 @@
 import IndicatorCore
 
-/// Settings that an app gives in its code.
+/// Settings that an app sets in code.
 ///
-/// As `overrides` they are stronger than the environment and the file; as `defaults` they are weaker, and take the
-/// place of the package's own defaults. What is `nil` is left to the others.
+/// As `overrides` they have precedence over the environment and the file. As `defaults` they have the lowest
+/// precedence, and replace the package's own defaults. `nil` leaves a setting to the other sources.
 public struct ConfigurationValues: Sendable, Hashable {
     /// Whether the indicator is on.
     public var isEnabled: Bool?
-    /// How long work must be going on before the indicator is shown.
+    /// How long work must last before the indicator is shown.
     public var startDelay: Duration?
-    /// How long nothing must be going on before it is hidden again.
+    /// How long there must be no work before it is hidden.
     public var completionDelay: Duration?
-    /// How long it stays at least, once shown.
+    /// The minimum time that it stays visible.
     public var minimumVisibleTime: Duration?
     /// The names of the notifications to observe: `indicator`, `alamofire`.
     public var observe: [String]?
-    /// The names of the backends: kinds, or names of your own with a `kind` in ``settings``.
+    /// The names of the backends: kinds, or other names with a `kind` in ``settings``.
     public var backends: [String]?
-    /// The settings of each backend, by its name. `kind` is the kind of one under a name of its own.
+    /// The settings of each backend, by its name. One that is not named after its kind has the setting `kind`.
     public var settings: [String: [String: BackendSettingValue]]
 
     /// Makes values; by default none.

@@ -1,6 +1,6 @@
 import Yams
 
-/// What a config file says: each value parsed once, with its place, and the mistakes.
+/// The contents of a config file: its values, each parsed once, their positions, and the mistakes.
 struct FileValues {
     typealias Location = ConfigurationMistake.Location
     typealias ListItem = (name: String, location: Location)
@@ -9,32 +9,32 @@ struct FileValues {
     /// The section of a backend.
     struct Section {
         var location: Location
-        /// Its kind, when that is known.
+        /// Its kind, if known.
         var kindName: String?
-        /// Where the file says its kind, when it does.
+        /// The location of its `kind`, if the file has it.
         var kindLocation: Location?
     }
 
-    /// How many mistakes are looked for: what has more is no config file, and comparing names takes its time.
+    /// Stop after this many mistakes: a file with more is not a config file, and comparing names is slow.
     static let largestNumberOfMistakes = 1000
 
     let path: String
-    /// The text; `nil` when the file could not be read.
+    /// The text; `nil` if the file could not be read.
     let text: String?
-    /// Whether everything in the file could be looked at; otherwise what seems to be missing may be there.
+    /// Whether the whole file could be read; if not, what seems to be missing may be in the unread part.
     private(set) var isComplete = true
     private(set) var values: [SettingKey: (value: BackendSettingValue, location: Location)] = [:]
-    /// What `backends` and `observe` name, and where.
+    /// The names in `backends` and `observe`, with their locations.
     private(set) var lists: [String: [ListItem]] = [:]
     private(set) var sections: [String: Section] = [:]
-    /// The settings and sections that are there but wrong, which was reported.
+    /// The settings and sections that are present but invalid; their mistakes were reported.
     private(set) var wrong: Set<SettingKey> = []
     private(set) var mistakes: [ConfigurationMistake] = []
     private(set) var warnings: [ConfigurationMistake] = []
 
     private let source: ConfigurationSource
     private let document: ConfigurationDocument
-    /// Where a value was found to be wrong.
+    /// The positions of invalid values.
     private var wrongPositions: Set<TextPosition> = []
 
     private var registry: BackendRegistry { source.registry }
@@ -48,13 +48,13 @@ struct FileValues {
             isComplete = false
             var message = error.message
             if error.position == nil, source.givenFile?.isVariable == true {
-                message += "; the environment variable \(ConfigurationSource.fileVariable) names it"
+                message += "; the path is from the environment variable \(ConfigurationSource.fileVariable)"
             }
             mistakes = [ConfigurationMistake(error.position.map(location) ?? .wholeFile(path: path), message)]
         }
     }
 
-    /// Reads a text as if it were a file's.
+    /// Reads a text as the contents of a file.
     init(text: String?, path: String, source: ConfigurationSource) {
         self.text = text
         self.path = path
@@ -80,7 +80,7 @@ struct FileValues {
             wrong = Set(document.unreadableKeys.map { SettingKey(name: $0) })
         }
         isComplete = isComplete && (document.root != nil || document.problems.isEmpty)
-        // Of the file, not of the section.
+        // Not `report`: these mistakes are the file's, not the section's.
         mistakes = document.problems.map { ConfigurationMistake(location($0.position), $0.message) }
         warnings = document.warnings.map { ConfigurationMistake(location($0.position), $0.message) }
         guard let root = document.root.flatMap({ find(section[...], in: $0) }), !root.isNothing else { return }
@@ -96,8 +96,8 @@ struct FileValues {
         }
     }
 
-    /// What a section of an app's own file holds; `nil` when there is none, and the defaults hold. Nothing is asked
-    /// about what is beside it.
+    /// The contents of a section in an app's own file; `nil` if it does not exist: then the defaults apply. Other
+    /// sections are ignored.
     private mutating func find(_ section: ArraySlice<String>, in node: Node) -> Node? {
         guard let name = section.first, !node.isNothing else { return node }
         guard case .mapping(let mapping) = node else { return node }
@@ -107,7 +107,7 @@ struct FileValues {
         let nearest = NearestName.find(for: name, among: entries.map(\.name))
         if let entry = entries.first(where: { $0.name == nearest }) {
             let found = "there is no section '\(name)', but one named '\(QuotedText.shortened(entry.name))'"
-            warnings.append(ConfigurationMistake(location(entry.position), "\(found); the defaults hold"))
+            warnings.append(ConfigurationMistake(location(entry.position), "\(found); the defaults apply"))
         }
         return nil
     }
@@ -140,7 +140,7 @@ struct FileValues {
         }
         let position = entry.value.position
         let isText = setting.type == .string || setting.type == .path
-        // An alias leads here again; what it stands for is wrong once.
+        // Aliases refer to the same value, whose mistake is reported once.
         guard !wrongPositions.contains(position),
             let scalar = scalar(entry, expecting: setting.type.expectation, isText: isText)
         else {
@@ -169,15 +169,15 @@ struct FileValues {
         if let text = value.scalar?.string, text.isEmpty {
             found = "nothing after '\(entry.name):'"
         } else if let text = value.scalar?.string {
-            found = "'\(text)', which means nothing in YAML\(isText ? "; put it in quotes if it is the text" : "")"
+            found = "'\(text)', an empty value in YAML\(isText ? "; put it in quotes to use it as a string" : "")"
         } else if isText, let bracket = document.lines[value.position], bracket == "{" || bracket == "[" {
-            found += "; put quotes around a text that begins with '\(bracket)'"
+            found += "; put quotes around a string that begins with '\(bracket)'"
         }
         report(entry.placeOfValue, "'\(entry.name)': expected \(expected), found \(found)")
         return nil
     }
 
-    /// The value of a setting that is a list of words.
+    /// Reads the value of a setting that is a list of words.
     private mutating func readWords(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey, _ choices: [String]) {
         guard let names = names(of: entry, example: Array(choices.prefix(2)), key) else { return }
         let word = BackendSetting(setting.name, .choice(choices), summary: setting.summary)
@@ -197,7 +197,7 @@ struct FileValues {
         if !wrong.contains(key) { values[key] = (.list(words), location(entry.value.position)) }
     }
 
-    /// The value of a setting that is a list of names; what they name is not known here.
+    /// Reads the value of a setting that is a list of names. The builder resolves them.
     private mutating func readNames(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey) {
         guard case .list(let example) = setting.example, let names = names(of: entry, example: example, key)
         else { return }
@@ -205,7 +205,7 @@ struct FileValues {
         lists[entry.name] = names.map { ($0.name, location($0.position)) }
     }
 
-    /// The names in a list, each once.
+    /// The distinct names in a list.
     private mutating func names(
         of entry: Entry,
         example: [String],
@@ -229,7 +229,7 @@ struct FileValues {
                 names.append((scalar.string, item.position))
             } else {
                 let name = QuotedText.shortened(scalar.string)
-                report(item.position, "'\(name)' is in '\(entry.name)' more than once")
+                report(item.position, "'\(name)' is duplicated in '\(entry.name)'")
             }
         }
         return names
@@ -237,7 +237,7 @@ struct FileValues {
 
     // MARK: - Sections
 
-    /// Reads a section: of the kind that it is named after, or under a name of its own with a `kind`.
+    /// Reads a section that is named after its kind, or has another name and a `kind`.
     private mutating func readSection(_ entry: Entry, _ key: SettingKey) {
         let isKind = registry.kind(named: entry.name) != nil
         let stronger = isKind ? entry.name : source.strongerKind(of: entry.name)?.name
@@ -312,7 +312,7 @@ struct FileValues {
 }
 
 extension BackendRegistry {
-    /// The message about a kind that is neither in this build nor missing in it.
+    /// The message about a kind that is neither registered nor known to be missing in this build.
     func unknownKind(_ name: String) -> String {
         let suggestion = NearestName.suggestion(for: name, among: knownNames, listing: "known kinds")
         return "unknown kind '\(QuotedText.shortened(name))'\(suggestion)"

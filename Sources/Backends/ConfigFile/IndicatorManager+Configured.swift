@@ -4,48 +4,47 @@ public import Logging
 import Synchronization
 
 extension IndicatorManager {
-    /// Makes an indicator as the app's config file says, and keeps it so.
+    /// Makes an indicator from the app's config file, and follows changes of the file.
     ///
     /// ```swift
     /// let indicator = IndicatorManager.configured(for: "my-app")
     /// ```
     ///
-    /// ``IndicatorConfiguration/load(applicationName:path:section:environment:registry:overrides:defaults:)`` says
-    /// where the file is looked for and what is stronger than it.
+    /// ``IndicatorConfiguration/load(applicationName:path:section:environment:registry:overrides:defaults:)`` documents
+    /// where the file is and what has precedence over it.
     ///
-    /// Never fails: a user's mistake in the configuration must not end the app. Where there is a mistake, the default
-    /// holds; the mistakes are logged, printed to standard error if that is a terminal, and kept in
+    /// Never fails: a user's mistake in the configuration must not end the app. An invalid value is replaced by the
+    /// default; mistakes are logged, printed to standard error if that is a terminal, and kept in
     /// ``configurationProblems``.
     ///
-    /// The file is read again when it changes, when the first one appears, and at `SIGHUP` (see
-    /// ``ConfigurationReloadTriggers``), without losing an activity; only the backends whose settings changed are
-    /// restarted. A file that has become invalid changes nothing: the configuration from before holds, and the mistakes
-    /// are logged. A file that is deleted changes nothing until the next `SIGHUP`.
+    /// The file is read again when it changes or first appears, and on `SIGHUP` (see ``ConfigurationReloadTriggers``).
+    /// No activity is lost, and only backends whose settings changed are restarted. If the file becomes invalid, the
+    /// previous configuration remains in effect and the mistakes are logged. Deleting the file has no effect until the
+    /// next `SIGHUP`.
     ///
-    /// Callable from any thread; returns at once.
+    /// Can be called from any thread; returns immediately.
     ///
-    /// Where the app has left `SIGINT` or `SIGTERM` at its default action, the signal shuts the indicator down, in a
-    /// second at most, and then ends the process as it would have. `exit`, and returning from `main`, shut it down too.
-    /// Ctrl-Z restores the terminal's title until the process is continued. A signal that the app handles itself, or
-    /// begins to handle later, is the app's.
+    /// If `SIGINT` or `SIGTERM` has its default action, the signal shuts the indicator down, in a second at most, and
+    /// then ends the process as it would have. `exit` and returning from `main` shut it down too. Ctrl-Z restores the
+    /// terminal's title until the process is continued. Signals that the app handles, now or later, are left to the
+    /// app.
     ///
     /// - Parameters:
     ///   - applicationName: the name of the app; also the name of its folder under `$XDG_CONFIG_HOME`.
-    ///   - path: the config file to read, wherever the usual ones are.
-    ///   - section: the section of the file at `path` that holds the settings, in an app's own file; `ui.indicator` is
-    ///     one within another. By default the whole file does, as it does in any case in a file at one of the usual
-    ///     places.
-    ///   - asShared: whether `IndicatorManager.shared` is configured and returned, for code that reports to that one.
-    ///     Once in a process, as early as possible. A second time, or after its shutdown, is a mistake of the app's: it
-    ///     is logged and changes nothing.
-    ///   - environment: the environment variables; by default the process's.
+    ///   - path: the config file to read instead of the usual ones.
+    ///   - section: the section of an app's own file at `path` that has the settings; `ui.indicator` is a nested one.
+    ///     By default the whole file is used, as for every file at one of the usual places.
+    ///   - asShared: whether to configure and return `IndicatorManager.shared`, for code that uses that one. Only once
+    ///     per process, as early as possible. A second call, or one after its shutdown, is a programming error: it is
+    ///     logged and has no effect.
+    ///   - environment: the environment variables; by default those of the process.
     ///   - registry: the kinds of backend that the file can select.
-    ///   - overrides: what holds whatever the user says.
-    ///   - defaults: what holds when the user says nothing.
-    ///   - reloadTriggers: what makes the indicator read its configuration again. An app with a handler of its own for
+    ///   - overrides: values with precedence over the user's.
+    ///   - defaults: values for settings that the user does not set.
+    ///   - reloadTriggers: what makes the indicator read its configuration again. An app with its own handler for
     ///     `SIGHUP` calls ``reloadConfiguration()`` there.
-    ///   - printsMistakes: whether mistakes are printed, too, if standard error is a terminal. A program that draws on
-    ///     the whole screen, or whose terminal belongs to another one, passes `false`.
+    ///   - printsMistakes: whether mistakes are also printed if standard error is a terminal. Full-screen programs, and
+    ///     programs whose terminal belongs to another program, pass `false`.
     ///   - logger: where diagnostics go.
     public static func configured(
         for applicationName: String,
@@ -82,36 +81,35 @@ extension IndicatorManager {
         reloader.begin(mistakes, printsMistakes: printsMistakes)
         manager.engine.keep(reloader)
         ProcessSignals.shared.shutDownWithProcess(manager)
-        // With its backends: a start delay that begins now is not spent before they are there.
+        // After the backends were added, so that a start delay does not begin before.
         if asShared { manager.isEnabled = isEnabled }
         return manager
     }
 
-    /// Makes this the one call that configures the shared indicator. Returns why it cannot be.
+    /// Claims the shared indicator for this call. Returns the reason if that is not possible.
     private static func claimShared() -> String? {
         if shared.engine.isClosed { return "it was shut down" }
         let isFirst = !sharedIsConfigured.exchange(true, ordering: .relaxed)
-        return isFirst ? nil : "it is configured already; call this once in a process"
+        return isFirst ? nil : "it is already configured; configure it once per process"
     }
 
-    /// The mistakes in the configuration when it was read last; empty when there were none, and for an indicator that
-    /// was not made by `configured(for:)`.
+    /// The mistakes in the configuration when it was read last. Empty if there were none, or if the indicator was not
+    /// made by `configured(for:)`.
     public var configurationProblems: [ConfigurationMistake] {
         engine.keptResource(ConfigurationReloader.self)?.problems ?? []
     }
 
-    /// What was read last without a mistake, or with defaults in the place of mistakes; `nil` for an indicator that was
-    /// not configured.
+    /// The configuration in effect; `nil` for an indicator that was not made by `configured(for:)`.
     package var configuration: IndicatorConfiguration? {
         engine.keptResource(ConfigurationReloader.self)?.configuration
     }
 
-    /// Reads the configuration again, now: what `SIGHUP` does, for apps that handle the signal themselves or learn of a
-    /// change in another way.
+    /// Reads the configuration again now, as `SIGHUP` does: for apps that handle the signal themselves or detect
+    /// changes in another way.
     ///
-    /// Without effect on an indicator that was not made by `configured(for:)`, and after its shutdown.
+    /// Has no effect on an indicator that was not made by `configured(for:)`, or after its shutdown.
     ///
-    /// - Throws: ``ConfigurationError`` with every mistake; then the configuration from before holds.
+    /// - Throws: ``ConfigurationError`` with every mistake; the previous configuration remains in effect.
     public func reloadConfiguration() async throws(ConfigurationError) {
         try await engine.keptResource(ConfigurationReloader.self)?.reload()
     }
@@ -120,9 +118,9 @@ extension IndicatorManager {
 /// Whether `IndicatorManager.shared` was configured.
 private let sharedIsConfigured = Atomic(false)
 
-/// What makes a configured indicator read its configuration again by itself.
+/// What triggers an automatic reload of the configuration.
 public struct ConfigurationReloadTriggers: OptionSet, Sendable, Hashable {
-    /// The bits.
+    /// The bits of the set.
     public let rawValue: Int
 
     /// Makes a set of triggers from its bits.
@@ -130,14 +128,14 @@ public struct ConfigurationReloadTriggers: OptionSet, Sendable, Hashable {
         self.rawValue = rawValue
     }
 
-    /// The config file changes: it is written, replaced, or appears.
+    /// The config file is written, replaced or created.
     public static let change = Self(rawValue: 1)
 
-    /// The process gets `SIGHUP`.
+    /// The process receives `SIGHUP`.
     ///
-    /// A handler is installed only while nothing else handles the signal: an app's own handler, and the `SIG_IGN` that
-    /// `nohup` leaves, stay as they are. A `SIGHUP` that comes because the terminal was closed ends the app as it does
-    /// without the handler.
+    /// A handler is installed only while the signal has its default action: an app's own handler, and the `SIG_IGN`
+    /// that `nohup` sets, remain. A `SIGHUP` because the terminal was closed ends the app as it does without the
+    /// handler.
     public static let hangup = Self(rawValue: 2)
 
     /// Both.

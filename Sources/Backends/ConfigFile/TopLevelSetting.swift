@@ -1,6 +1,6 @@
 import IndicatorCore
 
-/// The settings that stand at the top of a config file, outside the sections of the backends.
+/// The settings at the top level of a config file, outside the backends' sections.
 enum TopLevelSetting {
     static let enabled = BackendSetting(
         "enabled",
@@ -9,9 +9,9 @@ enum TopLevelSetting {
         summary: "whether the indicator is on"
     )
     static let delays = [
-        delay(.startDelay, \.startDelay, "how long work must be going on before the indicator is shown"),
-        delay(.completionDelay, \.completionDelay, "how long nothing must be going on before it is hidden again"),
-        delay(.minimumVisibleTime, \.minimumVisibleTime, "how long it stays at least, once shown"),
+        delay(.startDelay, \.startDelay, "how long work must last before the indicator is shown"),
+        delay(.completionDelay, \.completionDelay, "how long there must be no work before it is hidden"),
+        delay(.minimumVisibleTime, \.minimumVisibleTime, "the minimum time that it stays visible"),
     ]
     /// Which notifications the manager observes.
     static let observe = BackendSetting(
@@ -19,20 +19,20 @@ enum TopLevelSetting {
         .names,
         default: .list([TaskNotifications.indicator.name]),
         example: .list(["indicator", "alamofire"]),
-        summary: "whose tasks count: those of libraries that announce them by notifications, indicator and alamofire"
+        summary: "the libraries whose tasks count as activities, by their notifications: indicator, alamofire"
     )
-    /// Which backends there are.
+    /// Which backends to use.
     static func backends(in registry: BackendRegistry) -> BackendSetting {
         BackendSetting(
             backendsName,
             .names,
             default: .list(defaultBackends.filter { registry.kind(named: $0) != nil }),
             example: .list(["terminalTitle", "logFile"]),
-            summary: "where the indicator shows: kinds of backend, or names of sections with a kind"
+            summary: "where to show the indicator: kinds of backend, or names of sections with a kind"
         )
     }
     static let backendsName = "backends"
-    /// The kinds when none are named, as far as this build has them. They disturb nobody.
+    /// The default kinds, as far as this build has them: the unobtrusive ones.
     static let defaultBackends = ["terminalTitle", "dbusProperty"]
 
     static func all(in registry: BackendRegistry) -> [BackendSetting] {
@@ -41,7 +41,7 @@ enum TopLevelSetting {
 
     static let names = ([enabled] + delays + [observe]).map(\.name) + [backendsName]
 
-    /// The setting of a section that says which kind it is.
+    /// The setting with a section's kind.
     static let kind = "kind"
 
     /// The notifications that `observe` can name.
@@ -63,12 +63,12 @@ struct SettingKey: Hashable, CustomStringConvertible {
 
     var description: String { section.map { "\($0).\(name)" } ?? name }
 
-    /// What the names of the variables begin with.
+    /// The prefix of all settings' variables.
     static let variablePrefix = "INDICATOR_"
 
     /// The environment variable of the setting: `INDICATOR_START_DELAY`, `INDICATOR_LOG_FILE_PATH`.
     ///
-    /// Capital letters, with `_` between a small letter and a capital one and in place of every other character.
+    /// Upper case, with `_` between a lowercase and an uppercase letter and in place of every other character.
     var variable: String {
         let words = [section, name].compactMap { $0 }.map { component in
             var word = ""

@@ -1,9 +1,9 @@
 import Yams
 
-/// A syntax error of Yams, in the words of somebody who edits a config file.
+/// A syntax error of Yams, in terms that the author of a config file understands.
 ///
-/// libYAML's own texts name states of its scanner ("mapping values are not allowed in this context"); the ones that
-/// occur in practice are translated, the others are passed on.
+/// libYAML's own messages describe states of its scanner ("mapping values are not allowed in this context"). Those that
+/// occur in practice are replaced, the others are passed on.
 struct YAMLSyntaxProblem {
     private(set) var position = TextPosition(line: 1, column: 1)
     private(set) var message = ""
@@ -11,7 +11,7 @@ struct YAMLSyntaxProblem {
     private(set) var isSecondDocument = false
 
     private let text: TextLines
-    /// Where libYAML was when it found the problem, and where what it was reading begins.
+    /// Where libYAML found the problem, and where the construct that it was reading begins.
     private var place = TextPosition(line: 1, column: 1)
     private var opened = TextPosition(line: 1, column: 1)
 
@@ -21,7 +21,7 @@ struct YAMLSyntaxProblem {
         case .scanner(let context, let problem, let mark, _),
             .parser(let context, let problem, let mark, _),
             .composer(let context, let problem, let mark, _):
-            // libYAML finds what is missing at the end of the file on the line after the last one.
+            // libYAML reports what is missing at the end of the file on the line after the last one.
             place = min(TextPosition(mark), text.lastPosition)
             opened = min(context.map { TextPosition($0.mark) } ?? place, text.lastPosition)
             position = place
@@ -33,11 +33,11 @@ struct YAMLSyntaxProblem {
 
     private mutating func describe(_ problem: String, context: String) {
         if context.contains("quoted scalar"), problem.contains("unexpected") {
-            (position, message) = (opened, "this text has no closing quote")
+            (position, message) = (opened, "this string has no closing quote")
         } else if describeComment() {
             return
         } else if text[place] == ",", problem.contains("did not find expected") {
-            message = "a ',' cannot stand here; remove it"
+            message = "unexpected ','; remove it"
         } else if context.contains("flow sequence") || context.contains("flow mapping") {
             describeBrackets(isList: context.contains("sequence"))
         } else if problem.contains("another document") {
@@ -47,9 +47,9 @@ struct YAMLSyntaxProblem {
             isUndefinedAlias = true
             message = "this alias has no '&' with its name above it"
         } else if problem.contains("Maximum nesting level") {
-            message = "nested too deep; settings are at most a section deep"
+            message = "nested too deeply; settings are at most one section deep"
         } else if let tab = tabPosition {
-            (position, message) = (tab, "found a tab; YAML is indented with spaces only")
+            (position, message) = (tab, "found a tab; YAML is indented with spaces")
         } else if problem.contains("cannot start any token"), let found = text[place] {
             message = "a value cannot begin with '\(QuotedText.shortened(String(found)))'; put quotes around it"
         } else if problem.contains("mapping values are not allowed") {
@@ -59,13 +59,13 @@ struct YAMLSyntaxProblem {
         } else if problem.contains("did not find expected key") {
             describeMissingKey()
         } else if problem.contains("did not find expected '-' indicator") {
-            message = "expected '- ' and another value of the list here; check how far the line is indented"
+            message = "expected '- ' and another value of the list here; check the indentation of the line"
         } else if problem.contains("<document start>") {
-            message = "this does not belong to what stands above it; expected 'key: value' lines, all indented equally"
+            message = "unexpected after the lines above; expected 'key: value' lines with the same indentation"
         } else if problem.contains("unknown escape character") {
-            message = "unknown escape after '\\'; write '\\\\' for a backslash, or put the text in single quotes"
+            message = "unknown escape after '\\'; write '\\\\' for a backslash, or put the string in single quotes"
         } else if problem.contains("invalid Unicode character escape") {
-            message = "this escape is no character; write the character itself"
+            message = "this escape is not a character; write the character itself"
         } else if problem.contains("block sequence entries are not allowed") {
             message = "a list cannot begin on this line; put it on the lines below the key, or in brackets: [a, b]"
         } else {
@@ -85,11 +85,11 @@ struct YAMLSyntaxProblem {
         return false
     }
 
-    /// A list or map in brackets that does not go on as it should.
+    /// A list or map in brackets with an unexpected token.
     private mutating func describeBrackets(isList: Bool) {
         let expected = isList ? "',' or ']'" : "',' or '}'"
         if place.line == opened.line, let found = text[place], ![" ", "#"].contains(found) {
-            let hint = isList ? "" : "; put quotes around a text that begins with '{'"
+            let hint = isList ? "" : "; put quotes around a string that begins with '{'"
             message = "expected \(expected) before '\(QuotedText.shortened(String(found)))'\(hint)"
         } else {
             position = opened
@@ -97,12 +97,12 @@ struct YAMLSyntaxProblem {
         }
     }
 
-    /// A colon where a value is going on already, which has one of three reasons.
+    /// A colon within a value, which has one of three causes.
     private mutating func describeColon() {
         let line = ContentLine(text[place.line])
         let number = (1..<max(place.line, 1)).last { !ContentLine(text[$0]).isEmpty }
         if line.valueStart(before: place.column) != nil {
-            message = "a ':' cannot stand here; put quotes around a text with ': ' in it"
+            message = "unexpected ':'; put quotes around a string with ': ' in it"
         } else if let number, case let above = ContentLine(text[number]), above.indentation == line.indentation,
             above.valueStart() == nil
         {
@@ -112,24 +112,24 @@ struct YAMLSyntaxProblem {
             message = "expected 'key: value', found '\(found)'\(hint)"
         } else {
             position = TextPosition(line: place.line, column: line.indentation + 1)
-            message = "this line is indented too far, or the one above has a value that it should not have"
+            message = "this line is indented too far, or the one above must not have a value"
         }
     }
 
-    /// Something in place of a key: a line that is indented wrongly, or more text after a value that is complete.
+    /// Something in place of a key: a line with the wrong indentation, or more text after a complete value.
     private mutating func describeMissingKey() {
         let line = ContentLine(text[place.line])
         let opening = line.valueStart(before: place.column).flatMap { line.text[$0...].first { $0 != " " } }
         switch opening {
         case "{"?, "["?:
-            let hint = "put quotes around a text that begins with '\(opening ?? "{")'"
+            let hint = "put quotes around a string that begins with '\(opening ?? "{")'"
             message = "found more text after a value in brackets; \(hint)"
         case "\""?, "'"?: message = "found more text after the closing quote"
-        default: message = "expected 'key: value' here; check how far the line is indented"
+        default: message = "expected 'key: value' here; check the indentation of the line"
         }
     }
 
-    /// The position of a tab where YAML wants spaces. libYAML reports it in several ways, or not at all.
+    /// The position of a tab in place of spaces. libYAML reports it in several ways, or not at all.
     private var tabPosition: TextPosition? {
         if text[place] == "\t" { return place }
         let indentation = text[place.line].prefix { $0 == " " || $0 == "\t" }
@@ -137,7 +137,7 @@ struct YAMLSyntaxProblem {
     }
 }
 
-/// A line of a YAML file, looked at without knowing what is around it.
+/// A line of a YAML file, without its context.
 private struct ContentLine {
     var indentation: Int
     var text: String
@@ -149,10 +149,10 @@ private struct ContentLine {
         text = String(view)
     }
 
-    /// Whether there is nothing, or only a comment.
+    /// Whether the line is blank or only has a comment.
     var isEmpty: Bool { text.isEmpty || text.hasPrefix("#") }
 
-    /// Where the value is, when the line has the form `key: value` or `key:`, within its first characters.
+    /// Where the value begins, if the line, up to the column, has the form `key: value` or `key:`.
     func valueStart(before column: Int = .max) -> String.Index? {
         let end = column == .max ? text.count : max(0, column - 1 - indentation)
         if let range = text.prefix(end).firstRange(of: ": ") { return range.upperBound }

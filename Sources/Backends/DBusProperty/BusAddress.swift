@@ -1,20 +1,20 @@
 #if DBus
 import Foundation
 
-/// Which message bus is meant.
+/// A message bus.
 public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
     /// The bus of the user's login session: `DBUS_SESSION_BUS_ADDRESS`, or `$XDG_RUNTIME_DIR/bus`.
     ///
-    /// Never one that would have to be started first: an `autolaunch:` address counts as no bus.
+    /// A bus is never started: an `autolaunch:` address counts as no bus.
     case session
     /// The bus of the machine: `DBUS_SYSTEM_BUS_ADDRESS`, or `/run/dbus/system_bus_socket`.
     case system
     /// The bus at an address (D-Bus specification, "Server Addresses"), such as `unix:path=/run/user/1000/bus`.
     case address(String)
 
-    /// Reads `session`, `system`, or an address.
+    /// Parses `session`, `system`, or an address.
     ///
-    /// - Throws: ``DBusPropertyError/invalidAddress(_:reason:)`` when it is none of them.
+    /// - Throws: ``DBusPropertyError/invalidAddress(_:reason:)`` if it is none of them.
     public init(_ text: String) throws(DBusPropertyError) {
         switch text {
         case "session": self = .session
@@ -28,14 +28,14 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
     /// Checks an address before anything connects to it.
     ///
     /// libdbus runs a program for `unixexec:` and `autolaunch:` and reads a file for `nonce-tcp:`, so every element of
-    /// the list must be one of a socket: `unix:` with `path`, `abstract` or `runtime`, or `tcp:` (D-Bus specification,
-    /// "Server Addresses"). Connects to nothing.
+    /// the list must be a socket: `unix:` with `path`, `abstract` or `runtime`, or `tcp:` (D-Bus specification, "Server
+    /// Addresses"). Does not connect.
     ///
-    /// - Throws: ``DBusPropertyError/invalidAddress(_:reason:)``; the reason names the element and where it begins.
+    /// - Throws: ``DBusPropertyError/invalidAddress(_:reason:)``; the reason has the element and its position.
     package static func check(_ address: String) throws(DBusPropertyError) {
         if address.utf8.contains(0) { throw .invalidAddress(address, reason: "it contains a NUL") }
         if let fault = faultOfBusAddress(address) { throw .invalidAddress(address, reason: fault) }
-        // libdbus splits in the same way: in values, ';', ',' and '=' are escaped.
+        // libdbus splits the same way: in values, ';', ',' and '=' are escaped.
         var position = 1
         for element in address.split(separator: ";", omittingEmptySubsequences: false) {
             defer { position += element.unicodeScalars.count + 1 }
@@ -47,7 +47,7 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What is wrong with one element of a list of addresses; `nil` when it leads to a socket and nothing else.
+    /// Why an element of a list of addresses is rejected; `nil` if it is a plain socket.
     private static func fault(ofElement element: Substring) -> String? {
         let transport = element.prefix { $0 != ":" }
         switch transport {
@@ -73,7 +73,7 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
 
     /// The address in this environment, checked.
     ///
-    /// The variables are no more trusted than a config file: every address is checked by ``check(_:)``.
+    /// The variables are not trusted more than a config file: every address is checked by ``check(_:)``.
     package func resolved(in environment: [String: String]) throws(DBusPropertyError) -> String {
         let address =
             switch self {

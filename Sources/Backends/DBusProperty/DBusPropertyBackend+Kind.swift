@@ -8,7 +8,7 @@ extension BackendKind {
         dbusProperty { ProcessInfo.processInfo.environment }
     }
 
-    /// The kind, in another environment than that of the process.
+    /// The kind in another environment.
     package static func dbusProperty(environment: @escaping @Sendable () -> [String: String]) -> BackendKind {
         BackendKind(
             name: "dbusProperty",
@@ -37,7 +37,7 @@ extension BackendKind {
                     example: .string("my-app"),
                     summary: "replaces the last element of the bus name, by default the name of the app",
                     validate: { value in
-                        if case .string("") = value { "a name that is not empty" } else { nil }
+                        if case .string("") = value { "a non-empty name" } else { nil }
                     }
                 ),
             ],
@@ -53,7 +53,7 @@ extension BackendKind {
                 guard let address = try? DBusPropertySettings(settings).bus.resolved(in: environment()) else {
                     return false
                 }
-                // A variable may outlive its session.
+                // The variable may name the bus of a session that has ended.
                 let elements = address.split(separator: ";")
                 return elements.contains { element in
                     guard let path = element.firstMatch(of: /^unix:path=([^,%]+)/)?.1 else { return true }

@@ -2,15 +2,14 @@
 import Foundation
 public import IndicatorCore
 
-/// What a ``DBusPropertyBackend`` puts where.
+/// The settings of a ``DBusPropertyBackend``.
 public struct DBusPropertySettings: Sendable, Hashable {
     /// The bus. Default: the session bus.
     public var bus: DBusAddress
-    /// What takes the place of the app's name in the bus name; made valid by the same rule. Default: `nil`, the app's
-    /// name.
+    /// The replacement for the app's name in the bus name, made valid by the same rule. Default: `nil`, the app's name.
     public var name: String?
 
-    /// Makes settings, by default the default ones.
+    /// Makes settings.
     public init(bus: DBusAddress = .session, name: String? = nil) {
         self.bus = bus
         self.name = name
@@ -19,38 +18,38 @@ public struct DBusPropertySettings: Sendable, Hashable {
 
 /// The indicator as a D-Bus object that panels read.
 ///
-/// Owns `org.activityindicator.Indicator1.<App>` on a message bus; when another process has that name, the same with
-/// `.instance<pid>` after it. The object is `/org/activityindicator/Indicator1`, its interface
+/// Owns `org.activityindicator.Indicator1.<App>` on a message bus, or with the suffix `.instance<pid>` if another
+/// process has that name. The object is `/org/activityindicator/Indicator1`, its interface
 /// `org.activityindicator.Indicator1`:
 ///
 /// | property | type | |
 /// |---|---|---|
 /// | `Visible` | `b` | whether the indicator is shown |
 /// | `State` | `s` | `inactive`, `delayingStart`, `active`, `delayingCompletion` |
-/// | `ActivityCount` | `u` | how many activities are in progress |
-/// | `Label` | `s` | empty when there is none; one line without control characters, at most 1 MiB of it |
-/// | `Attention` | `s` | what the user is asked for; empty when nothing |
-/// | `Progress` | `d` | 0…1, -1 when not known |
+/// | `ActivityCount` | `u` | the number of activities in progress |
+/// | `Label` | `s` | one line without control characters, at most 1 MiB; empty if there is none |
+/// | `Attention` | `s` | what the app waits for the user to do; empty if nothing |
+/// | `Progress` | `d` | 0…1; -1 if unknown |
 /// | `Activities` | `a(sd)` | label and progress of each activity with a label, at most 16; see below |
 /// | `Application` | `s` | the name of the app, constant |
 /// | `ProcessID` | `u` | constant |
-/// | `Enabled` | `b` | can be set: whether the indicator is switched on |
+/// | `Enabled` | `b` | writable: whether the indicator is enabled |
 ///
-/// A label in `Activities` has at most 256 characters. Those are in order of beginning; a progress is as in `Progress`.
+/// `Activities` is in order of beginning. A label in it has at most 256 characters; a progress is as in `Progress`.
 ///
-/// The signal `Finished` (`s` label, `s` outcome, `s` message, `d` seconds) follows each activity with a label that has
-/// ended. The outcome is `succeeded`, `failed`, `cancelled` or `unspecified`; the message is the reason of a failure.
+/// The signal `Finished` (`s` label, `s` outcome, `s` message, `d` seconds) is sent when an activity with a label has
+/// ended. The outcome is `succeeded`, `failed`, `cancelled` or `unspecified`; the message is the reason for a failure.
 ///
-/// `PropertiesChanged` carries what changed, and only that. A panel lists the names on the bus, reads `GetAll` of each,
-/// and follows `PropertiesChanged` and `NameOwnerChanged`.
+/// `PropertiesChanged` has only the changed properties. A panel lists the names on the bus, calls `GetAll` for each,
+/// and subscribes to `PropertiesChanged` and `NameOwnerChanged`.
 ///
 /// In the bus name, every character of the app's name other than an ASCII letter, a digit, `_` and `-` becomes `_`; a
-/// name that begins with a digit gets a `_` in front; what is longer than 190 bytes is cut.
+/// name that begins with a digit gets the prefix `_`; a name longer than 190 bytes is truncated.
 ///
-/// A call of `Set` is answered when the indicator has been switched, and every `Get` after it returns the new value.
+/// A call of `Set` is answered after the change, and every later `Get` returns the new value.
 ///
-/// The backend has a private connection and a thread that sleeps until something changes. While there is no bus it is
-/// unavailable; when the bus is back, it owns its name again and shows the current state.
+/// The backend has a private connection and a thread that sleeps until something changes. Without a bus it is
+/// unavailable; when the bus is back, it owns its name again and publishes the current state.
 public final class DBusPropertyBackend: IndicatorBackend {
     /// The longest text, in Unicode scalars.
     static let textLimit = 1 << 20
@@ -65,12 +64,12 @@ public final class DBusPropertyBackend: IndicatorBackend {
     private let environment: @Sendable () -> [String: String]
     private let surface = BusSurface()
 
-    /// Makes a backend. It touches no bus before ``start()``.
+    /// Makes a backend. Does not connect before ``start()``.
     ///
     /// - Parameters:
-    ///   - name: its name among the backends of an indicator.
+    ///   - name: the name that the config file and the diagnostics use.
     ///   - applicationName: the name of the app.
-    ///   - settings: which bus, and which name on it.
+    ///   - settings: the bus, and the name on it.
     public convenience init(
         name: String = "dbusProperty",
         applicationName: String,
@@ -93,13 +92,13 @@ public final class DBusPropertyBackend: IndicatorBackend {
         self.environment = environment
     }
 
-    /// Hidden changes too: a panel may show how much is going on before the indicator is.
+    /// Includes changes while the indicator is hidden: a panel may show activities before the indicator is shown.
     public var delivery: BackendDelivery { BackendDelivery(includesHidden: true) }
 
-    /// The bus name that is owned; `nil` while there is none.
+    /// The bus name that the backend owns, if any.
     public var busName: String? { surface.summary }
 
-    /// Keeps the handle, for `Enabled` and for the loss of the bus.
+    /// Keeps the handle, to set `Enabled` and to report the loss of the bus.
     public func attach(to control: IndicatorControl) {
         surface.attach(to: control)
     }
@@ -118,7 +117,7 @@ public final class DBusPropertyBackend: IndicatorBackend {
         }
     }
 
-    /// Publishes the snapshot. Throws ``DBusPropertyError`` when the bus is lost.
+    /// Publishes the snapshot. Throws ``DBusPropertyError`` if the bus was lost.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         var snapshot = snapshot
         for index in snapshot.activities.indices {

@@ -7,30 +7,30 @@ public enum DBusPropertyError: Error, Sendable, Hashable, CustomStringConvertibl
     case noSessionBus
     /// The bus at the address cannot be reached, or does not answer.
     case unreachable(address: String, reason: String)
-    /// The bus does not let this user own the name.
+    /// The bus does not allow this user to own the name.
     case nameRefused(String, reason: String)
-    /// The name, and every other one for this process, is owned already.
+    /// The name and all alternatives for this process are already owned.
     case nameTaken(String)
     /// The connection was lost.
     case lost(address: String, reason: String)
     /// The process has reached its limit of threads or descriptors.
     case noResources(reason: String)
 
-    /// What was wrong.
+    /// The problem.
     public var reason: String {
         switch self {
         case .invalidAddress(let text, let reason): "'\(text)' is not a D-Bus address: \(reason)"
         case .noSessionBus:
             "there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set and $XDG_RUNTIME_DIR/bus does not exist"
         case .unreachable(let address, let reason): "the bus at '\(address)' cannot be reached: \(reason)"
-        case .nameRefused(let name, let reason): "the bus does not let this user own '\(name)': \(reason)"
-        case .nameTaken(let name): "other processes own '\(name)' and all names that come after it"
+        case .nameRefused(let name, let reason): "the bus does not allow this user to own '\(name)': \(reason)"
+        case .nameTaken(let name): "other processes own '\(name)' and all alternatives to it"
         case .lost(let address, let reason): "the bus at '\(address)' was lost: \(reason)"
-        case .noResources(let reason): "the system has no room for a connection to the bus: \(reason)"
+        case .noResources(let reason): "there are no resources for a connection to the bus: \(reason)"
         }
     }
 
-    /// What to do about it; `nil` when nothing of the user's would help.
+    /// What to do, if the user can do anything.
     public var help: String? {
         switch self {
         case .invalidAddress: "write session, system, or an address such as unix:path=/run/user/1000/bus"
@@ -47,7 +47,7 @@ public enum DBusPropertyError: Error, Sendable, Hashable, CustomStringConvertibl
         }
     }
 
-    /// What was wrong, and what to do about it.
+    /// The problem, and what to do.
     public var description: String { help.map { "\(reason); \($0)" } ?? reason }
 }
 #endif

@@ -4,13 +4,13 @@ import IndicatorCore
 
 /// An indicator on one connection to a bus: owns a name, answers calls, announces changes.
 final class IndicatorBusSession: BusSession {
-    /// How much may wait to be sent before changes wait too, to be announced as one.
+    /// The limit of unsent bytes. Beyond it, changes are held back and announced together.
     private static let outgoingLimit = 256 << 10
 
-    /// How many activities that have finished may wait to be announced.
+    /// How many finished activities may wait to be announced.
     private static let finishedLimit = 64
 
-    /// How long a value that a panel has set holds against snapshots that are older than it.
+    /// How long a value that a panel has set overrides older snapshots.
     private static let switchLimit = Duration.seconds(1)
 
     private let names: [String]
@@ -18,19 +18,19 @@ final class IndicatorBusSession: BusSession {
     private let control: IndicatorControl
     private let latest: @Sendable () -> IndicatorSnapshot
     private var announced = IndicatorSnapshot()
-    /// What has finished and was not announced yet.
+    /// The finished activities that were not announced yet.
     private var finished: [FinishedActivity] = []
     private var name: String?
     private var hasLostName = false
     private weak var loop: BusLoop?
-    /// The value of `Enabled` that a panel has set, and until when it holds: the snapshots that follow from it arrive
+    /// The value of `Enabled` that a panel has set, and until when it overrides snapshots: those with the value arrive
     /// later.
     private var switched: (isEnabled: Bool, until: ContinuousClock.Instant)?
 
     /// - Parameters:
-    ///   - names: the bus names to try, best first.
-    ///   - object: what is put on the bus.
-    ///   - control: what `Enabled` switches.
+    ///   - names: the bus names to try, in order of preference.
+    ///   - object: the object to publish.
+    ///   - control: the handle that sets `Enabled`.
     ///   - latest: the latest snapshot.
     init(
         names: [String],
@@ -58,9 +58,9 @@ final class IndicatorBusSession: BusSession {
         if let name, signal.arguments == [.string(name)] { hasLostName = true }
     }
 
-    /// Announces what has changed since the last time.
+    /// Announces the changes since the last call.
     func update(on loop: BusLoop) throws -> ContinuousClock.Instant? {
-        if hasLostName { throw BusError(name: "org.freedesktop.DBus.Error.Failed", text: "the bus took the name back") }
+        if hasLostName { throw BusError(name: "org.freedesktop.DBus.Error.Failed", text: "the bus revoked the name") }
         let snapshot = current()
         if loop.outgoingBytes < Self.outgoingLimit {
             let changes = object.changes(from: announced, to: snapshot)
@@ -80,7 +80,7 @@ final class IndicatorBusSession: BusSession {
             switched = nil
         } else {
             snapshot.isEnabled = isEnabled
-            // A disabled indicator is hidden at once.
+            // A disabled indicator is hidden immediately.
             if !isEnabled { snapshot.state = .inactive }
         }
         return snapshot
@@ -101,12 +101,12 @@ final class IndicatorBusSession: BusSession {
 
     /// Owns the first of these names that is free.
     private static func own(_ names: [String], on loop: BusLoop) throws -> String {
-        // DBUS_NAME_FLAG_DO_NOT_QUEUE: when the name is taken, another one is owned instead.
+        // DBUS_NAME_FLAG_DO_NOT_QUEUE: if the name is taken, the next one is tried.
         let flags: UInt32 = 4
         for name in names {
             do throws(BusError) {
                 let reply = try loop.callBus("RequestName", [.string(name), .uint32(flags)])
-                // 1: the primary owner; 4: it is owned already. 3: another process has it.
+                // 1: primary owner; 4: already the owner; 3: another process has it.
                 if reply == [.uint32(1)] || reply == [.uint32(4)] { return name }
             } catch {
                 guard error.name == "org.freedesktop.DBus.Error.AccessDenied" else { throw error }
@@ -116,7 +116,7 @@ final class IndicatorBusSession: BusSession {
         throw DBusPropertyError.nameTaken(names[0])
     }
 
-    /// Finds out whether a bus lets this process in and own a name, and puts no object on it.
+    /// Checks whether this process can connect to a bus and own a name, without publishing an object.
     final class Probe: BusSession {
         private let names: [String]
 
@@ -139,26 +139,26 @@ extension BusMessage {
 
 /// The bus names of an indicator.
 package enum IndicatorBusName {
-    /// What all of them begin with.
+    /// The prefix of all names.
     package static let prefix = "org.activityindicator.Indicator1."
 
-    /// How many bytes of the app's name are used, so that prefix, name and suffix stay under the 255 that D-Bus allows.
+    /// The longest app name in bytes, so that prefix, name and suffix are within the 255 bytes that D-Bus allows.
     static let longestElement = 190
 
-    /// The element of a bus name that stands for an app.
+    /// The element of a bus name for an app.
     ///
-    /// ASCII letters, digits, `_` and `-` stay as they are; every other Unicode scalar becomes `_`. A name that begins
-    /// with a digit gets a `_` in front, and an empty one is `_`: an element is not empty and does not begin with a
-    /// digit (D-Bus specification, "Bus names"). What is longer than 190 bytes is cut there.
+    /// Every Unicode scalar other than ASCII letters, digits, `_` and `-` becomes `_`. A name that begins with a digit
+    /// gets the prefix `_`, and an empty one becomes `_`: an element must not be empty or begin with a digit (D-Bus
+    /// specification, "Bus names"). The result is truncated to 190 bytes.
     package static func element(for name: String) -> String {
         var scalars = name.unicodeScalars.prefix(longestElement).map { isAllowed($0) ? $0 : "_" }
         if ("0"..."9").contains(scalars.first ?? "0") { scalars.insert("_", at: 0) }
         return String(String.UnicodeScalarView(scalars.prefix(longestElement)))
     }
 
-    /// The names to try, best first: the app's own; the same for this process, when another one of the app has that;
-    /// and, for processes that share a bus and not their process identifiers, or indicators of one process, the same
-    /// with a number.
+    /// The names to try, in order of preference: the app's; with a suffix for this process, if another process of the
+    /// app has that; and with a number, for other indicators of this process and for processes that share the bus but
+    /// not the PID namespace.
     package static func candidates(for name: String, processID: Int32) -> [String] {
         let own = prefix + element(for: name)
         let instance = "\(own).instance\(processID)"

@@ -1,9 +1,9 @@
 #if DBus
 import IndicatorCore
 
-/// The object that stands for an indicator on a bus: its interface, its properties, and its answers to calls.
+/// The object that represents an indicator on a bus: its interface, its properties, and its answers to calls.
 ///
-/// A plain value: ``IndicatorBusSession`` gives it the calls and sends the answers.
+/// A plain value: ``IndicatorBusSession`` passes it the calls and sends the answers.
 package struct IndicatorObject {
     package static let path = "/org/activityindicator/Indicator1"
     package static let interface = "org.activityindicator.Indicator1"
@@ -11,17 +11,17 @@ package struct IndicatorObject {
     static let propertiesInterface = "org.freedesktop.DBus.Properties"
     static let introspectableInterface = "org.freedesktop.DBus.Introspectable"
 
-    /// The app's name, as it calls itself.
+    /// The name of the app.
     let application: String
     let processID: UInt32
 
-    /// What a call asks for.
+    /// The answer to a call.
     enum Answer {
-        /// The call is answered with these.
+        /// A reply with these values.
         case values([BusValue])
-        /// The call was wrong.
+        /// An error reply.
         case failure(BusError)
-        /// `Enabled` is to be set; the answer follows when it is.
+        /// Set `Enabled`, then reply.
         case setEnabled(Bool)
     }
 
@@ -38,7 +38,7 @@ package struct IndicatorObject {
         }
     }
 
-    /// The signal that says how an activity ended.
+    /// The signal with the outcome of an activity.
     func finished(_ activity: FinishedActivity) -> BusMessage {
         func text(_ text: String) -> BusValue {
             .string(DisplayText.singleLine(text, limit: DBusPropertyBackend.textLimit))
@@ -54,7 +54,7 @@ package struct IndicatorObject {
         )
     }
 
-    /// The answer to a call of a method of the object.
+    /// The answer to a method call.
     func answer(to call: BusMessage, snapshot: IndicatorSnapshot) -> Answer {
         guard call.path == Self.path else {
             return .failure(
@@ -88,7 +88,7 @@ package struct IndicatorObject {
         }
     }
 
-    /// The arguments of a call of a method that takes arguments of these one-letter types; only then are they decoded.
+    /// The arguments of a call, decoded only if they have these one-letter types.
     private func arguments(of call: BusMessage, as expected: String) throws(BusError) -> [BusValue] {
         let member = call.member ?? ""
         guard call.signature == expected else {
@@ -175,7 +175,7 @@ package struct IndicatorObject {
         interface, propertiesInterface, introspectableInterface, "org.freedesktop.DBus.Peer",
     ]
 
-    /// An empty name stands for whichever interface has the property (D-Bus specification,
+    /// An empty name means any interface that has the property (D-Bus specification,
     /// "org.freedesktop.DBus.Properties").
     private static func hasProperties(_ interface: String) -> Bool {
         interface.isEmpty || interface == Self.interface
@@ -196,7 +196,7 @@ extension IndicatorObject.Answer {
     }
 }
 
-/// What a caller has sent, as far as it is repeated in an error.
+/// A caller's text for an error message.
 private func quoted(_ text: String) -> String { DisplayText.singleLine(text, limit: 100) }
 
 extension IndicatorObject {

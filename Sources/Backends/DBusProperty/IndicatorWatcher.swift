@@ -3,23 +3,23 @@ import IndicatorCore
 import Foundation
 import IndicatorThreads
 
-/// Follows every indicator on a bus, as a panel does.
+/// Observes every indicator on a bus, as a panel does.
 ///
-/// 1. Subscribe to names that appear and vanish (`NameOwnerChanged`), and to changes of properties.
+/// 1. Subscribe to changes of names (`NameOwnerChanged`) and properties.
 /// 2. List the names that begin with `org.activityindicator.Indicator1.`, and read all properties of each.
-/// 3. Take changes from the signals; they carry the values.
+/// 3. Apply the changes from the signals, which have the new values.
 package enum IndicatorWatcher {
-    /// What happened.
+    /// A change on the bus.
     package enum Event: Sendable, Hashable {
-        /// An indicator is on the bus: it was there already, or has appeared.
+        /// An indicator is on the bus: it was already there, or has appeared.
         case appeared(name: String, properties: [BusProperty])
-        /// It has changed: all properties, and the names of those that differ from before.
+        /// An indicator has changed: all its properties, and the names of the changed ones.
         case changed(name: String, properties: [BusProperty], changed: [String])
-        /// It has left the bus.
+        /// An indicator has left the bus.
         case vanished(name: String)
     }
 
-    /// The indicators on the bus, then their changes. Ends with an error when the bus is lost.
+    /// The indicators on the bus, then their changes. Throws when the bus is lost.
     package static func events(on bus: DBusAddress) -> AsyncThrowingStream<Event, any Error> {
         AsyncThrowingStream { continuation in
             do {
@@ -47,7 +47,7 @@ package enum IndicatorWatcher {
     }
 }
 
-/// What the thread of a watcher knows.
+/// The state of a watcher's thread.
 private final class Watch {
     private struct Indicator {
         var owner: String
@@ -58,7 +58,7 @@ private final class Watch {
 
     private let report: (IndicatorWatcher.Event) -> Void
     private var indicators: [String: Indicator] = [:]
-    /// The latest reading of each name, so that the reply of a former owner is not taken for that of the present one.
+    /// The latest `GetAll` of each name, to ignore replies of former owners.
     private var readings: [String: Int] = [:]
     private var readingCount = 0
     private weak var loop: BusLoop?
@@ -80,7 +80,7 @@ private final class Watch {
             try loop.callBus("AddMatch", [.string(rule)])
         }
         guard case .strings(let names)? = try loop.callBus("ListNames").first else { return }
-        // All at once: one that hangs delays no other.
+        // Concurrently: one that hangs does not delay the others.
         for name in names.sorted() where readings[name] == nil { read(name) }
         while !wakeUp.isStopped { try loop.turn() }
     }
@@ -98,7 +98,7 @@ private final class Watch {
             [.string(IndicatorObject.interface)]
         )
         loop.call(call, within: .seconds(3)) { [unowned self] result in
-            // One that fails has vanished meanwhile, hangs, or is not an indicator.
+            // If it fails, the name has vanished, hangs, or is not an indicator.
             guard readings[name] == reading, let reply = try? result.get(), let owner = reply.sender,
                 reply.signature == "a{sv}", case .properties(let properties)? = reply.arguments.first
             else { return }

@@ -14,8 +14,8 @@ extension BackendKind {
                     "summary",
                     .string,
                     default: .string(defaults.summary.description),
-                    summary: "the first line; may have {app}, {label}, {count}, {progress}, {done}, {total}, {rate}, "
-                        + "{elapsed} and {remaining}",
+                    summary: "the first line; may contain {app}, {label}, {count}, {progress}, {done}, {total}, "
+                        + "{rate}, {elapsed} and {remaining}",
                     validate: SnapshotFormat.validate
                 ),
                 BackendSetting(
@@ -29,33 +29,33 @@ extension BackendKind {
                     "icon",
                     .string,
                     default: .string(defaults.icon),
-                    summary: "the name of an icon of the theme, or the path of a picture",
+                    summary: "the name of an icon in the theme, or the path of an image",
                     validate: withoutNUL
                 ),
                 BackendSetting(
                     "urgency",
                     .choice(DesktopNotificationSettings.Urgency.allCases.map(\.rawValue)),
                     default: .string(defaults.urgency.rawValue),
-                    summary: "how much it asks for attention"
+                    summary: "the urgency level"
                 ),
                 BackendSetting(
                     "transient",
                     .boolean,
                     default: .boolean(defaults.isTransient),
-                    summary: "whether servers that keep notifications leave it out"
+                    summary: "whether servers exclude it from their history"
                 ),
                 BackendSetting(
                     "timeout",
                     .seconds,
                     example: .duration(.seconds(30)),
                     summary:
-                        "after how long the server closes it; by default it stays until the indicator is hidden"
+                        "how long until the server closes it; by default until the indicator is hidden"
                 ),
                 BackendSetting(
                     "category",
                     .string,
                     default: .string(defaults.category),
-                    summary: "the kind of notification",
+                    summary: "the category of the notification",
                     validate: withoutNUL
                 ),
                 .whenDone(default: defaults.whenDone),
@@ -88,16 +88,16 @@ extension BackendKind {
 
     private static func withoutNUL(_ value: BackendSettingValue) -> String? {
         guard case .string(let text) = value, text.utf8.contains(0) else { return nil }
-        return "a text without a NUL"
+        return "a string without a NUL character"
     }
 }
 
 extension DesktopNotificationSettings {
-    /// Takes the settings of a config file.
+    /// The settings from a section of the config file.
     ///
     /// - Parameters:
-    ///   - settings: what the file says, checked.
-    ///   - environment: where the home folder is looked up.
+    ///   - settings: the checked settings.
+    ///   - environment: the environment, for the home folder.
     init(
         _ settings: BackendSettings,
         environment: [String: String] = ProcessInfo.processInfo.environment

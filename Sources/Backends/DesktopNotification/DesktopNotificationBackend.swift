@@ -2,21 +2,21 @@
 import Foundation
 public import IndicatorCore
 
-/// The indicator as a notification on the user's desktop, by the Desktop Notifications Specification.
+/// The indicator as a notification on the user's desktop (Desktop Notifications Specification).
 ///
-/// One notification: it appears when the indicator is shown, is updated in place at most twice a second and only when
-/// its text or its progress has changed, and is closed when the indicator is hidden. It makes no sound. After the user
-/// has closed it, it stays closed until the indicator is shown the next time.
+/// A single notification appears when the indicator is shown, is updated in place when its text or progress changes, at
+/// most twice a second, and is closed when the indicator is hidden. It makes no sound. If the user closes it, it stays
+/// closed until the indicator is shown again.
 ///
-/// With ``DesktopNotificationSettings/whenDone``, an activity that has lasted leaves an ordinary notification of its
-/// outcome, of normal urgency, which stays.
+/// With ``DesktopNotificationSettings/whenDone``, a long activity leaves a persistent notification of its outcome, with
+/// normal urgency.
 ///
-/// ``stop()`` returns when the server has closed it. If the app crashes, the server removes it within a minute: it
-/// expires after 55 seconds, which begin anew every 35 seconds.
+/// ``stop()`` returns when the server has closed the notification. If the app crashes, the server removes it within a
+/// minute: it expires after 55 seconds, and is renewed every 35 seconds.
 ///
-/// No server is ever started for it. Without one, or while it does not answer, the backend is unavailable; it is
-/// available again as soon as the server is. The backend has a private connection to the session bus and a thread of
-/// its own, and shares nothing with other users of D-Bus, GLib or libnotify in the process.
+/// The backend never starts a server. It is unavailable while there is no server or the server does not answer. It has
+/// its own thread and a private connection to the session bus, and shares nothing with other users of D-Bus, GLib or
+/// libnotify in the process.
 public final class DesktopNotificationBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
@@ -25,12 +25,12 @@ public final class DesktopNotificationBackend: IndicatorBackend {
     private let settings: DesktopNotificationSettings
     private let surface = BusSurface()
 
-    /// Makes a backend. It touches no bus before ``start()``.
+    /// Makes a backend. Does not connect before ``start()``.
     ///
     /// - Parameters:
-    ///   - name: its name among the backends of an indicator.
+    ///   - name: the name that the config file and the diagnostics use.
     ///   - applicationName: the name of the app.
-    ///   - settings: what it shows, and how.
+    ///   - settings: the content and behaviour of the notification.
     public init(
         name: String = "desktopNotification",
         applicationName: String,
@@ -41,15 +41,15 @@ public final class DesktopNotificationBackend: IndicatorBackend {
         self.settings = settings
     }
 
-    /// Hidden changes too, if outcomes are wanted: an activity may end while the indicator is hidden.
+    /// Includes changes while the indicator is hidden if outcomes are reported: activities may end then.
     public var delivery: BackendDelivery { BackendDelivery(includesHidden: settings.whenDone != .never) }
 
-    /// Keeps the handle, for servers that appear and vanish.
+    /// Keeps the handle, to report when the server appears or vanishes.
     public func attach(to control: IndicatorControl) {
         surface.attach(to: control)
     }
 
-    /// Looks for a notification server. Throws ``DesktopNotificationError``, or ``DBusPropertyError`` when there is no
+    /// Looks for a notification server. Throws ``DesktopNotificationError``, or ``DBusPropertyError`` if there is no
     /// bus.
     public func start() async throws {
         let address = try DBusAddress.session.resolved(in: ProcessInfo.processInfo.environment)
@@ -59,39 +59,39 @@ public final class DesktopNotificationBackend: IndicatorBackend {
         }
     }
 
-    /// Shows the snapshot. Throws when that is not possible now.
+    /// Shows the snapshot. Throws if that is not possible now.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         try surface.update(snapshot)
     }
 
-    /// Closes the notification. Waits at most 0.7 s for a server that hangs.
+    /// Closes the notification. Waits for a server that hangs for at most 0.7 s.
     public func stop() async {
         await surface.stop()
     }
 }
 
-/// Why no notification server shows the indicator. What is wrong with the bus itself is a ``DBusPropertyError``.
+/// Why no notification server shows the indicator. Errors of the bus itself are a ``DBusPropertyError``.
 public enum DesktopNotificationError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// No process shows notifications on this bus.
+    /// There is no notification server on this bus.
     case noServer
-    /// Another notification server has taken the place of the one that was used.
+    /// Another notification server has replaced the one in use.
     case replaced
     /// The notification server does not answer.
     case notResponding
     /// The notification server answered with an error.
     case refused(reason: String)
 
-    /// What was wrong.
+    /// The problem.
     public var reason: String {
         switch self {
         case .noServer: "no notification server owns org.freedesktop.Notifications on this bus"
         case .replaced: "the notification server was replaced by another one"
         case .notResponding: "the notification server does not answer"
-        case .refused(let reason): "the notification server refused: \(reason)"
+        case .refused(let reason): "the notification server rejected the notification: \(reason)"
         }
     }
 
-    /// What to do about it; `nil` when nothing of the user's would help.
+    /// What to do, if the user can do anything.
     public var help: String? {
         switch self {
         case .noServer: "install or start one, e.g. dunst"
@@ -100,7 +100,7 @@ public enum DesktopNotificationError: Error, Sendable, Hashable, CustomStringCon
         }
     }
 
-    /// What was wrong, and what to do about it.
+    /// The problem, and what to do.
     public var description: String { help.map { "\(reason); \($0)" } ?? reason }
 }
 #endif

@@ -1,18 +1,18 @@
 #if DesktopNotification
 import Foundation
 
-/// What a ``DesktopNotificationBackend`` shows, and how.
+/// The settings of a ``DesktopNotificationBackend``.
 public struct DesktopNotificationSettings: Sendable, Hashable {
-    /// How much a notification asks for attention (Desktop Notifications Specification, "Urgency Levels").
+    /// The urgency of a notification (Desktop Notifications Specification, "Urgency Levels").
     public enum Urgency: String, Sendable, Hashable, CaseIterable {
-        /// For the user who happens to look.
+        /// Does not demand attention.
         case low
-        /// As most notifications.
+        /// The level of most notifications.
         case normal
         /// Must be seen; many servers show it until the user closes it.
         case critical
 
-        /// What the protocol calls it.
+        /// The value in the protocol.
         var level: UInt8 {
             switch self {
             case .low: 0
@@ -22,35 +22,35 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
         }
     }
 
-    /// The first line. Default: ``defaultSummary``. One that comes out empty shows the app's name.
+    /// The first line. Default: ``defaultSummary``. If it results in an empty text, the app's name is shown.
     public var summary: SnapshotFormat
-    /// The text below. Default: ``defaultBody``; `nil` for none.
+    /// The text below the first line; `nil` for none. Default: ``defaultBody``.
     public var body: SnapshotFormat?
-    /// The name of an icon of the user's theme (Icon Naming Specification), or the absolute path of a picture, in a
-    /// format that the server reads; all read PNG. The file must be there for as long as the notification is shown.
-    /// Default: `network-transmit-receive`.
+    /// The name of an icon in the user's theme (Icon Naming Specification), or the absolute path of an image in a
+    /// format that the server supports; all support PNG. The file must exist while the notification is shown. Default:
+    /// `network-transmit-receive`.
     public var icon: String
-    /// Default: `low`.
+    /// The urgency. Default: `low`.
     public var urgency: Urgency
-    /// Whether servers that keep notifications leave this one out. Default: `true`.
+    /// Whether servers exclude it from their history. Default: `true`.
     public var isTransient: Bool
-    /// After how long the server closes it; default: `nil`, it is closed when the indicator is hidden.
+    /// How long until the server closes it. Default: `nil`, until the indicator is hidden.
     public var timeout: Duration?
-    /// The kind of notification (Desktop Notifications Specification, "Categories"). Default: `transfer`.
+    /// The category of the notification (Desktop Notifications Specification, "Categories"). Default: `transfer`.
     public var category: String
-    /// Which activities leave an ordinary notification of their outcome, which stays when the indicator is hidden.
+    /// Which activities leave an ordinary notification of their outcome, which remains when the indicator is hidden.
     /// Default: `never`.
     public var whenDone: WhenDone
     /// How long an activity must have lasted for that. Default: 10 seconds.
     public var after: Duration
-    /// Whether the indicator is shown, and not only outcomes.
+    /// Whether to show the indicator, or only outcomes.
     package var showsIndicator = true
-    /// After how long a server removes a notification whose app has crashed; for tests to shorten.
+    /// How long until the server removes the notification of an app that has crashed. Shorter in tests.
     package var expiry = Duration.seconds(55)
-    /// After how long the expiry begins anew: by default 35 s, which is less than two wake-ups a minute.
+    /// How often the expiry is renewed: by default every 35 s, less than two wake-ups a minute.
     var renewal: Duration { expiry * 7 / 11 }
 
-    /// Makes settings, by default the default ones.
+    /// Makes settings.
     public init(
         summary: SnapshotFormat = Self.defaultSummary,
         body: SnapshotFormat? = Self.defaultBody,
@@ -73,7 +73,7 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
         self.after = after
     }
 
-    /// The icon as the protocol has it: a name, or the URL of a file (Desktop Notifications Specification, "Icons and
+    /// The icon in the protocol: a name, or the URL of a file (Desktop Notifications Specification, "Icons and
     /// Images").
     var protocolIcon: String {
         icon.hasPrefix("/") ? URL(filePath: icon).absoluteString : icon

@@ -3,34 +3,34 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// What a notification shows at one moment.
+/// The content of a notification.
 struct NotificationContent: Sendable, Hashable {
     var summary: String
     var body: String
-    /// In percent, for the server's bar; `nil` when it is not known or the server shows none.
+    /// The percentage for the server's bar; `nil` if it is unknown or the server shows no bar.
     var progress: Int?
-    /// Whether the user is asked for something.
+    /// Whether the app waits for the user.
     var asks = false
 }
 
 /// One notification on one connection to a session bus (Desktop Notifications Specification 1.2).
 ///
-/// Calls are asynchronous, so a server that hangs delays nothing. At most one `Notify` waits for its reply.
+/// Calls are asynchronous, so a server that hangs delays nothing. Only one `Notify` at a time waits for its reply.
 final class NotificationSession: BusSession {
-    /// At most two updates a second: faster ones cannot be read, and notification servers draw slowly.
+    /// At most two updates a second: faster ones are unreadable, and notification servers draw slowly.
     static let updateInterval = Duration.milliseconds(500)
 
     private static let path = "/org/freedesktop/Notifications"
     private static let interface = "org.freedesktop.Notifications"
-    /// How long the server may take to answer a question.
+    /// How long the server may take to answer a call.
     private static let answerLimit = Duration.seconds(2)
-    /// How long it may take to show a notification: the first one takes longer, on a busy machine.
+    /// How long the server may take to show a notification: the first one takes longer on a busy machine.
     private static let showLimit = Duration.seconds(5)
-    /// How many Unicode scalars of a label, or of the app's name, are shown.
+    /// The longest label or app name, in Unicode scalars.
     private static let valueLimit = 300
 
-    /// The servers that draw a bar for the hint `value` and go on showing the text. There is no capability for it;
-    /// xfce4-notifyd shows the bar in place of the text, and most others show nothing.
+    /// The servers that draw a bar for the hint `value` in addition to the text. There is no capability for it:
+    /// xfce4-notifyd shows the bar instead of the text, and most others ignore the hint.
     private static let serversWithBars: Set<String> = ["dunst", "fnott", "mako"]
 
     private let applicationName: String
@@ -41,28 +41,28 @@ final class NotificationSession: BusSession {
     private var owner = ""
     private var showsBars = false
     private var readsMarkup = false
-    /// Why the server is of no use any more.
+    /// Why the server can no longer be used.
     private var fault: DesktopNotificationError?
     private(set) var canBeginAgain: Bool?
 
-    /// What the server was last sent.
+    /// The content that was sent last.
     private var shown: NotificationContent?
     private var sentAt = ContinuousClock.now
-    /// What the server calls it; 0 while it is not known or there is none.
+    /// The server's identifier of the notification; 0 if unknown or there is none.
     private var identifier: UInt32 = 0
-    /// Whether `Notify` was not answered yet.
+    /// Whether a `Notify` waits for its reply.
     private var isSending = false
-    /// Counts how often it was hidden.
+    /// Counts how often the notification was hidden.
     private var showing = 0
-    /// Since when the indicator had been shown when ``shown`` was sent.
+    /// The time since which the indicator was shown when ``shown`` was sent.
     private var shownSince: Date?
-    /// The same of what the user, or the server after `timeout`, has closed: it does not come back before the indicator
-    /// is shown the next time.
+    /// The same for a notification that the user, or the server after `timeout`, has closed: it does not reappear until
+    /// the indicator is shown again.
     private var dismissed: Date?
 
     /// - Parameters:
     ///   - applicationName: the name of the app; not empty.
-    ///   - settings: what it shows, and how.
+    ///   - settings: the content and behaviour of the notification.
     ///   - latest: the latest snapshot.
     init(
         applicationName: String,
@@ -77,7 +77,7 @@ final class NotificationSession: BusSession {
 
     // MARK: - The server
 
-    /// Finds the server and makes sure that it answers. Returns its name and version.
+    /// Finds the server and checks that it answers. Returns its name and version.
     func begin(on loop: BusLoop) throws -> String {
         for rule in [
             "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.interface)'",
@@ -85,7 +85,7 @@ final class NotificationSession: BusSession {
         ] {
             try loop.callBus("AddMatch", [.string(rule)])
         }
-        // Asks only who has the name: no server is started.
+        // Only queries the owner of the name: no server is started.
         do throws(BusError) {
             owner = try loop.callBus("GetNameOwner", [.string(Self.interface)]).first?.text ?? ""
         } catch {
@@ -99,7 +99,7 @@ final class NotificationSession: BusSession {
         if let fault { throw waiting(after: fault) }
         let texts = information.compactMap(\.text).map { DisplayText.singleLine($0, limit: 40) }
         showsBars = texts.first.map(Self.serversWithBars.contains) ?? false
-        // Name, vendor, version, version of the specification.
+        // The name, vendor, version and version of the specification.
         return texts.count == 4 ? "\(texts[0]) \(texts[2])" : owner
     }
 
@@ -107,7 +107,7 @@ final class NotificationSession: BusSession {
         do throws(BusError) {
             return try loop.call(call(member), timeLimit: Self.answerLimit)
         } catch .noReply {
-            // The reply to this one comes when the server goes on.
+            // The reply to this call arrives when the server continues.
             loop.call(call(member), within: nil) { [unowned self] _ in canBeginAgain = true }
             throw waiting(after: .notResponding)
         } catch .disconnected {
@@ -115,7 +115,7 @@ final class NotificationSession: BusSession {
         } catch .cancelled {
             throw BusError.cancelled
         } catch {
-            // A server without this method.
+            // The server does not have this method.
             return []
         }
     }
@@ -145,7 +145,7 @@ final class NotificationSession: BusSession {
         case ("NotificationClosed", "uu") where signal.sender == owner:
             guard case .uint32(let closed)? = signal.arguments.first, closed == identifier, closed != 0 else { return }
             identifier = 0
-            // After a suspend the server may have removed it before the app could renew it.
+            // After the system was suspended, it may have expired before the app could renew it.
             let hasExpired = settings.timeout == nil && sentAt.duration(to: .now) >= settings.expiry
             if hasExpired { shown = nil } else { dismissed = shownSince }
         default:
@@ -170,7 +170,7 @@ final class NotificationSession: BusSession {
         }
         if let dismissed {
             guard dismissed != snapshot.since else { return nil }
-            // The snapshot that hides the indicator in between was skipped.
+            // The hidden snapshot in between was skipped.
             hide(on: loop)
         }
         shownSince = snapshot.since
@@ -184,7 +184,7 @@ final class NotificationSession: BusSession {
         let tick = formats.contains(where: \.showsTime) ? ContinuousClock.now + .seconds(1) : nil
         guard settings.timeout == nil else { return tick }
         if sentAt + settings.renewal <= .now {
-            // No reply: it would be another wake-up.
+            // Without a reply, which would be another wake-up.
             loop.send(call("Notify", arguments(for: content), expectsReply: false))
             sentAt = .now
         }
@@ -199,7 +199,7 @@ final class NotificationSession: BusSession {
         shown = content
         sentAt = .now
         isSending = true
-        // Without a time limit: however late the reply is, it says what to close.
+        // Without a time limit: even a late reply has the identifier to close.
         loop.call(call("Notify", arguments(for: content)), within: nil) { [unowned self, unowned loop] in
             isSending = false
             switch $0.map(\.arguments) {
@@ -208,7 +208,7 @@ final class NotificationSession: BusSession {
                 if showing == self.showing {
                     identifier = new
                 } else if new != replaced {
-                    // It was hidden meanwhile.
+                    // The indicator was hidden meanwhile.
                     close(new, on: loop)
                 }
             case .failure(let error): fault = .refused(reason: error.description)
@@ -224,12 +224,12 @@ final class NotificationSession: BusSession {
         showing += 1
     }
 
-    /// With a reply, so that a process that ends waits until it has happened.
+    /// With a reply, so that a process that ends waits for it.
     private func close(_ identifier: UInt32, on loop: BusLoop) {
         loop.call(call("CloseNotification", [.uint32(identifier)]), within: Self.answerLimit) { _ in }
     }
 
-    /// Leaves one ordinary notification of these outcomes.
+    /// Shows one ordinary notification of these outcomes.
     private func announce(_ finished: [FinishedActivity], on loop: BusLoop) {
         guard let notice = OutcomeNotice(finished, applicationName: applicationName) else { return }
         var hints = [BusProperty("urgency", .byte(DesktopNotificationSettings.Urgency.normal.level))]
@@ -284,12 +284,12 @@ final class NotificationSession: BusSession {
 
     private var formats: [SnapshotFormat] { [settings.summary, settings.body].compactMap(\.self) }
 
-    /// `text` for a server that reads markup: `&`, `<` and `>` as entities (section "Markup").
+    /// Escapes `&`, `<` and `>` for a server that supports markup (section "Markup").
     package static func escaped(_ text: String) -> String {
         text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
     }
 
-    /// At least one: 0 is for ever, and makes notify-osd show a dialog.
+    /// At least 1: 0 means that it never expires, and makes notify-osd show a dialog.
     private static func milliseconds(_ duration: Duration) -> Int32 {
         max(1, Int32(clamping: duration.wholeMilliseconds))
     }

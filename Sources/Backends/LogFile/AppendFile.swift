@@ -1,18 +1,18 @@
 import Foundation
 
-/// An open log file: the one place that sees its file descriptor.
+/// An open log file. Owns its file descriptor.
 final class AppendFile {
     /// What kind of file it is.
     enum Kind: Sendable, Hashable {
-        /// A regular file: locked while it is written, rotated, and repaired after a write that was cut short.
+        /// A regular file: locked while it is written, rotated, and truncated after a partial write.
         case regular
-        /// A FIFO or a character device: only written.
+        /// A FIFO or a character device: only written to.
         case stream
-        /// Standard output or standard error, whatever it is: only written, and shared with the app.
+        /// Standard output or standard error, of whatever type: only written to, and shared with the app.
         case standardStream
     }
 
-    /// Which file it is, under whatever name.
+    /// The identity of a file, independent of its name.
     struct Identity: Sendable, Hashable {
         fileprivate var device: dev_t
         fileprivate var inode: ino_t
@@ -24,9 +24,9 @@ final class AppendFile {
     }
 
     let kind: Kind
-    /// Owner, group and mode, which its successor gets at rotation.
+    /// Its owner, group and mode, which its successor gets at rotation.
     let status: stat
-    /// Not given to another file while this one is open, so it can be compared later.
+    /// No other file can get it while this one is open, so it can be compared later.
     let identity: Identity
     private let path: LogFilePath
     private let descriptor: Int32
@@ -43,20 +43,20 @@ final class AppendFile {
         close(descriptor)
     }
 
-    /// Opens the file, and makes it and its folders when they are missing.
+    /// Opens the file, and creates it and its folders if they are missing.
     ///
-    /// - `O_NOFOLLOW`: a symbolic link is refused. Rotation renames the name, and renaming a link would leave the file
-    ///   behind it growing; and a user who can write the folder could point the link at any file of this user's.
-    /// - `O_NONBLOCK`: a FIFO without reader is an error (`ENXIO`) instead of waiting for one, and a full FIFO or a
-    ///   stopped terminal takes nothing instead of blocking. Without effect on regular files.
-    /// - `O_NOCTTY`: a terminal does not become the one that controls the process.
-    /// - Regular files are opened for reading too, to look at their last byte; FIFOs are not: one that is opened for
-    ///   both is its own reader and never fails (fifo(7)).
+    /// - `O_NOFOLLOW`: a symbolic link is refused. Rotation would rename the link while its target grows, and a user
+    ///   who can write the folder could point the link at any of this user's files.
+    /// - `O_NONBLOCK`: a FIFO without a reader is an error (`ENXIO`), and writing to a full FIFO or a stopped terminal
+    ///   fails instead of blocking. No effect on regular files.
+    /// - `O_NOCTTY`: a terminal does not become the controlling terminal of the process.
+    /// - Regular files are also opened for reading, to check their last byte. FIFOs are not: one opened for both is its
+    ///   own reader, so opening never fails (fifo(7)).
     ///
-    /// In a folder that other users can write, what another user has put there is not written to: see ``check(_:)``.
+    /// In a folder that other users can write, files that they may have put there are refused: see ``check(_:path:)``.
     static func open(_ path: LogFilePath) throws(LogFileError) -> AppendFile {
         if let descriptor = path.standardStream { return try openStandardStream(descriptor, path: path) }
-        // Each attempt fails only because another process renames, removes or makes the file between two calls.
+        // An attempt fails only if another process renames, removes or creates the file between two calls.
         for attempt in 0..<100 {
             var before = stat()
             if lstat(path.description, &before) == 0 {
@@ -68,22 +68,22 @@ final class AppendFile {
                     try check(file.status, path: path)
                     return file
                 } catch .hasOtherNames where attempt < 20 {
-                    // Perhaps another process rotates: then it has two names for a moment.
+                    // Another process may be rotating: the file then briefly has two names.
                     usleep(500)
                     continue
                 }
             }
             guard errno == ENOENT else { throw .system(path: path.description, operation: "open it", code: errno) }
             if let file = try open(path, kind: .regular, flags: O_RDWR | O_CREAT | O_EXCL) {
-                // The mode given to open(2) is subject to the umask, which can take the owner's own bits away.
+                // The mode given to open(2) is subject to the umask, which can clear the owner's bits.
                 fchmod(file.descriptor, 0o600)
                 return file
             }
         }
-        throw .system(path: path.description, operation: "open it, it is replaced again and again", code: EAGAIN)
+        throw .system(path: path.description, operation: "open it because it is replaced repeatedly", code: EAGAIN)
     }
 
-    /// Opens it; `nil` when it is not, or no longer, what it was taken for.
+    /// Opens the file; `nil` if it is missing, or not (or no longer) of this kind.
     private static func open(_ path: LogFilePath, kind: Kind, flags: Int32) throws(LogFileError) -> AppendFile? {
         let common = O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
         let descriptor = Foundation.open(path.description, flags | common, 0o600)
@@ -107,35 +107,35 @@ final class AppendFile {
         return try Self.kind(of: status, path: path) == kind ? file : nil
     }
 
-    /// A descriptor of its own of what the app's descriptor leads to.
+    /// Opens a standard stream as a duplicate of the app's descriptor.
     ///
-    /// Not opened by its path: that fails for a socket, and for a pipe of another user's, as containers have them.
+    /// Not by its path: that fails for a socket, and for a pipe of another user, which is common in containers.
     private static func openStandardStream(_ original: Int32, path: LogFilePath) throws(LogFileError) -> AppendFile {
         let descriptor = fcntl(original, F_DUPFD_CLOEXEC, 3)
         var status = stat()
         guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
-            throw .system(path: path.description, operation: "use it, it is closed", code: EBADF)
+            throw .system(path: path.description, operation: "use it because it is closed", code: EBADF)
         }
         return AppendFile(descriptor: descriptor, kind: .standardStream, status: status, path: path)
     }
 
-    /// Throws when another user may have put the file there, to read what is written, or to have it written elsewhere.
+    /// Throws if another user may have put the file there, to read what is written or to redirect it to another file.
     ///
-    /// In a folder that only this user and root can write, they alone decide what is there. In any other one the file
-    /// must belong to this user or root, and have no second name (a hard link to any file of this user's).
+    /// A folder that only this user and root can write is trusted. In any other folder the file must belong to this
+    /// user or root, and have no second name: it could be a hard link to any of this user's files.
     static func check(_ status: stat, path: LogFilePath) throws(LogFileError) {
         var folder = stat()
         let isPrivate =
             stat(path.folder, &folder) == 0 && isTrusted(folder.st_uid) && folder.st_mode & (S_IWGRP | S_IWOTH) == 0
         if isPrivate { return }
         guard isTrusted(status.st_uid) else { throw .ownedByOther(path: path.description, user: status.st_uid) }
-        // A device file is made by root.
+        // Device files are created by root.
         if status.st_mode & S_IFMT == S_IFREG, status.st_nlink > 1 { throw .hasOtherNames(path: path.description) }
     }
 
     private static func isTrusted(_ user: uid_t) -> Bool { user == geteuid() || user == 0 }
 
-    /// What kind of file it is, or why it cannot be a log.
+    /// The kind of a file; throws if it cannot be a log.
     static func kind(of status: stat, path: LogFilePath) throws(LogFileError) -> Kind {
         switch status.st_mode & S_IFMT {
         case S_IFREG: return .regular
@@ -147,41 +147,40 @@ final class AppendFile {
         }
     }
 
-    /// Whether the path still names this file: it was not renamed, removed or replaced.
+    /// Whether the path still names this file.
     var isAtItsPath: Bool {
         if kind == .standardStream { return true }
         var status = stat()
         guard lstat(path.description, &status) == 0 else {
-            // What cannot be looked up for another reason (`EACCES`, `EIO`) may well be there, and is open.
+            // After another error (`EACCES`, `EIO`) the file may still be there, and it is open.
             return errno != ENOENT && errno != ENOTDIR
         }
         return Identity(status) == identity
     }
 
-    /// Whether nothing is at the path and the file has another name: it was renamed, and nothing was put in its place
-    /// yet.
+    /// Whether the file was renamed and its path is free.
     var isRenamedAway: Bool {
         var status = stat()
         guard lstat(path.description, &status) != 0, errno == ENOENT else { return false }
         return fstat(descriptor, &status) == 0 && status.st_nlink > 0
     }
 
-    /// The size by now, also if other processes write or truncate it.
+    /// The current size, including changes by other processes.
     var size: Int64 {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : 0
     }
 
-    /// Whether the file is at the beginning of a line.
+    /// Whether the file is empty or ends with a newline.
     func endsWithNewline(size: Int64) -> Bool {
         var byte: UInt8 = 0
         return size == 0 || pread(descriptor, &byte, 1, off_t(size - 1)) != 1 || byte == UInt8(ascii: "\n")
     }
 
-    /// Keeps the other processes that write this log out of the file until ``unlock()``.
+    /// Locks the file against the other processes that write this log, until ``unlock()``.
     ///
-    /// Waits no longer than the limit: the process that holds the lock may be stopped in a debugger, and any process
-    /// that can read the file can hold it for ever. Returns whether the file is locked.
+    /// Waits no longer than the limit: the process with the lock may be stopped in a debugger, and any process that can
+    /// read the file can hold it indefinitely. Returns whether the file is locked.
     func lock(timeLimit: Duration) -> Bool {
         let deadline = ContinuousClock.now + timeLimit
         var pause: UInt32 = 50
@@ -193,7 +192,7 @@ final class AppendFile {
                 usleep(pause)
                 pause = min(pause * 2, 2000)
             default:
-                // Some network and FUSE file systems have no locks. A line is one appending write there too.
+                // Some network and FUSE file systems have no locks. Appending writes still keep lines whole.
                 return true
             }
         }
@@ -204,10 +203,10 @@ final class AppendFile {
         flock(descriptor, LOCK_UN)
     }
 
-    /// One `write(2)`. Returns how many of the bytes were written, or an `errno`.
+    /// Writes with one `write(2)`. Returns the number of bytes written, or an `errno`.
     func write(_ bytes: ArraySlice<UInt8>) -> Result<Int, WriteFailure> {
-        // A standard stream cannot be made non-blocking, because the app shares it. When it takes bytes, it takes at
-        // least `PIPE_BUF` of them, and no line is longer.
+        // A standard stream cannot be made non-blocking, because the app shares it. If it is writable, it accepts at
+        // least `PIPE_BUF` bytes, and no line is longer.
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         if kind == .standardStream, poll(&request, 1, 0) == 0 { return .failure(WriteFailure(code: EAGAIN)) }
         let (count, code) = shieldedFromSignals {
@@ -222,13 +221,12 @@ final class AppendFile {
         return count >= 0 ? .success(count) : .failure(WriteFailure(code: code))
     }
 
-    /// Takes back the last `count` bytes, which this descriptor has just written, if they are still the last of the
-    /// file.
+    /// Truncates the `count` bytes that this descriptor wrote last, if they are still at the end of the file.
     ///
-    /// Returns where the file ends now when that was not possible; `nil` when it was. Without the lock it is not: the
-    /// bytes of another process could be the last ones a moment later.
-    func takeBack(_ count: Int, isLocked: Bool) -> Int64? {
-        // With `O_APPEND` the offset is the end of what was written last, wherever the file ends by now.
+    /// Returns `nil` on success, otherwise the end of the written bytes. Requires the lock: without it, another process
+    /// could append in between.
+    func truncateLast(_ count: Int, isLocked: Bool) -> Int64? {
+        // With `O_APPEND` the offset is the end of this descriptor's last write, not of the file.
         let end = Int64(lseek(descriptor, 0, SEEK_CUR))
         guard isLocked, end >= count, size == end, ftruncate(descriptor, off_t(end - Int64(count))) == 0 else {
             return end
@@ -242,16 +240,16 @@ struct WriteFailure: Error, Sendable, Hashable {
     var code: Int32
 }
 
-/// Runs `body` so that the signals a write can raise do not end or stop the process; `errno` has the failure
-/// instead.
+/// Runs `body` without the signals that a write can raise and that end or stop the process. `errno` has the error.
 ///
-/// - `SIGPIPE`: the reader of a FIFO is gone (`EPIPE`).
-/// - `SIGXFSZ`: the file would outgrow the limit of the process, `ulimit -f` (`EFBIG`).
-/// - `SIGTTOU`: the path is a terminal, and the process in its background. Blocked, the write succeeds (tty_ioctl(4)).
+/// - `SIGPIPE`: a FIFO has no reader any more (`EPIPE`).
+/// - `SIGXFSZ`: the file would exceed the limit of the process, `ulimit -f` (`EFBIG`).
+/// - `SIGTTOU`: the path is a terminal and the process is in its background. While it is blocked, the write succeeds
+///   (tty_ioctl(4)).
 ///
-/// The kernel sends all three to the thread that writes. So they are blocked on this thread only, and one that came is
-/// taken away before the block is lifted. How the app handles these signals stays as it is, and one that was pending
-/// before is left pending.
+/// The kernel sends all three to the thread that writes. So they are blocked on this thread only, and a raised one is
+/// consumed before they are unblocked. The app's signal handlers are not changed, and a signal that was already pending
+/// stays pending.
 func shieldedFromSignals<Value>(_ body: () -> Value) -> Value {
     var shielded = sigset_t()
     sigemptyset(&shielded)

@@ -2,11 +2,11 @@ import Foundation
 import IndicatorCore
 
 extension BackendKind {
-    /// A log file with a line for every time that the indicator is shown or hidden; see ``LogFileBackend``.
+    /// A log file with a line each time the indicator is shown or hidden; see ``LogFileBackend``.
     public static var logFile: BackendKind {
         BackendKind(
             name: "logFile",
-            summary: "a file with a line for every time that the indicator is shown or hidden, or for all activities",
+            summary: "a file with a line each time the indicator is shown or hidden, or for every activity",
             settings: [
                 BackendSetting(
                     "path",
@@ -24,7 +24,7 @@ extension BackendKind {
                     "format",
                     .choice(LogFileBackend.Format.allCases.map(\.rawValue)),
                     default: .string(standard.format.rawValue),
-                    summary: "how the lines are written"
+                    summary: "the format of the lines"
                 ),
                 BackendSetting(
                     "maxSize",
@@ -45,7 +45,7 @@ extension BackendKind {
                         LogFileBackend.Event.allCases.filter(standard.events.contains).map(\.rawValue)
                     ),
                     example: .list(["begin", "end"]),
-                    summary: "what there is a line of; begin and end: of every activity with a label"
+                    summary: "which events get a line; begin and end: of every activity with a label"
                 ),
             ],
             make: { context, settings in
@@ -70,7 +70,7 @@ extension BackendKind {
 }
 
 extension LogFileBackend.Settings {
-    /// The settings of a section of a config file.
+    /// The settings from a section of the config file.
     init(_ settings: BackendSettings) {
         self.init(path: settings.string("path"))
         if let format = settings.string("format").flatMap(LogFileBackend.Format.init(rawValue:)) {
@@ -83,9 +83,9 @@ extension LogFileBackend.Settings {
 }
 
 extension LogFileBackend {
-    /// Whether the file could be written, as far as is known without opening or making it.
+    /// Whether the file could be written, checked without opening or creating it.
     ///
-    /// Whether a FIFO has a reader is not known: to open and close it would look like the end of the log to that
+    /// Does not check whether a FIFO has a reader: opening and closing it would look like the end of the log to the
     /// reader.
     static func availability(
         _ settings: Settings,
@@ -103,11 +103,11 @@ extension LogFileBackend {
 }
 
 extension LogFilePath {
-    /// Throws what opening the file would throw for want of permission or because of what is there.
+    /// Throws the error that opening the file would throw because of its type, owner or permissions.
     fileprivate func checkAccess() throws(LogFileError) {
         if let descriptor = standardStream {
             guard fcntl(descriptor, F_GETFD) >= 0 else {
-                throw .system(path: description, operation: "use it, it is closed", code: EBADF)
+                throw .system(path: description, operation: "use it because it is closed", code: EBADF)
             }
             return
         }
@@ -132,7 +132,7 @@ extension LogFilePath {
     }
 
     private func check(_ path: String, mode: Int32, _ operation: String) throws(LogFileError) {
-        // By the effective user, as open(2) does it.
+        // With the effective user, as open(2) does.
         guard faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 else {
             throw .system(path: description, operation: operation, code: errno)
         }

@@ -3,8 +3,8 @@ public import IndicatorCore
 import IndicatorThreads
 public import Logging
 
-/// Writes a line to a file whenever the indicator is shown or hidden, or its label changes while it is visible; or, as
-/// a record of the work itself, whenever an activity with a label begins or ends.
+/// Writes a line to a file whenever the indicator is shown or hidden, or its label changes while it is visible. Can
+/// also record the work itself: a line whenever an activity with a label begins or ends.
 ///
 /// ### Lines
 ///
@@ -13,47 +13,46 @@ public import Logging
 ///     {"time":"2026-03-01T12:00:00.000000Z","event":"shown","state":"active","visible":true,"count":1,"label":"GET /",
 ///      "progress":0.4,"app":"my-app","pid":4242}
 ///
-/// (on one line). `event` is one of those that the settings select, ``Settings/events``: by default `shown`, `hidden`,
-/// `label`, at most once a second, or `finished` for an activity with a label that has ended. `label` and `progress`
-/// are left out when there is none; `progress` has at most 4 digits after the point. `time` is in UTC, and when it
-/// happened, even if the line was written later. It never goes back from one line of a backend to the next. A line of
-/// `finished` has the outcome (`unspecified`, `succeeded`, `failed`, `cancelled`), how long it lasted, and the message
-/// of a failure instead of the indicator's state:
+/// (on one line). `event` is one of ``Settings/events``: by default `shown`, `hidden`, `label` (at most once a second),
+/// or `finished` for an activity with a label that has ended. `label` and `progress` are omitted if there is none;
+/// `progress` has at most 4 decimal places. `time` is the time of the event in UTC, even if the line was written later.
+/// It never decreases from one line of a backend to the next. Instead of the indicator's state, a line of `finished`
+/// has the outcome (`unspecified`, `succeeded`, `failed`, `cancelled`), the duration, and the message of a failure:
 ///
 ///     {"time":"…","event":"finished","label":"GET /","outcome":"failed","seconds":1.25,"message":"HTTP 503",…}
 ///
-/// A line of `end` is the same, for every activity with a label, also if the indicator is not shown; one of `begin` has
-/// the label alone. These lines come within a tenth of a second. Of more than 16 activities in progress at once, those
-/// that began last may get their line of `begin` when they end; its time is then not before the line before. If more
-/// than 64 end within that tenth, a line of `lost` counts the rest.
+/// A line of `end` is the same, for every activity with a label, even while the indicator is hidden; a line of `begin`
+/// has only the label. These lines are written within a tenth of a second. If more than 16 activities are in progress,
+/// the `begin` of the latest ones may be written when they end, with a time that is not before the previous line's. If
+/// more than 64 end within that tenth, a line of `lost` counts the others.
 ///
 /// As text:
 ///
 ///     2026-03-01T12:00:00.000000Z my-app[4242] shown state=active visible=true count=1 progress=0.4 label="GET /"
 ///
-/// A label is quoted and escaped, so that nothing in it can pass for a line or for a terminal's control sequence, and
-/// cut so that a line has 4096 bytes at most.
+/// A label is quoted and escaped, so that it cannot imitate a line or contain control sequences, and truncated so that
+/// a line has at most 4096 bytes.
 ///
 /// ### The file
 ///
-/// - Made with mode 0600, missing folders with 0700. One that exists keeps its mode.
-/// - Several processes, and several backends of one process, can share it. Each should have the same `maxSize` and
+/// - Created with mode 0600, missing folders with 0700. An existing file keeps its mode.
+/// - Several processes, and several backends of one process, can share it. They should have the same `maxSize` and
 ///   `keep`.
-/// - Rotated when it is full, and followed when somebody else does that: `logrotate` needs no `postrotate` script. With
-///   `compress`, use `delaycompress` too.
-/// - Its rotated successor has the same owner, group and mode.
-/// - A regular file, a FIFO with a reader, a character device such as `/dev/null`, or `/dev/stdout` and `/dev/stderr`,
-///   whatever these are. Any other symbolic link is refused.
-/// - In a folder that other users can write, what belongs to another user, and what has a second name, is refused.
-/// - Lines survive the end of the process at once; they are not forced to the disk, so a power cut may take the last
-///   ones.
+/// - Rotated when it is full, and opened again after rotation by another program: `logrotate` needs no `postrotate`
+///   script. With `compress`, use `delaycompress` too.
+/// - The new file after a rotation has the same owner, group and mode.
+/// - A regular file, a FIFO with a reader, a character device such as `/dev/null`, or `/dev/stdout` and `/dev/stderr`
+///   of any type. Other symbolic links are refused.
+/// - In a folder that other users can write, a file that belongs to another user or has a second name is refused.
+/// - Lines survive the end of the process. They are not synced to the disk, so the last ones may be lost in a power
+///   failure.
 ///
-/// ### When it cannot be written
+/// ### When the file cannot be written
 ///
-/// ``update(_:)`` throws, so that the backend's status reports it, and the manager starts the backend again from time
-/// to time. While the disk is full, lines wait in memory: 1 MiB of them at most, beyond that the oldest are lost. Once
-/// there is space they are written, and a line reports where some were lost, and how many (`time` and `since` are those
-/// of the last and the first of them):
+/// ``update(_:)`` throws, so that the backend's status reports it, and the manager restarts the backend periodically.
+/// While the disk is full, up to 1 MiB of lines wait in memory; beyond that the oldest are lost. When there is space,
+/// the lines are written, and a line reports how many were lost (`time` and `since` are the times of the last and the
+/// first of them):
 ///
 ///     {"time":"…","event":"lost","count":12,"since":"…","app":"my-app","pid":4242}
 public final class LogFileBackend: IndicatorBackend {
@@ -62,23 +61,23 @@ public final class LogFileBackend: IndicatorBackend {
         var pending: PendingLines
         var writer: LogWriter?
         var isStarted = false
-        /// Why lines wait; `nil` when none does.
+        /// Why lines are waiting; `nil` if none is.
         var outage: String?
-        /// What is wrong with the rotation, once that was logged.
+        /// The rotation failure that was logged last.
         var rotationFailure: String?
-        /// The time of the line before.
+        /// The time of the previous line.
         var latest: LogTimestamp?
         /// The activities in progress with a line of ``Event/begin``.
         var begun: Set<UInt64> = []
-        /// The snapshot before, without what has ended, for a label that waits.
+        /// The previous snapshot, without finished activities, for a delayed label.
         var snapshot: IndicatorSnapshot?
-        /// When there may be the next line of ``Event/label``.
+        /// The earliest time of the next line of ``Event/label``.
         var nextLabel = Int64.min
-        /// Whether a call is due then.
+        /// Whether a call is scheduled for that time.
         var isLabelDue = false
     }
 
-    /// How many activities are known to have a line of ``Event/begin`` at most.
+    /// The largest size of ``State/begun``.
     private static let largestNumberOfBegun = 1024
 
     /// The name that the config file and the diagnostics use.
@@ -91,7 +90,7 @@ public final class LogFileBackend: IndicatorBackend {
     private let dependencies: Dependencies
     private let formatter: LogLineFormatter
     private let state: Locked<State>
-    /// Writes labels that had to wait. Ends when none does.
+    /// Writes delayed labels. Ends when there are none.
     private let labelThread = ServiceThread(name: "log-labels", isKept: false)
 
     /// Makes a backend. Nothing is opened before ``start()``.
@@ -99,8 +98,8 @@ public final class LogFileBackend: IndicatorBackend {
     /// - Parameters:
     ///   - name: the name that the config file and the diagnostics use.
     ///   - applicationName: the name of the app, for the lines and for the default path.
-    ///   - settings: where the log is, and what it looks like.
-    ///   - logger: takes what the file itself cannot: that it cannot be written, and that it can be again.
+    ///   - settings: the location and format of the log.
+    ///   - logger: where warnings about the file go, and reports of lines that were lost.
     public convenience init(
         name: String = "logFile",
         applicationName: String,
@@ -133,22 +132,22 @@ public final class LogFileBackend: IndicatorBackend {
     }
 
     deinit {
-        // Stopped while it could not be written, and not started again.
-        let message = state.withLock { Self.loseAll(&$0) }
+        // The backend was stopped while the file could not be written, and not started again.
+        let message = state.withLock { Self.dropAll(&$0) }
         if let message { logger.error("\(message)") }
     }
 
-    /// Every showing and hiding, in order; with ``Event/begin`` or ``Event/end``, also what happens while it is hidden.
+    /// Every transition, in order; with ``Event/begin`` or ``Event/end``, also changes while the indicator is hidden.
     public var delivery: BackendDelivery {
         var delivery = BackendDelivery.everyTransition
         delivery.includesHidden = isRecord
         return delivery
     }
 
-    /// Whether the log is of all activities.
+    /// Whether the log records all activities.
     private var isRecord: Bool { !settings.events.isDisjoint(with: [.begin, .end]) }
 
-    /// Opens the file, makes it when it is missing, and writes what still waits.
+    /// Opens the file, creates it if it is missing, and writes the waiting lines.
     ///
     /// - Throws: ``LogFileError``.
     public func start() async throws {
@@ -183,21 +182,20 @@ public final class LogFileBackend: IndicatorBackend {
         }
     }
 
-    /// Writes the lines that this snapshot is worth.
+    /// Writes the lines for this snapshot.
     ///
-    /// - Throws: ``LogFileError`` while lines wait, because there is no space or the path cannot be that of a log any
-    ///   more.
+    /// - Throws: ``LogFileError`` while lines are waiting, because the disk is full or the path can no longer be a log.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
-        defer { awaitLabel() }
+        defer { scheduleLabel() }
         try change { state throws(LogFileError) in
             add(snapshot, &state)
             try flush(&state, timeLimit: Self.lockLimit)
         }
     }
 
-    /// Writes what still waits, if it can be written now, and closes the file.
+    /// Writes the waiting lines if possible, and closes the file.
     ///
-    /// After an update that threw, what waits goes on waiting for the next start.
+    /// After an update that threw, the lines wait for the next start.
     public func stop() async {
         let message = state.withLock { state -> String? in
             defer {
@@ -207,24 +205,23 @@ public final class LogFileBackend: IndicatorBackend {
             guard state.outage == nil else { return nil }
             try? flush(&state, timeLimit: dependencies.lockLimitAtStop)
             guard state.outage != nil else { return nil }
-            // Should it be started again, it reports the loss, and what is the case then.
+            // After another start, the loss and the current state are reported.
             state.transitions.forget()
             defer {
                 state.writer?.close()
                 state.outage = nil
             }
-            return Self.loseAll(&state)
+            return Self.dropAll(&state)
         }
         if let message { logger.error("\(message)") }
     }
 
     // MARK: Writing
 
-    /// How long an update waits for the lock of other processes that write the file. They hold it for the time of a
-    /// write.
+    /// How long an update waits for other processes that hold the lock. They hold it during a write.
     private static let lockLimit = Duration.milliseconds(200)
 
-    /// Changes the state, and logs afterwards, without the lock, what is wrong with the rotation.
+    /// Changes the state, then logs a new rotation failure without holding the lock.
     private func change(_ body: (inout State) throws(LogFileError) -> Void) throws(LogFileError) {
         let (warning, failure) = state.withLock { state -> (String?, LogFileError?) in
             let before = state.rotationFailure
@@ -236,10 +233,10 @@ public final class LogFileBackend: IndicatorBackend {
         if let failure { throw failure }
     }
 
-    /// Something that has happened.
+    /// An event to log.
     private typealias Occurrence = (event: Event, date: Date, activity: LogRecord.Activity?)
 
-    /// Has the lines of what has happened since the snapshot before wait to be written.
+    /// Appends the lines for everything since the previous snapshot to those that wait.
     private func add(_ snapshot: IndicatorSnapshot, _ state: inout State) {
         let now = dependencies.now()
         let event = state.transitions.event(for: snapshot, mayReportLabel: now >= state.nextLabel)
@@ -254,12 +251,12 @@ public final class LogFileBackend: IndicatorBackend {
         var occurrences = occurrences(in: snapshot, event)
         if isRecord {
             occurrences = beginnings(in: snapshot, &state.begun) + occurrences
-            // One of two at the same time is as it was found.
+            // A stable sort: events with the same date keep their order.
             occurrences = occurrences.enumerated()
                 .sorted { ($0.element.date, $0.offset) < ($1.element.date, $1.offset) }.map(\.element)
         }
         for (event, date, activity) in occurrences where settings.events.contains(event) {
-            // Never before the line before: the wall clock may be set back.
+            // Never before the previous line: the wall clock may be set back.
             let time = max(LogTimestamp(date), state.latest ?? LogTimestamp(date))
             state.latest = time
             let record = LogRecord(
@@ -273,12 +270,12 @@ public final class LogFileBackend: IndicatorBackend {
         }
     }
 
-    /// What has happened since the snapshot before, in order, but for beginnings.
+    /// The events since the previous snapshot, in order, except beginnings.
     private func occurrences(in snapshot: IndicatorSnapshot, _ event: Event?) -> [Occurrence] {
         var occurrences: [Occurrence] = []
         func add(_ activity: FinishedActivity) {
             occurrences.append((.end, activity.date, .finished(activity)))
-            // A log of all activities gets the snapshots while the indicator is hidden, too.
+            // A log of all activities also gets snapshots while the indicator is hidden.
             guard !isRecord || snapshot.isVisible || event == .hidden else { return }
             occurrences.append((.finished, activity.date, .finished(activity)))
         }
@@ -295,7 +292,7 @@ public final class LogFileBackend: IndicatorBackend {
         return occurrences
     }
 
-    /// The beginnings of activities that have no line yet.
+    /// The beginnings of activities that do not have a line yet.
     private func beginnings(in snapshot: IndicatorSnapshot, _ begun: inout Set<UInt64>) -> [Occurrence] {
         var beginnings: [Occurrence] = []
         for activity in snapshot.finished where begun.remove(activity.id) == nil {
@@ -306,13 +303,13 @@ public final class LogFileBackend: IndicatorBackend {
             guard let label = activity.label, begun.insert(activity.id).inserted else { continue }
             beginnings.append((.begin, activity.since, .begun(label: label)))
         }
-        // The ends of some were left out of the snapshots.
+        // The snapshots did not list the ends of some.
         while begun.count > Self.largestNumberOfBegun, let oldest = begun.min() { begun.remove(oldest) }
         return beginnings
     }
 
-    /// Sees to it that a label that was held back is written, if it stays.
-    private func awaitLabel() {
+    /// Schedules the writing of a delayed label, if it is still current by then.
+    private func scheduleLabel() {
         let due: Int64? = state.withLock { state in
             guard settings.events.contains(.label), !state.isLabelDue, let snapshot = state.snapshot,
                 state.transitions.lacksLabel(of: snapshot)
@@ -324,7 +321,7 @@ public final class LogFileBackend: IndicatorBackend {
     }
 
     private func writeLabel() {
-        // Why it cannot be written, the next update reports.
+        // The next update reports why it cannot be written.
         try? change { state throws(LogFileError) in
             state.isLabelDue = false
             guard state.isStarted, let snapshot = state.snapshot else { return }
@@ -333,10 +330,10 @@ public final class LogFileBackend: IndicatorBackend {
         }
     }
 
-    /// Writes all that waits; throws why something still does.
+    /// Writes the waiting lines; throws if some still wait.
     private func flush(_ state: inout State, timeLimit: Duration) throws(LogFileError) {
         guard state.isStarted, var writer = state.writer else { return }
-        // Taken out and put back, so that it is not copied.
+        // Moved out and back, so that it is not copied.
         state.writer = nil
         defer {
             state.rotationFailure = writer.rotationFailure
@@ -366,17 +363,17 @@ public final class LogFileBackend: IndicatorBackend {
         }
     }
 
-    /// Gives up what waits. Returns what to log about it, if there is anything.
-    private static func loseAll(_ state: inout State) -> String? {
-        state.pending.loseAll()
+    /// Drops the waiting lines. Returns a message if there were any.
+    private static func dropAll(_ state: inout State) -> String? {
+        state.pending.dropAll()
         let lost = (state.pending.loss?.count ?? 0) + (state.writer?.hasUnfinishedLine == true ? 1 : 0)
         guard lost > 0, let reason = state.outage, let path = state.writer?.path else { return nil }
-        return "log file '\(path)': \(lost == 1 ? "1 line" : "\(lost) lines") lost for good: \(reason)"
+        return "log file '\(path)': \(lost == 1 ? "1 line" : "\(lost) lines") lost: \(reason)"
     }
 }
 
 extension LogFileBackend {
-    /// What there is a line of.
+    /// The events that get a line.
     public enum Event: String, Sendable, Hashable, CaseIterable {
         /// The indicator was shown.
         case shown
@@ -386,36 +383,36 @@ extension LogFileBackend {
         case label
         /// An activity with a label has ended; reported while the indicator is visible.
         case finished
-        /// An activity with a label has begun, or an activity has got its first label.
+        /// An activity with a label has begun, or an activity was given its first label.
         case begin
         /// An activity with a label has ended, whether or not the indicator is shown.
         case end
     }
 
-    /// How the lines are written.
+    /// The format of the lines.
     public enum Format: String, Sendable, Hashable, CaseIterable {
-        /// A JSON object a line (JSON Lines).
+        /// A JSON object per line (JSON Lines).
         case json
-        /// Words and `key=value` pairs, for people.
+        /// Words and `key=value` pairs, for human readers.
         case text
     }
 
-    /// Where the log is, and what it looks like.
+    /// The location and format of the log.
     public struct Settings: Sendable, Hashable {
-        /// The path of the file; a relative one is relative to the current folder when the backend starts, and `~/` in
-        /// front is the home folder.
+        /// The path of the file. A relative one is resolved against the current folder when the backend starts; a
+        /// leading `~/` is the home folder.
         ///
         /// Default `nil`: `$XDG_STATE_HOME/<app>/indicator.log`, or `~/.local/state/<app>/indicator.log`.
         public var path: String?
-        /// How the lines are written. Default JSON.
+        /// The format of the lines. Default JSON.
         public var format: Format
-        /// How many bytes the file may have: a line that would make it longer goes to a new file. 0 means any number.
+        /// The size limit of the file in bytes: a line that would exceed it goes to a new file. 0 means no limit.
         /// Default 10 MiB.
         public var maxSize: Int
-        /// How many full files are kept, as `indicator.log.1` (the latest), `indicator.log.2` and so on. With 0, a full
-        /// file is removed. Default 3.
+        /// How many rotated files are kept, as `indicator.log.1` (the latest), `indicator.log.2` and so on. With 0, a
+        /// full file is removed. Default 3.
         public var keep: Int
-        /// What there is a line of. Default: what the user has seen, which is ``Event/shown``, ``Event/hidden``,
+        /// The events that get a line. Default: what the user has seen, ``Event/shown``, ``Event/hidden``,
         /// ``Event/label`` and ``Event/finished``.
         public var events: Set<Event>
 
@@ -437,26 +434,26 @@ extension LogFileBackend {
 }
 
 extension LogFileBackend {
-    /// What the backend takes from outside, for tests to replace.
+    /// What the backend takes from its environment, replaceable in tests.
     struct Dependencies: Sendable {
         /// The environment variables.
         var environment: [String: String]
-        /// The process that the lines name. Asked for each line: a daemon gets another number after its start.
+        /// The process ID for the lines. Called for each line: it changes when a daemon forks.
         var processID: @Sendable () -> Int32
-        /// How many bytes may wait while nothing can be written.
+        /// The limit in bytes of waiting lines.
         var pendingBytes: Int
-        /// How long ``stop()`` waits for the lock of other processes that write the file.
+        /// How long ``stop()`` waits for other processes that hold the lock.
         var lockLimitAtStop: Duration
-        /// How long a file that was renamed away is written on while nothing is in its place.
+        /// How long a renamed file is still written while its path is free.
         var replacementGrace: Duration
-        /// The least time between two lines of ``Event/label``, in nanoseconds.
+        /// The shortest time between two lines of ``Event/label``, in nanoseconds.
         var labelInterval: Int64 = 1_000_000_000
         /// The time, in nanoseconds.
         var now: @Sendable () -> Int64 = { ServiceThread.now }
-        /// Has a thread call a function at a time.
+        /// Schedules a call on a thread at a time.
         var call: @Sendable (ServiceThread, Int64, @escaping @Sendable () -> Void) -> Void = { _ = $0.call(at: $1, $2) }
 
-        /// The real ones.
+        /// The defaults for production.
         init(
             environment: [String: String] = ProcessInfo.processInfo.environment,
             processID: @escaping @Sendable () -> Int32 = { getpid() },

@@ -2,17 +2,17 @@ import Foundation
 
 /// The absolute path of a log file.
 struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
-    /// The path as the system calls take it.
+    /// The absolute path.
     let description: String
-    /// Whether the settings have it relative to the current folder.
+    /// Whether the given path was relative to the current folder.
     let isRelative: Bool
 
-    /// Works out the path.
+    /// Resolves the path.
     ///
     /// - Parameters:
-    ///   - path: what the settings say: absolute, relative to the current folder, or with `~` for the home folder in
-    ///     front. `nil` is `$XDG_STATE_HOME/<app>/indicator.log`, and `~/.local/state/<app>/indicator.log` when that
-    ///     variable is not set, or is relative and therefore to be ignored (XDG Base Directory Specification).
+    ///   - path: the path from the settings: absolute, relative to the current folder, or with a leading `~` for the
+    ///     home folder. `nil` means `$XDG_STATE_HOME/<app>/indicator.log`, or `~/.local/state/<app>/indicator.log` if
+    ///     that variable is unset or a relative path (XDG Base Directory Specification).
     ///   - applicationName: the name of the app.
     ///   - environment: the environment variables.
     init(
@@ -34,20 +34,20 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
         description = path
     }
 
-    /// What is wrong with a path that cannot be that of a log file; `nil` when it can.
+    /// Why a path cannot be the path of a log file; `nil` if it can.
     static func problem(with path: String) -> String? {
         if path.isEmpty { return "the path is empty" }
-        if path.utf8.contains(0) { return "the path has a NUL character in it" }
-        if path.hasSuffix("/") { return "the path ends with '/', so it is that of a folder" }
+        if path.utf8.contains(0) { return "the path contains a NUL character" }
+        if path.hasSuffix("/") { return "the path ends with '/', so it names a folder" }
         if path.hasPrefix("~"), !path.hasPrefix("~/") { return "'~' is your own home folder and needs a '/' after it" }
         if path.hasPrefix("$") {
-            return "variables are not replaced in it, so it leads to a folder named '\(path.prefix { $0 != "/" })' in "
+            return "variables are not expanded, so it leads to a folder named '\(path.prefix { $0 != "/" })' in "
                 + "'\(FileManager.default.currentDirectoryPath)'; write '~/' for your home folder"
         }
         return nil
     }
 
-    /// The descriptor of the standard stream that the path names, if it does.
+    /// The descriptor of the standard stream that the path names, if any.
     var standardStream: Int32? {
         switch description {
         case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1": STDOUT_FILENO
@@ -65,9 +65,9 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
     /// The path of the file after `count` rotations.
     func rotated(_ count: Int) -> String { "\(description).\(count)" }
 
-    /// Makes the folder of the file and those above it, as far as they are missing, with mode 0700.
+    /// Creates the missing folders of the path with mode 0700.
     ///
-    /// The mode is the one that the XDG Base Directory Specification asks for, whatever the umask.
+    /// The XDG Base Directory Specification requires this mode; the umask is ignored.
     func makeFolders() throws(LogFileError) {
         var missing: [String] = []
         var folder = self.folder
@@ -116,27 +116,27 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
 
 /// Why a log file cannot be written.
 ///
-/// Its text says what is wrong, at which path, and what to do.
+/// Its description contains the problem, the path, and what to do.
 public enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The path cannot be that of a file: it is empty, ends in `/`, or has a NUL character in it.
+    /// The path cannot name a file: it is empty, ends with `/`, or contains a NUL character.
     case invalidPath(path: String, problem: String)
-    /// The path needs the home folder, and neither `HOME` nor the user database has it.
+    /// The path begins with `~`, and neither `HOME` nor the user database has the home folder.
     case noHomeFolder(path: String)
     /// The path is a directory.
     case isDirectory(path: String)
-    /// The path is a symbolic link. Those are not followed.
+    /// The path is a symbolic link, which is not followed.
     case isSymbolicLink(path: String)
     /// The path is a socket or a block device.
     case unsupportedFileType(path: String, type: String)
-    /// The path is a FIFO that no process reads.
+    /// The path is a FIFO without a reader.
     case fifoWithoutReader(path: String)
     /// In a folder that other users can write, the file belongs to another user, who may have put it there.
     case ownedByOther(path: String, user: UInt32)
-    /// In a folder that other users can write, the file has a second name: it may be any file of this user's.
+    /// In a folder that other users can write, the file has a second name: it may be any of this user's files.
     case hasOtherNames(path: String)
-    /// Lines wait in memory, because there is no space for them or nothing takes them.
+    /// Lines wait in memory, because the disk is full or the reader does not read.
     case waiting(path: String, reason: String)
-    /// A system call failed with `code`, an `errno`; `operation` says what it was to do.
+    /// A system call failed with `code`, an `errno`, during `operation`.
     case system(path: String, operation: String, code: Int32)
 
     /// The path of the log file.
@@ -149,10 +149,10 @@ public enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What was wrong, where, and what to do.
+    /// The problem, the path, and what to do.
     public var description: String { "log file '\(path)': \(problem); \(help)" }
 
-    /// What was wrong.
+    /// The problem.
     var problem: String {
         switch self {
         case .invalidPath(_, let problem): problem
@@ -180,15 +180,15 @@ public enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
         case .fifoWithoutReader: "start its reader first"
         case .ownedByOther, .hasOtherNames:
             "remove it, or set 'path' to a file in a folder that only user \(geteuid()) can write"
-        case .waiting: "make room on its file system, or let its reader go on"
+        case .waiting: "free space on its file system, or let its reader continue"
         case .system(_, _, let code): Self.help(for: code)
         }
     }
 
-    /// Whether the failure can pass without anybody changing the path or the permissions.
+    /// Whether the failure can end without a change of the path or the permissions.
     var isTemporary: Bool {
         switch self {
-        // A second name is seen for a moment while another process rotates.
+        // A file briefly has a second name while another process rotates.
         case .fifoWithoutReader, .hasOtherNames, .waiting: true
         case .system(_, _, let code):
             [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN, ESTALE, ETXTBSY].contains(code)
@@ -202,7 +202,7 @@ public enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
             "let user \(geteuid()) read and write it and enter its folders, or set 'path' to a file that this user may "
                 + "write"
         case EROFS: "set 'path' to a file on a file system that is not read-only"
-        case ENOSPC, EDQUOT: "make room on its file system"
+        case ENOSPC, EDQUOT: "free space on its file system"
         case ENOTDIR: "a part of the path is a file and not a folder: correct 'path'"
         case ENAMETOOLONG: "set 'path' to a shorter one"
         case ELOOP: "its folders are symbolic links in a circle: correct 'path'"

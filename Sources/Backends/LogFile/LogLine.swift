@@ -1,10 +1,10 @@
 import IndicatorCore
 
-/// What a line of the log reports.
+/// The content of a line of the log.
 struct LogRecord: Sendable, Hashable {
     typealias Event = LogFileBackend.Event
 
-    /// An activity that a line is about.
+    /// The activity of a line.
     enum Activity: Sendable, Hashable {
         case begun(label: String)
         case finished(FinishedActivity)
@@ -13,13 +13,13 @@ struct LogRecord: Sendable, Hashable {
     var time: LogTimestamp
     var event: Event
     var snapshot: IndicatorSnapshot
-    /// What ``Event/begin``, ``Event/end`` and ``Event/finished`` are about.
+    /// The activity of ``Event/begin``, ``Event/end`` and ``Event/finished``.
     var activity: Activity?
     var processID: Int32
 }
 
 extension ActivityOutcome {
-    /// What the log and the bus call it.
+    /// The name in the log and on the bus.
     var name: String {
         switch self {
         case .unspecified: "unspecified"
@@ -29,28 +29,28 @@ extension ActivityOutcome {
         }
     }
 
-    /// Why it failed, if that was said.
+    /// The message of a failure, if there is one.
     var message: String? {
         if case .failed(let message) = self, !message.isEmpty { message } else { nil }
     }
 }
 
-/// Lines that were never written, because there was no space for them and then no room to keep them waiting.
+/// Lines that were never written, because they could not be written in time and the memory for waiting lines was full.
 struct LogLoss: Sendable, Hashable {
-    /// How many lines.
+    /// The number of lines.
     var count: Int
-    /// The time of the first of them.
+    /// The time of the first line.
     var first: LogTimestamp
-    /// The time of the last of them.
+    /// The time of the last line.
     var last: LogTimestamp
 }
 
-/// Writes records as lines.
+/// Formats records as lines.
 ///
-/// A line is at most ``maximumLength`` bytes, whatever the label: that is `PIPE_BUF`, up to which Linux writes a FIFO
-/// all or nothing, even without blocking (pipe(7)). One line can then always be one `write(2)`.
+/// A line has at most ``maximumLength`` bytes, regardless of the label. This is `PIPE_BUF`: up to this size, writes to
+/// a FIFO are atomic, even without blocking (pipe(7)), so every line can be one `write(2)`.
 struct LogLineFormatter: Sendable {
-    /// The longest line, its newline included.
+    /// The longest line in bytes, including its newline.
     static let maximumLength = 4096
 
     private static let maximumLabelLength = 3072
@@ -72,7 +72,7 @@ struct LogLineFormatter: Sendable {
         self.application = application
     }
 
-    /// The line of an event, newline included.
+    /// The line of an event, including the newline.
     func line(for record: LogRecord) -> [UInt8] {
         var fields: [(name: String, value: Value)] = []
         switch record.activity {
@@ -98,14 +98,14 @@ struct LogLineFormatter: Sendable {
                 fields.append(("progress", .number(Self.rounded(progress))))
             }
         }
-        // Last in text, where it is what varies in length.
+        // The label is last in the text format, because its length varies.
         if format == .text, let index = fields.firstIndex(where: { $0.name == "label" }) {
             fields.append(fields.remove(at: index))
         }
         return line(record.event.rawValue, at: record.time, fields, processID: record.processID)
     }
 
-    /// The line in the place of others that were lost: how many, and the times of the last and the first of them.
+    /// The line that reports lost lines: how many, and the times of the last and the first.
     func line(for loss: LogLoss, processID: Int32) -> [UInt8] {
         let fields: [(String, Value)] = [("count", .number("\(loss.count)")), ("since", .time(loss.first))]
         return line("lost", at: loss.last, fields, processID: processID)
@@ -157,7 +157,7 @@ struct LogLineFormatter: Sendable {
         return line
     }
 
-    /// The number with at most 4 digits after the point.
+    /// The number with at most 4 decimal places.
     private static func rounded(_ number: Double) -> String { "\((number * 10_000).rounded() / 10_000)" }
 
     private static func needsNoQuotes(_ byte: UInt8) -> Bool {
@@ -176,12 +176,11 @@ extension [UInt8] {
         append(contentsOf: text.utf8)
     }
 
-    /// Appends a text as a JSON string (RFC 8259, section 7), which is also how the text format quotes: as
-    /// ``DisplayText`` leaves it, so that nothing in it can pass for a line, or for a command when the log is looked
-    /// at.
+    /// Appends a text as a JSON string (RFC 8259, section 7), the quoting of both formats. The text is sanitized by
+    /// ``DisplayText``: it cannot imitate a line, or contain control sequences for the terminal that shows the log.
     ///
-    /// - Parameter limit: the most bytes between the quotes, escapes included. A longer text is cut between two
-    ///   characters and ends in an ellipsis.
+    /// - Parameter limit: the maximum number of bytes between the quotes, including escapes. A longer text is truncated
+    ///   at a character and ends with an ellipsis.
     fileprivate mutating func appendQuoted(_ text: String, limit: Int) {
         let ellipsis = "…"
         append(UInt8(ascii: "\""))
@@ -191,7 +190,7 @@ extension [UInt8] {
             for scalar in character.unicodeScalars {
                 if scalar == "\"" || scalar == "\\" { append("\\") }
                 append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
-                // Within the character already: a single one can be megabytes of combining marks.
+                // Checked within the character: a single one can have megabytes of combining marks.
                 if count - start > limit { break }
             }
             guard count - start <= limit else {

@@ -1,18 +1,17 @@
 import Foundation
 
-/// A moment by the wall clock in whole microseconds, written as RFC 3339 in UTC.
+/// A wall-clock time in whole microseconds, written as RFC 3339 in UTC.
 ///
-/// With the C library instead of a formatter of Foundation's: those write milliseconds at most, and cost more than the
-/// write of the line.
+/// Formatted with the C library: Foundation's formatters are limited to milliseconds, and cost more than writing the
+/// line.
 struct LogTimestamp: Sendable, Hashable, Comparable {
     /// Microseconds since 1970-01-01T00:00:00Z, leap seconds not counted.
     let microseconds: Int64
 
-    /// The microsecond nearest to `date`; one outside the years 0000 to 9999, which RFC 3339 cannot write, becomes the
-    /// nearest that it can.
+    /// The microsecond nearest to `date`, clamped to the years 0000 to 9999, the range of RFC 3339.
     init(_ date: Date) {
-        // From the reference date of 2001, as `Date` stores it: the sum with the seconds up to then, in floating point,
-        // would cost a bit of precision.
+        // From the reference date of 2001, as `Date` stores it: adding the seconds up to then in floating point would
+        // lose precision.
         let sinceReference = (date.timeIntervalSinceReferenceDate * 1_000_000).rounded()
         let bounded = sinceReference.isNaN ? 0 : min(max(sinceReference, -1e17), 1e18)
         let sinceEpoch = Int64(bounded) + Int64(Date.timeIntervalBetween1970AndReferenceDate) * 1_000_000
@@ -25,7 +24,7 @@ struct LogTimestamp: Sendable, Hashable, Comparable {
 
     /// The 27 bytes of `2026-03-01T12:00:00.000000Z`.
     func append(to line: inout [UInt8]) {
-        // Towards minus infinity, so that the fraction is never negative.
+        // Rounds toward minus infinity, so that the fraction is never negative.
         let fraction = (microseconds % 1_000_000 + 1_000_000) % 1_000_000
         var seconds = time_t((microseconds - fraction) / 1_000_000)
         var parts = tm()
@@ -43,7 +42,7 @@ struct LogTimestamp: Sendable, Hashable, Comparable {
         }
     }
 
-    // 0000-01-01T00:00:00Z and the last microsecond of the year 9999.
+    // The first and last microsecond of the years 0000 to 9999.
     private static let earliest: Int64 = -62_167_219_200 * 1_000_000
     private static let latest: Int64 = 253_402_300_800 * 1_000_000 - 1
 }

@@ -1,32 +1,30 @@
 import Foundation
 
-/// Writes lines to a log file that other processes write, rotate and truncate as well.
+/// Writes lines to a log file that other processes may also write, rotate and truncate.
 ///
-/// ### How a line stays whole
+/// ### Complete lines
 ///
-/// Every line is one `write(2)` with `O_APPEND`, so no other bytes come between those of a line, and after a truncation
-/// from outside (`logrotate` with `copytruncate`) the next line is at the beginning, not behind a hole.
+/// Every line is one `write(2)` with `O_APPEND`: lines of several processes do not mix, and after a truncation by
+/// another process (`logrotate` with `copytruncate`) the next line is at the beginning of the file, not after a hole.
 ///
-/// `O_APPEND` alone is not enough for two things, so each write is made under `flock(LOCK_EX)`, which every process
-/// that writes the log with this type takes:
+/// Two things need more than `O_APPEND`, so every write holds `flock(LOCK_EX)`, as all processes that use this type do:
 ///
-/// - Rotation. The process that gets the lock first makes sure that the path still names the locked file, and opens it
-///   again if not. So a line never goes to a file that has been rotated away, and one full file is rotated once.
-/// - A write that is cut short because the disk is full. The part is truncated away at once, before the lock is
-///   released: the file ends with a whole line all the time that another process can see it. Completing the line later
-///   would leave the half there for as long as the disk is full, perhaps for ever.
+/// - Rotation. A process that gets the lock checks that the path still names the locked file, and otherwise opens it
+///   again. So no line goes to a rotated file, and a full file is rotated only once.
+/// - A partial write because the disk is full. The part is truncated before the lock is released, so other processes
+///   always see complete lines. Completing the line later would leave the part in the file for as long as the disk is
+///   full.
 ///
-/// Should the part not go away (a file with the append-only attribute, a device, an append by a process without the
-/// lock), the rest of the line is written next if the part still ends the file, and the whole line once more on a line
-/// of its own if not. A half line of a process that was killed in between is ended with a newline by the process
-/// that writes next.
+/// If the part cannot be truncated (a file with the append-only attribute, a device, an append by a process without the
+/// lock), the rest of the line is written next if the part is still at the end of the file; otherwise the whole line is
+/// written again. If a process was killed after a partial write, the next writer ends its line with a newline.
 ///
-/// ### Who makes the new file
+/// ### The file after `logrotate`
 ///
-/// `logrotate` with `create` renames the file and then makes a new one; if it finds one made by another process in
-/// between, it moves that aside as well, to a name that it may use again and lose what was there. So a file that was
-/// renamed away is written on for as long as ``replacementGrace`` says, and only then is a new one made here. One that
-/// was removed is gone: its successor is made at once.
+/// `logrotate` with `create` renames the file and then creates a new one. If another process has created one in
+/// between, it is moved aside too, to a name that may be reused, which loses its contents. So a renamed file is still
+/// written for ``replacementGrace`` before a new one is created here. After a removal, a new one is created
+/// immediately.
 struct LogWriter {
     /// A line that is partly in the file.
     private struct Unfinished {
@@ -42,22 +40,22 @@ struct LogWriter {
     private let rotation: LogRotation
     private let replacementGrace: Duration
     private var file: AppendFile?
-    /// When the open file was first seen to have been renamed away.
+    /// When the open file was first found to have been renamed.
     private var renamedAwaySince: ContinuousClock.Instant?
     private var unfinished: Unfinished?
     /// Whether the last attempt to lock the file found that another process holds the lock.
     private var isLockHeldByOther = false
 
-    /// What is wrong with the rotation, and what to do; `nil` when nothing is.
+    /// Why the rotation failed, and what to do; `nil` if it did not.
     private(set) var rotationFailure: String?
 
-    /// Makes a writer with nothing open.
+    /// Makes a writer without opening the file.
     ///
     /// - Parameters:
     ///   - path: the path of the file.
-    ///   - maxSize: how many bytes the file may have before it is rotated; 0: any number.
+    ///   - maxSize: the size in bytes at which the file is rotated; 0: never.
     ///   - keep: how many rotated files to keep.
-    ///   - replacementGrace: how long a file that was renamed away is written on while nothing is in its place.
+    ///   - replacementGrace: how long a renamed file is still written while its path is free.
     init(path: LogFilePath, maxSize: Int, keep: Int, replacementGrace: Duration = .seconds(1)) {
         self.path = path
         self.replacementGrace = replacementGrace
@@ -73,31 +71,31 @@ struct LogWriter {
         if file == nil { file = try AppendFile.open(path) }
     }
 
-    /// Closes the file, and gives up a line that is partly written.
+    /// Closes the file, and discards a partly written line.
     mutating func close() {
         release()
         unfinished = nil
     }
 
-    /// Closes the file, and keeps a line that is partly written for the next time it is open.
+    /// Closes the file, and keeps a partly written line until the file is opened again.
     mutating func release() {
         file = nil
     }
 
-    /// Writes a line. When this throws, nothing of the line is in the file.
+    /// Writes a line. If this throws, nothing of the line is in the file.
     ///
-    /// When it does not, the line is in the file, or a part of it is that would not go away: ``hasUnfinishedLine``.
-    /// Then the next call writes the rest first.
+    /// Otherwise the line is in the file, or a part of it that could not be truncated (``hasUnfinishedLine``): then the
+    /// next call writes the rest first.
     ///
     /// - Parameters:
     ///   - line: the line, newline included.
-    ///   - timeLimit: how long to wait for others that write the file.
+    ///   - timeLimit: how long to wait for other processes that write the file.
     mutating func append(_ line: [UInt8], timeLimit: Duration) throws(LogWriteFailure) {
         try finish(timeLimit: timeLimit)
         try put(line, timeLimit: timeLimit)
     }
 
-    /// Writes what is left of a line that is partly written.
+    /// Writes the rest of a partly written line.
     mutating func finish(timeLimit: Duration) throws(LogWriteFailure) {
         guard let unfinished else { return }
         try put(unfinished.line, timeLimit: timeLimit)
@@ -105,7 +103,7 @@ struct LogWriter {
     }
 
     private mutating func put(_ line: [UInt8], timeLimit: Duration) throws(LogWriteFailure) {
-        // Each round ends because another process, or this writer, has put another file in the path's place.
+        // Each iteration ends because another process, or this writer, has replaced the file at the path.
         for _ in 0..<100 {
             do throws(LogFileError) { try open() } catch {
                 throw error.isTemporary ? .waiting(reason: error.problem) : .refused(error)
@@ -119,12 +117,11 @@ struct LogWriter {
                 }
                 return try write(line, to: file, size: nil, isLocked: false)
             }
-            // Without the lock the line is written all the same, and the rest is left to those who have it. They are
-            // waited for once, not at each line.
+            // Without the lock, lines are written but not rotated or truncated. Only the first line waits for the lock.
             let isLocked = file.lock(timeLimit: isLockHeldByOther ? .zero : timeLimit)
             isLockHeldByOther = !isLocked
             defer { if isLocked { file.unlock() } }
-            guard file.isAtItsPath || isToBeReplaced(file) else {
+            guard file.isAtItsPath || beginGraceIfRenamed(file) else {
                 self.file = nil
                 renamedAwaySince = nil
                 continue
@@ -137,11 +134,11 @@ struct LogWriter {
             }
             return try write(line, to: file, size: size, isLocked: isLocked)
         }
-        throw .waiting(reason: "it is replaced again and again")
+        throw .waiting(reason: "it is replaced repeatedly")
     }
 
-    /// Whether another process has renamed the file and may be about to put another in its place.
-    private mutating func isToBeReplaced(_ file: AppendFile) -> Bool {
+    /// Returns whether another process has renamed the file and may be about to replace it.
+    private mutating func beginGraceIfRenamed(_ file: AppendFile) -> Bool {
         guard replacementGrace > .zero, file.isRenamedAway else { return false }
         let now = ContinuousClock.now
         let since = renamedAwaySince ?? now
@@ -149,26 +146,25 @@ struct LogWriter {
         return now < since + replacementGrace
     }
 
-    /// Returns whether the file was rotated away. When it cannot be, it grows: a log that is too long beats none.
+    /// Returns whether the file was rotated. If rotation fails, the file grows: a large log is better than none.
     private mutating func rotate(_ file: AppendFile) -> Bool {
         let obstacles: [String]
         do throws(LogFileError) {
             obstacles = try rotation.rotate(path, like: file.status)
         } catch {
-            rotationFailure = "\(error); until then it grows"
+            rotationFailure = "\(error); until then the file is not rotated"
             return false
         }
         rotationFailure = obstacles.first.map {
-            "log file '\(path)': '\($0)' is in the way of its rotation and is left out; remove it"
+            "log file '\(path)': '\($0)' blocks its rotation and is skipped; remove it"
         }
-        // The new file is there before the lock of the old one is released, so that no
-        // process takes the old one for merely renamed.
+        // Opened before the lock on the old file is released, so that other processes do not treat that one as renamed.
         self.file = nil
         try? open()
         return true
     }
 
-    /// - Parameter size: the size of a regular file; `nil` of a stream.
+    /// - Parameter size: the size of a regular file; `nil` for a stream.
     private mutating func write(
         _ line: [UInt8],
         to file: AppendFile,
@@ -185,8 +181,8 @@ struct LogWriter {
         case .success(bytes.count):
             unfinished = nil
         case .success(let count) where count > 0:
-            let end = size == nil ? nil : file.takeBack(count, isLocked: isLocked)
-            // Taken back: the line is to be written again, or what was left of it before.
+            let end = size == nil ? nil : file.truncateLast(count, isLocked: isLocked)
+            // Truncated: the line, or the rest of it, must be written again.
             if size != nil, end == nil { throw .waiting(reason: Self.shortWrite) }
             unfinished = Unfinished(
                 line: line,
@@ -197,7 +193,7 @@ struct LogWriter {
         case .success:
             throw .waiting(reason: Self.shortWrite)
         case .failure(let failure):
-            // A FIFO whose reader is gone is to be opened anew once there is another.
+            // A FIFO without reader is opened again when it has another one.
             if failure.code == EPIPE { self.file = nil }
             throw .waiting(reason: String(cString: strerror(failure.code)))
         }
@@ -208,12 +204,12 @@ struct LogWriter {
 
 /// Why a line was not written.
 enum LogWriteFailure: Error, Sendable, Hashable {
-    /// There is no space, or the like: it may succeed later.
+    /// A temporary failure, such as a full disk.
     case waiting(reason: String)
-    /// There can be no log at this path until something is changed.
+    /// A log at this path is not possible until something is changed.
     case refused(LogFileError)
 
-    /// Why, as text.
+    /// The reason, as text.
     var reason: String {
         switch self {
         case .waiting(let reason): reason
@@ -222,12 +218,11 @@ enum LogWriteFailure: Error, Sendable, Hashable {
     }
 }
 
-/// Moves a full log file out of the way: `indicator.log` becomes `indicator.log.1`, that becomes `indicator.log.2`, and
-/// the last of those to keep is replaced.
+/// Rotates a full log file: `indicator.log` becomes `indicator.log.1`, that becomes `indicator.log.2`, and the oldest
+/// one to keep is replaced.
 ///
-/// Only for the process that holds the lock on the file at `path`. The last step puts an empty file in the full one's
-/// place atomically: there is a file at the path all the time, so no process takes the full one for one that is being
-/// moved.
+/// Only for the process that holds the lock on the file at `path`. The last step replaces the full file atomically with
+/// an empty one: there is always a file at the path, so no process treats the full one as renamed.
 struct LogRotation: Sendable, Hashable {
     /// How many old files to keep.
     var keep: Int
@@ -236,22 +231,22 @@ struct LogRotation: Sendable, Hashable {
         self.keep = keep
     }
 
-    /// Puts an empty file in the place of the full one; with nothing to keep, frees the path. When that is not
-    /// possible, everything stays in place, apart from a gap in the numbers.
+    /// Replaces the full file with an empty one; if `keep` is 0, removes it. If that fails, all files remain, possibly
+    /// with a gap in the numbers.
     ///
-    /// Only files of the log's owner are moved. Anything else at one of the numbers, such as a folder, is left out.
+    /// Only files of the log's owner are renamed. Anything else with one of the names, such as a folder, is skipped.
     ///
     /// - Parameters:
     ///   - path: the path of the full file.
     ///   - status: the owner, group and mode of the full file, which the new one gets.
-    /// - Returns: the paths that were left out.
+    /// - Returns: the paths that were skipped.
     func rotate(_ path: LogFilePath, like status: stat) throws(LogFileError) -> [String] {
         guard keep > 0 else {
             guard unlink(path.description) == 0 else { throw failure(path, "remove it") }
             return []
         }
-        // Only up to the first gap: with `keep` of 1000 and two old files, that is two renames. A gap that was left
-        // behind by a process that died in the middle is filled, and no file is lost by it.
+        // Only up to the first gap: with a `keep` of 1000 and two old files, that is two renames. A gap left by a
+        // process that died during rotation is filled, and no file is lost.
         var places: [String] = []
         var obstacles: [String] = []
         for number in 1...keep + 100 where places.count < keep {
@@ -274,12 +269,12 @@ struct LogRotation: Sendable, Hashable {
     }
 
     private func replace(_ path: LogFilePath, _ old: String, like status: stat) throws(LogFileError) {
-        // A name that no other user can put in the way.
+        // Another user cannot predict and block this name.
         let successor = "\(path).new-\(UInt64.random(in: 0 ... .max))"
         let descriptor = open(successor, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure(path, "make its successor") }
+        guard descriptor >= 0 else { throw failure(path, "create its successor") }
         defer { close(descriptor) }
-        // In this order: a change of the owner clears bits of the mode, and the mode must not be for a wrong group.
+        // In this order: changing the owner clears bits of the mode, and the mode must not apply to the wrong group.
         guard fchown(descriptor, status.st_uid, status.st_gid) == 0,
             fchmod(descriptor, status.st_mode & 0o7777) == 0
         else {
@@ -289,7 +284,7 @@ struct LogRotation: Sendable, Hashable {
         }
         unlink(old)
         guard link(path.description, old) == 0 else {
-            // A file system without hard links: the path is free for a moment.
+            // A file system without hard links: the path is briefly free.
             unlink(successor)
             guard rename(path.description, old) == 0 else { throw failure(path, "rename it") }
             return

@@ -2,41 +2,41 @@ import DequeModule
 import Foundation
 import IndicatorCore
 
-/// Lines that wait to be written, a limited number of bytes; beyond that the oldest are lost, and counted.
+/// Lines that wait to be written, limited in bytes. Beyond the limit the oldest are dropped and counted.
 ///
-/// The oldest, because the latest lines say what is the case now. The count takes the place of those that are lost: in
-/// front of what is left, after what was written before.
+/// The oldest, because the latest lines describe the current state. The report of the loss takes their place, before
+/// the remaining lines.
 struct PendingLines: Sendable {
     struct Line: Sendable, Hashable {
         var bytes: [UInt8]
         var time: LogTimestamp
     }
 
-    /// How many bytes may wait, all lines together.
+    /// The limit in bytes, all lines together.
     private let limit: Int
     private var lines: Deque<Line> = []
     private var byteCount = 0
 
-    /// What was lost and not reported yet.
+    /// The loss that was not reported yet.
     private(set) var loss: LogLoss?
 
     init(limit: Int = 1 << 20) {
         self.limit = limit
     }
 
-    /// How many lines wait, the one that reports a loss not counted.
+    /// The number of waiting lines, without the report of a loss.
     var count: Int { lines.count }
 
-    /// Whether nothing waits to be written.
+    /// Whether nothing is waiting.
     var isEmpty: Bool { lines.isEmpty && loss == nil }
 
-    /// The line to write next, once no loss is to be reported.
+    /// The line to write after a loss was reported.
     var first: Line? { lines.first }
 
     mutating func append(_ line: Line) {
         lines.append(line)
         byteCount += line.bytes.count
-        while byteCount > limit { loseFirst() }
+        while byteCount > limit { dropOldest() }
     }
 
     @discardableResult
@@ -46,24 +46,23 @@ struct PendingLines: Sendable {
         return line
     }
 
-    /// The loss was reported.
+    /// Records that the loss was reported.
     mutating func clearLoss() {
         loss = nil
     }
 
-    /// Gives up every line that waits: they are a loss to report, should there be another chance.
-    mutating func loseAll() {
-        while count > 0 { loseFirst() }
+    /// Drops every waiting line and counts it as lost.
+    mutating func dropAll() {
+        while count > 0 { dropOldest() }
     }
 
-    private mutating func loseFirst() {
+    private mutating func dropOldest() {
         guard let line = removeFirst() else { return }
         loss = LogLoss(count: (loss?.count ?? 0) + 1, first: loss?.first ?? line.time, last: line.time)
     }
 }
 
-/// Decides which snapshots are worth a line: the indicator was shown, or hidden, or its label changed while it was
-/// visible.
+/// Decides which snapshots get a line: the indicator was shown or hidden, or its label changed while it was visible.
 struct LogTransitions: Sendable {
     private struct Reported {
         var isVisible: Bool
@@ -71,15 +70,15 @@ struct LogTransitions: Sendable {
         var label: String?
     }
 
-    /// What the log says so far; `nil` when lines were lost, so that it may say anything.
+    /// The state according to the log; `nil` if unknown because lines were lost.
     private var reported: Reported? = Reported(isVisible: false)
 
-    /// What has happened since the snapshot before; `nil` when nothing that is logged.
+    /// The event since the previous snapshot; `nil` if there is nothing to log.
     ///
-    /// A snapshot that is as visible as the one before, but since another time, means that those between were dropped
-    /// on the way. It is an event too: the log does not pretend that the indicator was up all the time.
+    /// If the visibility is unchanged but has another `since`, snapshots in between were dropped. This is an event too,
+    /// so that the log does not suggest that nothing changed.
     ///
-    /// - Parameter mayReportLabel: whether a new label is an event now; if not, it is one of a later call.
+    /// - Parameter mayReportLabel: whether a new label is an event now; if not, a later call reports it.
     mutating func event(for snapshot: IndicatorSnapshot, mayReportLabel: Bool = true) -> LogRecord.Event? {
         let before = reported
         reported = Reported(isVisible: snapshot.isVisible, since: snapshot.since, label: snapshot.label)
@@ -91,12 +90,12 @@ struct LogTransitions: Sendable {
         return nil
     }
 
-    /// Whether the log does not have the label of the snapshot that was asked about last.
+    /// Whether the log does not have the label of this snapshot, the last one passed to ``event(for:mayReportLabel:)``.
     func lacksLabel(of snapshot: IndicatorSnapshot) -> Bool {
         snapshot.isVisible && reported.map { $0.label != snapshot.label } ?? false
     }
 
-    /// Lines were lost: the next snapshot is an event whatever it says, and the log ends at the truth again.
+    /// Makes the next snapshot an event in any case, because lines were lost: the log then has the current state again.
     mutating func forget() {
         reported = nil
     }

@@ -1,8 +1,8 @@
 public import Logging
 
-/// What a backend learns about where it runs, when it is made.
+/// The context in which a backend is made.
 public struct BackendContext: Sendable {
-    /// The name that the backend is to have: its section in the config file.
+    /// The name of the backend: its section in the config file.
     public var name: String
     /// The name of the app.
     public var applicationName: String

@@ -1,9 +1,8 @@
 public import IndicatorCore
 
-/// A kind of surface that a config file can select by name: how its settings are called, and how a backend is made of
-/// them.
+/// A kind of backend that a config file can select by name: its settings, and how a backend is made from them.
 ///
-/// The built-in kinds are in every ``BackendRegistry``; an app registers its own beside them.
+/// ``BackendRegistry/standard`` has the built-in kinds; an app can register more.
 public struct BackendKind: Sendable {
     /// The name that selects the kind, such as `logFile`.
     public var name: String
@@ -11,26 +10,25 @@ public struct BackendKind: Sendable {
     public var summary: String
     /// The settings that a section of this kind may have.
     public var settings: [BackendSetting]
-    /// Makes a backend. Must not touch the surface yet: `start()` of the backend does.
+    /// Makes a backend. Must not touch the surface: the backend's `start()` does that.
     ///
-    /// Throws when the settings do not fit together in a way that their definitions cannot say.
+    /// Throws if the settings are inconsistent in a way that their definitions cannot express.
     public var make: @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend
-    /// Whether there is anything here that a backend with these settings could show on: a terminal, a bus. Asked only
-    /// for backends that nobody named; one that has nothing to show on is left out without a warning. Must return at
-    /// once.
+    /// Whether the surface of a backend with these settings exists here: a terminal, a bus. Only called for backends
+    /// that no configuration names; one without a surface is skipped without a warning. Must not block.
     public var isApplicable: @Sendable (BackendContext, BackendSettings) -> Bool
-    /// Says whether a backend with these settings could show anything here and now, without leaving a trace.
+    /// Whether a backend with these settings could show anything here, checked without side effects.
     public var availability: @Sendable (BackendContext, BackendSettings) async -> BackendAvailability
 
     /// Makes a kind.
     ///
     /// - Parameters:
-    ///   - name: the name that selects it.
+    ///   - name: the name that selects the kind.
     ///   - summary: what the surface is, in a few words.
     ///   - settings: the settings that a section of this kind may have.
     ///   - make: makes a backend.
-    ///   - isApplicable: whether there is anything here to show on; by default there is.
-    ///   - availability: whether it could work here; by default it says that it can.
+    ///   - isApplicable: whether the surface exists here; by default `true`.
+    ///   - availability: whether it could work here; by default it could.
     public init(
         name: String,
         summary: String,
@@ -52,8 +50,8 @@ public struct BackendKind: Sendable {
 
 /// Whether a kind of backend could work where the program runs.
 public enum BackendAvailability: Sendable, Hashable {
-    /// It could; `detail` says where it would show, such as `/dev/pts/3`.
+    /// It could; `detail` is where, such as `/dev/pts/3`.
     case available(detail: String?)
-    /// It could not, for `reason`; `help` says what to install or set, when anything would help.
+    /// It could not, because of `reason`; `help` is what to install or set, if that would help.
     case unavailable(reason: String, help: String?)
 }

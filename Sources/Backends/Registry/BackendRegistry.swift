@@ -1,6 +1,6 @@
 /// The kinds of backend that a config file can select, by name.
 ///
-/// ``standard`` holds the built-in kinds. Register the kinds of your own before you load a config file:
+/// ``standard`` holds the built-in kinds. Register your own before you load a config file:
 ///
 /// ```swift
 /// var registry = BackendRegistry.standard
@@ -12,18 +12,18 @@
 public struct BackendRegistry: Sendable {
     /// The kinds, in the order in which they were registered.
     public private(set) var kinds: [BackendKind] = []
-    /// Why a kind that this package has is not in this build, by the name of the kind.
+    /// Why a kind of this package is not in this build, by the kind's name.
     private var reasonsForMissing: [String: String] = [:]
 
-    /// Makes a registry of these kinds.
+    /// Makes a registry with these kinds.
     public init(kinds: [BackendKind] = []) {
         for kind in kinds { register(kind) }
     }
 
-    /// Adds a kind. One of the same name that is there already is replaced.
+    /// Adds a kind. Replaces a kind with the same name.
     ///
-    /// - Precondition: the name begins with a letter, holds letters, digits, `-` and `_`, and is not the name of a
-    ///   setting such as `startDelay`, because a section of that name could not be told from the setting.
+    /// - Precondition: the name begins with a letter, consists of letters, digits, `-` and `_`, and is not the name of
+    ///   a top-level setting such as `startDelay`, because a section with that name would be ambiguous.
     public mutating func register(_ kind: BackendKind) {
         precondition(
             SectionName.isValid(kind.name) && !TopLevelSetting.names.contains(kind.name),
@@ -37,34 +37,34 @@ public struct BackendRegistry: Sendable {
         }
     }
 
-    /// Remembers why a kind is not in this build, for the message about a config file that selects it.
+    /// Records why a kind is not in this build, for the error when a config file selects it.
     package mutating func registerMissing(_ name: String, reason: String) {
         if kind(named: name) == nil { reasonsForMissing[name] = reason }
     }
 
-    /// The kind of that name; `nil` when there is none.
+    /// The kind with that name, if any.
     public func kind(named name: String) -> BackendKind? {
         kinds.first { $0.name == name }
     }
 
-    /// Why a kind that this package has is not in this build, such as `this build has no D-Bus support: build with the
-    /// trait DBus`; `nil` for kinds that are there, and for names that are not known at all.
+    /// Why a kind of this package is not in this build, such as
+    /// `this build has no D-Bus support; build with the trait DBus`; `nil` for registered kinds and unknown names.
     public func reasonForMissing(_ name: String) -> String? {
         reasonsForMissing[name]
     }
 
-    /// The names of the kinds that this package has and this build has not, in alphabetical order.
+    /// The names of this package's kinds that are not in this build, in alphabetical order.
     public var missingKindNames: [String] { reasonsForMissing.keys.sorted() }
 
-    /// The names that a user may have meant: of the kinds, and of those that are missing in this build.
+    /// The names of all kinds, those missing in this build included.
     var knownNames: [String] { kinds.map(\.name) + missingKindNames }
 }
 
-/// What a section of the config file, and so a backend, may be called.
+/// The rules for the name of a section in the config file, and so of a backend.
 enum SectionName {
     static let expectation = "a name of letters, digits, '-' and '_' that begins with a letter"
 
-    /// Names become parts of environment variables, messages and file names, so they are plain words.
+    /// Names become parts of environment variables, messages and file names.
     static func isValid(_ name: String) -> Bool {
         guard let first = name.unicodeScalars.first, isLetter(first), name.unicodeScalars.count <= 64 else {
             return false

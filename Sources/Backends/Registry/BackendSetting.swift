@@ -1,10 +1,10 @@
-/// A setting of a kind of backend: its name, what values it takes, and its default.
+/// A setting of a kind of backend: its name, type and default.
 public struct BackendSetting: Sendable {
-    /// What values a setting takes.
+    /// The values that a setting accepts.
     public enum ValueType: Sendable, Hashable {
-        /// Any text.
+        /// Any string.
         case string
-        /// The path of a file; `~` at the beginning is the home folder.
+        /// The path of a file; a leading `~` is the home folder.
         case path
         /// `true` or `false`.
         case boolean
@@ -14,9 +14,9 @@ public struct BackendSetting: Sendable {
         case seconds
         /// A number of bytes: `1048576`, `512 kB`, `1 MiB`.
         case size
-        /// One of a few words.
+        /// One of these words.
         case choice([String])
-        /// A list of some of a few words, each at most once.
+        /// A list of some of these words, each at most once.
         case choices([String])
         /// A list of names, each at most once.
         case names
@@ -24,21 +24,21 @@ public struct BackendSetting: Sendable {
 
     /// The name, in camel case.
     public var name: String
-    /// What values it takes.
+    /// The values that it accepts.
     public var type: ValueType
-    /// The value when none is given; `nil` when the kind works it out itself.
+    /// The value if none is given; `nil` if the kind determines it at run time.
     public var defaultValue: BackendSettingValue?
     /// What it does, in a few words.
     public var summary: String
-    /// A value to show in the reference of all settings (`check-config --reference`); by default ``defaultValue``. One
-    /// of the two should be there.
+    /// A value to show in the reference of all settings (`check-config --reference`); by default ``defaultValue``.
+    /// Every setting should have one of the two.
     public var example: BackendSettingValue?
     /// Whether a section without it is an error.
     public var isRequired: Bool
-    /// Whether no message and no table may show the value: a password.
+    /// Whether messages and tables must not show the value, such as a password.
     public var isSecret: Bool
-    /// Checks what the type cannot say. Returns what was expected instead, such as `a format with known placeholders`,
-    /// or `nil` when the value is right.
+    /// Checks what the type cannot express. Returns what was expected, such as `a format with known placeholders`, or
+    /// `nil` if the value is valid.
     public var validate: @Sendable (BackendSettingValue) -> String?
 
     /// Makes a definition.

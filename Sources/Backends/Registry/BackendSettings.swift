@@ -1,4 +1,5 @@
-/// The checked settings of one backend: what the config file and the environment say, and the defaults for the rest.
+/// The checked settings of one backend: the values from the config file and the environment, and the defaults for the
+/// rest.
 public struct BackendSettings: Sendable, Hashable {
     private var values: [String: BackendSettingValue]
 
@@ -6,14 +7,14 @@ public struct BackendSettings: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - values: the values that were given.
-    ///   - definitions: the settings of the kind, for the defaults of those that were not.
+    ///   - definitions: the settings of the kind, for the defaults of the others.
     public init(_ values: [String: BackendSettingValue] = [:], definitions: [BackendSetting] = []) {
         var all: [String: BackendSettingValue] = [:]
         for definition in definitions { all[definition.name] = definition.defaultValue }
         self.values = all.merging(values) { _, given in given }
     }
 
-    /// The value of a setting; `nil` when it has none and no default.
+    /// The value of a setting; `nil` if it has neither a value nor a default.
     public subscript(name: String) -> BackendSettingValue? { values[name] }
 
     /// The text of a `string`, `path` or `choice`.

@@ -4,24 +4,24 @@ import IndicatorThreads
 
 /// Turns the text of a setting, from a file or an environment variable, into its value, strictly.
 struct SettingText {
-    /// What is wrong with a text, as the message says it.
+    /// Why a text is not a valid value.
     struct Failure: Error, Hashable {
         var message: String
     }
 
-    /// Where a text comes from decides how a boolean may be spelled, and whether quotes mean anything.
+    /// The source of a text, which decides how a boolean may be spelled and whether quotes matter.
     enum Origin {
-        /// A scalar of a file; `isQuoted` when it stands in quotes, which makes it a text whatever it looks like.
+        /// A scalar of a file; a quoted one is always a string.
         case file(isQuoted: Bool)
-        /// A variable, where a boolean may also be `1`, `0`, `yes` or `no`.
+        /// An environment variable, where a boolean may also be `1`, `0`, `yes` or `no`.
         case environment
     }
 
     var text: String
     var origin: Origin
-    /// Where the home folder is found.
+    /// The environment, for the home folder.
     var environment: [String: String]
-    /// Whether no message may quote it.
+    /// Whether messages must not quote it.
     private var isSecret = false
 
     init(text: String, origin: Origin, environment: [String: String]) {
@@ -30,7 +30,7 @@ struct SettingText {
         self.environment = environment
     }
 
-    /// The value, checked against everything that the definition says.
+    /// The value, checked against the setting's definition.
     func value(for setting: BackendSetting) throws(Failure) -> BackendSettingValue {
         var copy = self
         copy.isSecret = setting.isSecret
@@ -41,7 +41,7 @@ struct SettingText {
 
     private func typedValue(for type: BackendSetting.ValueType) throws(Failure) -> BackendSettingValue {
         if text.unicodeScalars.contains("\0") {
-            throw Failure(message: "the text holds a NUL character (U+0000); remove it")
+            throw Failure(message: "the text contains a NUL character (U+0000); remove it")
         }
         switch type {
         case .string:
@@ -71,7 +71,7 @@ struct SettingText {
         throw failure(expecting: Self.list(choices), suggestion: suggestion)
     }
 
-    /// The words of a list with commas between them, as an environment variable has it.
+    /// The words of a comma-separated list, the form in an environment variable.
     private func words(among choices: [String]?) throws(Failure) -> [String] {
         var words: [String] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: text.isEmpty) {
@@ -83,11 +83,11 @@ struct SettingText {
         return try Self.distinct(words)
     }
 
-    /// The words, if each is there once.
+    /// The words; throws if one is duplicated.
     fileprivate static func distinct(_ words: [String]) throws(Failure) -> [String] {
         var seen: Set<String> = []
         for word in words where !seen.insert(word).inserted {
-            throw Failure(message: "'\(QuotedText.shortened(word))' is there more than once")
+            throw Failure(message: "'\(QuotedText.shortened(word))' is duplicated")
         }
         return words
     }
@@ -99,7 +99,7 @@ struct SettingText {
             throw failure(expecting: expected, suggestion: "; put it in quotes if the file has that name")
         }
         if text.hasPrefix("~"), text != "~", !text.hasPrefix("~/") {
-            throw Failure(message: "expected a path, found \(found); only '~/' stands for a home folder, yours")
+            throw Failure(message: "expected a path, found \(found); only '~/', your own home folder, is supported")
         }
         return HomeFolder.expanding(text, in: environment)
     }
@@ -142,7 +142,7 @@ struct SettingText {
         }
         guard seconds >= 0 else { throw failure(expecting: expected) }
         do {
-            // Every time obeys the rules of the delays: rounding, and what is too long.
+            // All durations follow the rules of the delays: the same rounding and upper limit.
             return try IndicatorDelays.duration(ofSeconds: seconds, for: .startDelay)
         } catch {
             throw failure(expecting: "at most 100 years (\(Self.longestSeconds) seconds)")
@@ -163,7 +163,7 @@ struct SettingText {
     private func requireUnquoted(expecting expected: String) throws(Failure) {
         guard case .file(isQuoted: true) = origin else { return }
         let text = QuotedText.shortened(text)
-        throw Failure(message: "expected \(expected), found the text \"\(text)\"; remove the quotes")
+        throw Failure(message: "expected \(expected), found the string \"\(text)\"; remove the quotes")
     }
 
     private func failure(expecting expected: String, suggestion: String = "") -> Failure {
@@ -176,9 +176,9 @@ struct SettingText {
     }
 
     private var found: String {
-        if text.isEmpty { return "an empty text" }
-        if isSecret { return "a text that is not shown" }
-        // The user name and the password of a URL.
+        if text.isEmpty { return "an empty string" }
+        if isSecret { return "a hidden value" }
+        // Hides the user name and password of a URL.
         guard let end = text.lastIndex(of: "@"), text[..<end].contains(":") else {
             return "'\(QuotedText.shortened(text))'"
         }
@@ -198,7 +198,7 @@ struct SettingText {
 
     /// Whether a text is a decimal number: `1`, `-0.5`, `.5`, `1e3`; not `0x10`, `.nan`, `inf`.
     ///
-    /// Without a regular expression: the first one costs an app 0.9 MiB and half a millisecond.
+    /// Without a regular expression: an app's first one costs 0.9 MiB and half a millisecond.
     private static func isDecimal(_ text: String) -> Bool {
         let characters = Set("0123456789+-.eE".utf8)
         return text.utf8.count <= 400 && text.utf8.allSatisfy(characters.contains) && Double(text) != nil
@@ -211,7 +211,7 @@ struct SettingText {
 }
 
 extension BackendSetting {
-    /// Checks a value that was given in code as strictly as one that was given as a text.
+    /// Checks a value set in code as strictly as one given as text.
     func checked(
         _ value: BackendSettingValue,
         environment: [String: String]
@@ -233,10 +233,10 @@ extension BackendSetting {
 }
 
 extension BackendSetting.ValueType {
-    /// What a message says that a value of this type is.
+    /// What messages and the reference call a value of this type.
     var expectation: String {
         switch self {
-        case .string: "a text"
+        case .string: "a string"
         case .path: "the path of a file"
         case .boolean: "true or false"
         case .integer: "a whole number"
@@ -250,7 +250,7 @@ extension BackendSetting.ValueType {
 }
 
 extension BackendSettingValue {
-    /// The value as a config file would spell it.
+    /// The value as written in a config file.
     var configurationText: String {
         switch self {
         case .string(let text): text.isEmpty ? "\"\"" : QuotedText.escaped(text)
@@ -263,7 +263,7 @@ extension BackendSettingValue {
 }
 
 extension Duration {
-    /// A number of seconds without needless digits: `1`, `0.2`.
+    /// The number of seconds without trailing zeros: `1`, `0.2`.
     var secondsText: String {
         let (seconds, microseconds) = (wholeNanoseconds / 1000).quotientAndRemainder(dividingBy: 1_000_000)
         guard microseconds != 0 else { return String(seconds) }
@@ -274,14 +274,14 @@ extension Duration {
     }
 }
 
-/// The user's home folder, and `~` as a short form of it.
+/// The user's home folder, and the expansion of `~`.
 enum HomeFolder {
     static func path(in environment: [String: String]) -> String {
         if let home = environment["HOME"], home.hasPrefix("/") { return home }
         return NSHomeDirectory()
     }
 
-    /// The path with `~` at its beginning replaced.
+    /// The path with a leading `~` replaced.
     static func expanding(_ path: String, in environment: [String: String]) -> String {
         if path == "~" { return Self.path(in: environment) }
         guard path.hasPrefix("~/") else { return path }

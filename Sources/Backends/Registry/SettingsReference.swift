@@ -1,8 +1,8 @@
 extension BackendRegistry {
     /// Every setting with its summary, its default and an example, as an annotated config file in YAML.
     ///
-    /// It is a valid config file, and means the defaults. What is not used by default begins with a `#` and no space
-    /// after it; without that character it is valid, too.
+    /// It is a valid config file that is equivalent to the defaults. Settings that are not used by default begin with a
+    /// `#` without a space; without that character they are valid too.
     public var settingsReference: String {
         var lines = [
             "# Every setting of an indicator's config file. The values are the defaults. A line that begins with '#'",
@@ -17,14 +17,14 @@ extension BackendRegistry {
         }
         lines += [
             "",
-            "# A section under a name of its own is one more backend of its 'kind', with the settings of that kind.",
+            "# A section with any other name is another backend of its 'kind', with the settings of that kind.",
             "#audit:",
             "#  kind: \(kinds.last?.name ?? "")",
         ]
         return lines.map { "\($0)\n" }.joined()
     }
 
-    /// A comment in lines of at most 100 columns.
+    /// A comment, wrapped at 100 columns.
     fileprivate static func comment(_ text: String, indentation: String) -> [String] {
         let text = text.prefix(1).uppercased() + text.dropFirst()
         var lines: [String] = []

@@ -2,13 +2,13 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// Reports when the file at one of several paths may have changed: it was written, replaced or deleted, has appeared,
-/// or is another one through a link.
+/// Reports when the file at one of several paths may have changed: it was written, replaced, created or deleted, or a
+/// link on its path was changed.
 ///
-/// A thread waits in `poll` on inotify(7) without a time limit, so files that nobody touches cost no wake-up. Changes
-/// that come within a moment of each other, as editors make them, are one.
+/// A thread waits in `poll` on inotify(7) without a time limit, so unchanged files cause no wake-ups. Changes in quick
+/// succession, as editors make them, are reported once.
 final class FileWatcher: @unchecked Sendable {
-    // `@unchecked`: `watches` is used on the watcher's thread only, after `init`.
+    // `@unchecked`: after `init`, `watches` is only used on the watcher's thread.
 
     /// Why a file cannot be watched.
     struct Failure: Error, CustomStringConvertible {
@@ -20,7 +20,7 @@ final class FileWatcher: @unchecked Sendable {
         }
     }
 
-    /// How long nothing must happen before a change counts as complete, and how long that is waited for at most.
+    /// How long there must be no event before a change counts as complete, and the longest wait for that.
     private static let quietMilliseconds: Int32 = 50
     private static let longestWait = Duration.milliseconds(500)
 
@@ -28,15 +28,15 @@ final class FileWatcher: @unchecked Sendable {
     private let changed: @Sendable () -> Void
     private let inotify: Int32
     private let stopRead: Int32
-    /// Closed by `stop`, which ends the thread; `nil` from then on.
+    /// Closed by `stop`, which ends the thread; then `nil`.
     private let stopWrite: Locked<Int32?>
     private var watches: [Int32: (folder: String, names: Set<String>)] = [:]
 
-    /// Begins to watch.
+    /// Starts to watch.
     ///
     /// - Parameters:
-    ///   - paths: the files; need not exist.
-    ///   - changed: called on the watcher's thread after each change. What was changed may be what was there before.
+    ///   - paths: the paths of the files, which need not exist.
+    ///   - changed: called on the watcher's thread after each change. The contents may be unchanged.
     init(paths: [String], changed: @escaping @Sendable () -> Void) throws(Failure) {
         self.paths = paths
         self.changed = changed
@@ -60,7 +60,7 @@ final class FileWatcher: @unchecked Sendable {
         }
     }
 
-    /// Ends watching. A call of `changed` that has begun is completed; none follows.
+    /// Stops watching. A running call of `changed` is completed; no other follows.
     func stop() {
         let descriptor = stopWrite.withLock { descriptor in
             defer { descriptor = nil }
@@ -81,7 +81,7 @@ final class FileWatcher: @unchecked Sendable {
         while let isRelevant = waitForEvents(milliseconds: -1) {
             guard isRelevant else { continue }
             guard waitUntilQuiet() else { break }
-            // Before the file is looked at, so that what happens to it afterwards is not missed.
+            // Before the file is read, so that later changes are not missed.
             _ = updateWatches()
             changed()
         }
@@ -89,7 +89,7 @@ final class FileWatcher: @unchecked Sendable {
         close(inotify)
     }
 
-    /// Waits until there has been no event for a moment. Returns `false` when the watcher was stopped.
+    /// Waits until there was no event for ``quietMilliseconds``. Returns `false` if the watcher was stopped.
     private func waitUntilQuiet() -> Bool {
         let clock = ContinuousClock()
         let end = clock.now.advanced(by: Self.longestWait)
@@ -100,7 +100,7 @@ final class FileWatcher: @unchecked Sendable {
         return true
     }
 
-    /// Waits for events and takes them. Returns whether one of them concerns the file, `nil` when the watcher was
+    /// Waits for events and reads them. Returns whether one of them concerns the file; `nil` if the watcher was
     /// stopped.
     private func waitForEvents(milliseconds: Int32) -> Bool? {
         var descriptors = [
@@ -134,18 +134,17 @@ final class FileWatcher: @unchecked Sendable {
     }
 
     private func concernsFile(_ event: inotify_event, name: String) -> Bool {
-        // Events were lost, or a folder itself was deleted, moved, or given other permissions.
+        // Events were lost, or a folder itself was deleted or moved, or its permissions were changed.
         if name.isEmpty { return event.mask & UInt32(IN_IGNORED) == 0 }
         guard let watch = watches[event.wd], watch.names.contains(name) else { return false }
         guard event.mask & UInt32(IN_CREATE) != 0 else { return true }
-        // A file that somebody has just opened for writing is announced again when it is closed, and complete only
-        // then.
+        // A new file causes another event when its writer closes it, and is complete only then.
         var status = stat()
         guard lstat("\(watch.folder)/\(name)", &status) == 0 else { return true }
         return status.st_mode & S_IFMT != S_IFREG || status.st_nlink > 1
     }
 
-    /// Watches the folders that matter now, and no others. Returns the error when none of them can be watched.
+    /// Watches exactly the relevant folders. Returns the error if none of them can be watched.
     private func updateWatches() -> Int32? {
         let events =
             IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB | IN_DELETE_SELF
@@ -153,8 +152,8 @@ final class FileWatcher: @unchecked Sendable {
         var updated: [Int32: (folder: String, names: Set<String>)] = [:]
         var failure: Int32?
         var namesByFolder: [String: Set<String>]
-        // Until nothing has changed while watches were added: a folder that appears before its parent is watched is not
-        // announced.
+        // Repeated until nothing changed while watches were added: a folder created before its parent is watched causes
+        // no event.
         repeat {
             updated = [:]
             namesByFolder = currentNamesByFolder
@@ -172,7 +171,7 @@ final class FileWatcher: @unchecked Sendable {
         return updated.isEmpty ? failure : nil
     }
 
-    /// Where to look for changes now.
+    /// The folders and names to watch now.
     private var currentNamesByFolder: [String: Set<String>] {
         paths.reduce(into: [:]) { names, path in
             names.merge(WatchPoints(path: path).namesByFolder) { $0.union($1) }
@@ -180,20 +179,20 @@ final class FileWatcher: @unchecked Sendable {
     }
 }
 
-/// Where to look for changes of the file at a path: the folders, and the names in them, that say which file that is.
+/// The folders, and the names in them, to watch for changes of the file at a path.
 ///
-/// That is the file's own folder, because editors write a new file and rename it over the old one; the folder of every
-/// link on the way, because links are replaced, too (Kubernetes swaps a whole folder behind one); and when a part of
-/// the path does not exist, the folder that it would appear in.
+/// These are the file's folder, because editors write a new file and rename it over the old one; the folder of every
+/// link on the path, because links are replaced too (Kubernetes swaps a whole folder behind one); and if a part of the
+/// path does not exist, the folder in which it would be created.
 struct WatchPoints: Hashable {
-    /// The names to look for, by folder.
+    /// The names, by folder.
     private(set) var namesByFolder: [String: Set<String>] = [:]
 
     init(path: String) {
         let absolute = path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
         var folder = ""
         var remaining = Self.components(absolute)
-        // As many links as Linux follows, path_resolution(7).
+        // The limit of Linux (path_resolution(7)).
         var linksLeft = 40
         while let name = remaining.popLast() {
             if name == ".." {

@@ -3,31 +3,30 @@ import IndicatorCore
 import IndicatorThreads
 import Synchronization
 
-/// What signals and `exit` do to the configured indicators of the process.
+/// Handles signals and `exit` for the configured indicators of the process.
 ///
-/// | signal | what happens |
+/// | signal | effect |
 /// |---|---|
-/// | `SIGINT`, `SIGTERM` | the indicators are shut down, in a second at most; the process then dies by the same signal
-/// |
-/// | `SIGHUP` | the configurations are reloaded; once the terminal is closed, as for `SIGTERM` |
+/// | `SIGINT`, `SIGTERM` | the indicators are shut down, in a second at most; then the same signal ends the process |
+/// | `SIGHUP` | the configurations are reloaded; if the terminal was closed, as for `SIGTERM` |
 /// | `SIGTSTP` (Ctrl-Z) | titles are restored and lines removed, the process stops, and `fg` shows them again |
-/// | `exit` | as for `SIGTERM`, and the process goes on to exit |
+/// | `exit` | as for `SIGTERM`, then the process exits |
 ///
-/// A handler is installed only where the signal has its default action, and overwritten by one that the app installs
-/// later. It is a handler, not `SIG_IGN` or a blocked signal, because programs that the app starts inherit those. It
-/// writes a byte to a socket; everything else is done by a thread that reads the other end. A forked child inherits the
-/// handler, but the indicators are its parent's: there the handler restores the default action and repeats the signal.
+/// A handler is installed only if the signal has its default action, and a handler that the app installs later replaces
+/// it. It is a handler, not `SIG_IGN` or a blocked signal, because child processes inherit those. It writes a byte to a
+/// socket; a thread that reads the other end does everything else. A forked child inherits the handler, but the
+/// indicators belong to its parent: there the handler restores the default action and raises the signal again.
 package final class ProcessSignals: Sendable {
     static let shared = ProcessSignals()
 
-    /// How long the process goes on at most after a signal that ends it: this much for the indicators, and
+    /// How long a signal that ends the process is delayed at most: this long for the indicators, then
     /// ``TerminalRegistry/restoreLimit`` for the terminals.
     static let shutdownLimit: Duration = .milliseconds(800)
 
     /// A subscription to `SIGHUP`, until it is cancelled.
     struct Subscription: Sendable {
         fileprivate var id: Int
-        /// Whether the signal arrives here; it does not when the app handles or ignores it.
+        /// Whether the signal is received here; `false` if the app handles or ignores it.
         var isEffective: Bool
     }
 
@@ -37,7 +36,7 @@ package final class ProcessSignals: Sendable {
         /// The indicators whose backends have not stopped.
         var engines: [ObjectIdentifier: IndicatorEngine] = [:]
         var installed: Set<CInt> = []
-        /// Whether the process had a terminal when it began to listen for `SIGHUP`.
+        /// Whether the process had a terminal when the handler for `SIGHUP` was installed.
         var hadTerminal = false
     }
 
@@ -47,7 +46,7 @@ package final class ProcessSignals: Sendable {
 
     // MARK: - Subscribing
 
-    /// Calls `action` at every `SIGHUP`, on the thread of this class.
+    /// Calls `action` for every `SIGHUP`, on the thread of this class.
     func subscribe(_ action: @escaping @Sendable () -> Void) -> Subscription {
         change { state in
             state.nextID += 1
@@ -57,9 +56,9 @@ package final class ProcessSignals: Sendable {
         }
     }
 
-    /// Ends a subscription. With the last one, `SIGHUP` has its default action again.
+    /// Ends a subscription. After the last one, `SIGHUP` has its default action again.
     func cancel(_ subscription: Subscription) {
-        // Returned, so that it is not released with the lock held.
+        // Returned, so that it is not released while the lock is held.
         _ = change { state in
             let reload = state.reloads.removeValue(forKey: subscription.id)
             if state.reloads.isEmpty, state.installed.remove(SIGHUP) != nil { Self.restoreDefault(SIGHUP) }
@@ -67,23 +66,21 @@ package final class ProcessSignals: Sendable {
         }
     }
 
-    /// Shuts an indicator down when a signal or `exit` ends the process, and waits for one that is being shut down
-    /// then.
+    /// Shuts an indicator down when a signal or `exit` ends the process, or waits for its shutdown if that has begun.
     ///
-    /// These handlers stay when the last indicator has ended: without one they pass the signal on.
+    /// The handlers remain after the last indicator has ended: they then only raise the signal again.
     func shutDownWithProcess(_ manager: IndicatorManager) {
         let engine = manager.engine
         change { state in
             state.engines[ObjectIdentifier(engine)] = engine
             _ = exitHook
-            // Signals that process 1 of a container does not handle have no effect on it, and so must not end its
-            // indicator.
+            // Process 1 of a container ignores signals that it does not handle, so they must not end its indicator.
             if getpid() != 1 { for signal in [SIGINT, SIGTERM, SIGTSTP] { _ = install(signal, &state) } }
         }
         manager.engine.keep(EndOfIndicator(engine: engine))
     }
 
-    /// Forgets an indicator once its backends have stopped.
+    /// Removes an indicator after its backends have stopped.
     private final class EndOfIndicator: ManagerResource {
         private let engine: IndicatorEngine
 
@@ -92,9 +89,9 @@ package final class ProcessSignals: Sendable {
         }
 
         func managerWillShutDown() async {
-            // Without effect but to wait: it is being shut down already.
+            // Only waits: the shutdown has already begun.
             await engine.shutdown(timeLimit: .zero)
-            // Returned, so that it is not deallocated with the lock held.
+            // Returned, so that it is not deallocated while the lock is held.
             _ = ProcessSignals.shared.change { $0.engines.removeValue(forKey: ObjectIdentifier(engine)) }
         }
 
@@ -103,33 +100,33 @@ package final class ProcessSignals: Sendable {
         }
     }
 
-    /// Signals are blocked while the lock is held: a handler of the app's that calls `exit` would wait for it in the
-    /// exit hook, on the very thread that holds it.
+    /// Signals are blocked while the lock is held: a handler of the app that calls `exit` would run the exit hook,
+    /// which waits for the lock on the thread that holds it.
     private func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
         withSignalsBlocked { state.withLock { body(&$0) } }
     }
 
     // MARK: - The handler
 
-    /// Returns whether the signal arrives here.
+    /// Returns whether the signal is received here.
     private func install(_ signal: CInt, _ state: inout State) -> Bool {
         if state.installed.contains(signal) { return true }
         guard Self.handler(of: signal) == nil, prepareDescriptor() else { return false }
         var action = sigaction()
         action.__sigaction_handler.sa_handler = signalHandler
-        // The app's system calls are not to fail because of a reload.
+        // The app's system calls must not fail because of a reload.
         action.sa_flags = SA_RESTART
         guard sigaction(signal, &action, nil) == 0 else { return false }
         state.installed.insert(signal)
         return true
     }
 
-    /// Makes the descriptors and their reader, once. They stay: the handler may be running on any thread while it is
-    /// being removed.
+    /// Creates the descriptors and their reader, once. They are never closed: the handler may still run on any thread
+    /// while it is being removed.
     private func prepareDescriptor() -> Bool {
         guard signalDescriptor.load(ordering: .acquiring) < 0 else { return true }
         guard let wakeUp = WakeUpDescriptors() else { return false }
-        // A handler must not block, whatever the reader does.
+        // A handler must never block.
         _ = fcntl(wakeUp.write, F_SETFL, O_NONBLOCK)
         guard ThreadStarter.start(named: "signals", { self.read(from: wakeUp.read) }) else {
             close(wakeUp.read)
@@ -149,7 +146,7 @@ package final class ProcessSignals: Sendable {
         }
     }
 
-    /// Does what the table at ``ProcessSignals`` says, on the thread of this class.
+    /// Handles a signal as the table of ``ProcessSignals`` describes, on the thread of this class.
     private func react(to signal: CInt) {
         switch signal {
         case SIGHUP:
@@ -165,7 +162,7 @@ package final class ProcessSignals: Sendable {
         case SIGTSTP:
             TerminalRegistry.suspendAll()
             Self.raiseByDefault(SIGTSTP)
-            // The process was stopped there, and has been continued; or it was not, because nobody could continue it.
+            // The process was stopped and continued. In an orphaned process group the signal has no effect.
             change { state in
                 if state.installed.remove(SIGTSTP) != nil { _ = install(SIGTSTP, &state) }
             }
@@ -178,7 +175,7 @@ package final class ProcessSignals: Sendable {
         }
     }
 
-    // MARK: - For a program that handles the signals itself
+    // MARK: - For programs that handle the signals themselves
 
     /// Shuts every indicator down and restores the terminals, as a signal that ends the process does.
     package static func shutDownIndicators() {
@@ -186,18 +183,18 @@ package final class ProcessSignals: Sendable {
         TerminalRegistry.restoreAll()
     }
 
-    /// Restores the titles until ``resumeTerminals()``, because the process is about to be stopped.
+    /// Restores the titles until ``resumeTerminals()``, because the process is being stopped.
     package static func suspendTerminals() { TerminalRegistry.suspendAll() }
 
     /// Shows the titles again.
     package static func resumeTerminals() { TerminalRegistry.resumeAll() }
 
-    /// Shuts every indicator down, and waits for that as long as the limit says.
+    /// Shuts every indicator down, and waits for at most ``shutdownLimit``.
     fileprivate func shutDown() {
         let engines = change { Array($0.engines.values) }
         if engines.isEmpty { return }
         let done = DispatchSemaphore(value: 0)
-        // On a thread of its own: the app may keep every other one busy. Without one nothing is shut down.
+        // On a separate thread: the app may block all others. If it cannot be created, nothing is shut down.
         let thread = ServiceThread(name: "shutdown", isKept: false)
         Task(executorPreference: thread) {
             await withTaskGroup { group in
@@ -208,10 +205,10 @@ package final class ProcessSignals: Sendable {
         _ = done.wait(timeout: .now() + .milliseconds(Self.shutdownLimit.wholeMilliseconds))
     }
 
-    /// Sends the signal to this thread, with its default action unless the app has installed a handler meanwhile.
+    /// Sends the signal to this thread, with its default action unless the app has installed a handler.
     ///
-    /// To the thread, not to the process, so that the effect comes before this returns: a stop signal is taken at once
-    /// and stops all threads, and a deadly one ends the process.
+    /// To the thread, not to the process, so that it takes effect before this returns: a stop signal stops all threads,
+    /// and a fatal one ends the process.
     private static func raiseByDefault(_ signal: CInt) {
         restoreDefault(signal)
         var set = sigset_t()
@@ -222,7 +219,7 @@ package final class ProcessSignals: Sendable {
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    /// The address of the handler that is installed, `nil` for the default action.
+    /// The address of the installed handler; `nil` for the default action.
     private static func handler(of signal: CInt) -> UInt? {
         var action = sigaction()
         guard sigaction(signal, nil, &action) == 0 else { return 0 }
@@ -233,13 +230,13 @@ package final class ProcessSignals: Sendable {
         handler.map { UInt(bitPattern: unsafeBitCast($0, to: Int.self)) }
     }
 
-    /// Removes the handler of this class; one that the app has installed meanwhile stays.
+    /// Removes the handler of this class; a handler of the app remains.
     private static func restoreDefault(_ signal: CInt) {
         guard handler(of: signal) == address(of: signalHandler) else { return }
         Foundation.signal(signal, SIG_DFL)
     }
 
-    /// Whether the process has a controlling terminal: without one, /dev/tty cannot be opened, tty(4).
+    /// Whether the process has a controlling terminal: without one, `/dev/tty` cannot be opened (tty(4)).
     private static var hasTerminal: Bool {
         let descriptor = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return errno != ENXIO && errno != ENOENT && errno != EIO }
@@ -248,15 +245,15 @@ package final class ProcessSignals: Sendable {
     }
 }
 
-/// Two connected descriptors by which one thread, or a signal handler, wakes another.
+/// Two connected descriptors with which a thread or a signal handler wakes another thread.
 ///
-/// A pair of sockets rather than a pipe: it is closed on `exec` from the first moment, so that no child process that is
-/// started meanwhile keeps it.
+/// Sockets instead of a pipe, because they are created with close-on-exec: no child process started meanwhile inherits
+/// them.
 struct WakeUpDescriptors {
     var read: Int32
     var write: Int32
 
-    /// Makes them; `nil` when that fails, with the reason in `errno`.
+    /// Creates the descriptors; `nil` on failure, with the reason in `errno`.
     init?() {
         var descriptors: [Int32] = [-1, -1]
         let type = Int32(bitPattern: SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
@@ -265,7 +262,7 @@ struct WakeUpDescriptors {
     }
 }
 
-/// Shuts the indicators down when `main` returns or `exit` is called; not in a child that was forked and exits.
+/// Shuts the indicators down when `main` returns or `exit` is called, but not in a forked child.
 private let exitHook: Void = {
     exitOwner.store(getpid(), ordering: .relaxed)
     atexit {
@@ -275,13 +272,13 @@ private let exitHook: Void = {
 
 private let exitOwner = Atomic<pid_t>(0)
 
-/// Where the handler writes; negative before the first subscription.
+/// The descriptor that the handler writes to; negative before the first subscription.
 private let signalDescriptor = Atomic<CInt>(-1)
 
-/// The process whose indicators these are.
+/// The process that owns the indicators.
 private let signalOwner = Atomic<pid_t>(0)
 
-/// Does what a signal handler may: one `write`, or in a forked child the default action, once the handler has returned.
+/// Async-signal-safe: one `write`, or in a forked child the default action, after the handler has returned.
 private let signalHandler: @convention(c) (CInt) -> Void = { number in
     let code = errno
     if getpid() == signalOwner.load(ordering: .acquiring) {

@@ -1,22 +1,22 @@
-/// The lines below a terminal's cursor that are drawn over and over, and the bytes that keep them so.
+/// The lines below a terminal's cursor that are redrawn in place, and the bytes that draw them.
 ///
-/// A pure value beside ``TitleLedger``, and used like it: its owner passes ``nextBytes`` to the terminal and reports
-/// with ``didWrite(_:)`` what the terminal took.
+/// A pure value like ``TitleLedger``: its owner writes ``nextBytes`` to the terminal and reports with ``didWrite(_:)``
+/// how many bytes the terminal accepted.
 ///
-/// **The cursor stays above the lines**, on a line that belongs to everybody else. A drawing goes down from there and
-/// comes back, in one write; no sequence goes up further than the same write went down. So it does not matter where
-/// others have left the cursor:
-/// - What others write is at the cursor or above it. Only what is right of the cursor and below it is ever changed, and
-///   that is the lines' own: an answer that the user types, a prompt without a line break, the output of a child
-///   process stay. One exception: behind the last column a terminal waits with the line break, which going down and
-///   back ends. The character there is lost if its writer goes on with the line after a drawing.
-/// - After a line break of others, the cursor is on the first of the lines, and the next drawing is a line lower. Until
-///   a drawing that is complete (``show(_:_:size:anew:)``), old lines may remain below, and the rest of one behind a
-///   text that was written over it. Nothing of the text is lost.
-/// - A window that becomes narrow wraps the lines, below the cursor, where the next drawing erases them.
-/// - To remove the lines takes three bytes, and when a process is killed in the midst the cursor is where it should be.
+/// **The cursor stays above the lines**, on a line for all other output. A drawing moves down from there and back, in
+/// one write, and never moves up further than it moved down. So the position of the cursor after other output does not
+/// matter:
+/// - Other output is at the cursor or above it. A drawing only changes what is to the right of the cursor and below it,
+///   which is the lines' area: the user's input, a prompt without a line break and the output of a child process
+///   remain. One exception: after the last column a terminal delays the line break, and moving down and back cancels
+///   that state. The character there is lost if its writer continues the line after a drawing.
+/// - After a line break in other output, the cursor is on the first of the lines, and the next drawing is one line
+///   lower. Until a complete drawing (``show(_:_:size:anew:)``), old lines may remain below, and the rest of one after
+///   a text that was written over it. None of the text is lost.
+/// - A window that becomes narrower wraps the lines below the cursor, where the next drawing erases them.
+/// - Removing the lines takes three bytes, and if the process is killed, the cursor is already in the right place.
 struct LiveLines: Sendable {
-    /// Identifies whose lines they are.
+    /// Identifies a claim.
     typealias ClaimID = ObjectIdentifier
 
     private struct Claim: Sendable {
@@ -24,38 +24,38 @@ struct LiveLines: Sendable {
         var lines: [LiveLine]
     }
 
-    /// How many callers write on the terminal in other ways now: nothing is shown meanwhile.
+    /// The number of callers that write to the terminal in other ways now. The lines are hidden meanwhile.
     var holds = 0
-    /// Whether nothing is shown for now: the process is about to be stopped by Ctrl-Z.
+    /// Whether the lines are hidden because the process is being stopped by Ctrl-Z.
     var isSuspended = false
-    /// Whether removing the lines leaves the cursor at the start of a line also where others wrote part of one: the
-    /// process is about to end or to be stopped, and the terminal has shown `^C`.
+    /// Whether removing the lines leaves the cursor at the start of a line, even after a partial line of other output:
+    /// the process is being ended or stopped, and the terminal shows `^C`.
     var endsLine = false
-    /// How many log messages were not written because the terminal took no bytes.
+    /// The number of log messages that were not written because the terminal accepted no bytes.
     var lostMessages = 0
 
     private var claims: [Claim] = []
     private var isClosed = false
     private var size = TerminalDevice.Size()
-    /// What is to be written above the lines.
+    /// The text to write above the lines.
     private var text: [UInt8] = []
     private var mustDrawAnew = false
-    /// What the terminal shows once it has taken what is unwritten.
+    /// What the terminal shows after ``unwritten`` is written.
     private var shown: [LiveLine] = []
-    /// Of the bytes that the terminal has begun to take, those that it has not taken yet.
+    /// The rest of the bytes that are partly written.
     private var unwritten: ArraySlice<UInt8> = []
 
-    /// Whether the terminal has begun to take bytes that it has not all taken.
+    /// Whether bytes are partly written.
     var isUnfinished: Bool { !unwritten.isEmpty }
 
-    /// Whether something is on the terminal that output of others would damage.
+    /// Whether the terminal shows something that other output would damage.
     var isDrawn: Bool { !shown.isEmpty || isUnfinished }
 
-    /// Shows lines, below those of earlier claims. Without effect once closed.
+    /// Shows lines, below those of earlier claims. No effect after ``close()``.
     ///
     /// - Parameters:
-    ///   - size: the size of the window; after a change all is drawn anew.
-    ///   - anew: draws also what has not changed: others may have moved the cursor.
+    ///   - size: the size of the window; after a change everything is redrawn.
+    ///   - anew: whether to redraw unchanged lines too: other output may have moved the cursor.
     mutating func show(_ id: ClaimID, _ lines: [LiveLine], size: TerminalDevice.Size, anew: Bool) {
         guard !isClosed else { return }
         if let index = claims.firstIndex(where: { $0.id == id }) {
@@ -67,13 +67,13 @@ struct LiveLines: Sendable {
         self.size = size
     }
 
-    /// Removes the lines of a claim. Without effect when there is none.
+    /// Removes the lines of a claim, if there is one.
     mutating func hide(_ id: ClaimID) {
         claims.removeAll { $0.id == id }
     }
 
-    /// Removes the lines of a claim and writes nothing: the terminal belongs to other processes now.
-    mutating func leave(_ id: ClaimID) {
+    /// Drops the lines of a claim without erasing them, because the terminal belongs to other processes now.
+    mutating func forget(_ id: ClaimID) {
         hide(id)
         if claims.isEmpty { shown = [] }
     }
@@ -83,37 +83,37 @@ struct LiveLines: Sendable {
         text += bytes
     }
 
-    /// Writes lines above the lines: below what others wrote part of a line.
+    /// Writes lines of text above the lines, starting on a new line after partial output.
     ///
-    /// - Parameter columns: those of the window.
+    /// - Parameter columns: the columns of the window.
     mutating func writeLines(_ lines: [String], columns: Int) {
         write((Self.startOfLine(columns: columns) + lines.map { $0 + "\r\n" }.joined()).utf8)
     }
 
-    /// Ends ``isSuspended``. There are no lines until the next ``show(_:_:size:anew:)``: the process may be in the
+    /// Ends ``isSuspended``. No lines are shown until the next ``show(_:_:size:anew:)``: the process may be in the
     /// background.
     mutating func resume() {
         (claims, isSuspended, endsLine) = ([], false, false)
     }
 
-    /// Removes all lines, and shows no others.
+    /// Removes all lines, and ignores later ones.
     mutating func close() {
         claims = []
         isClosed = true
     }
 
-    /// Discards what was to be done: the terminal is closed.
+    /// Discards all state, because the terminal was closed.
     mutating func abandon() {
         close()
         (shown, text, unwritten, lostMessages) = ([], [], [], 0)
     }
 
-    /// The bytes to write next; empty when the terminal shows what it should.
+    /// The bytes to write next; empty if the terminal shows what it should.
     var nextBytes: ArraySlice<UInt8> {
         unwritten.isEmpty ? transition().bytes : unwritten
     }
 
-    /// Notes that the terminal has taken the first `count` of ``nextBytes``, as they are now.
+    /// Records that the first `count` bytes of the current ``nextBytes`` were written.
     mutating func didWrite(_ count: Int) {
         guard count > 0 else { return }
         if unwritten.isEmpty {
@@ -125,7 +125,7 @@ struct LiveLines: Sendable {
 
     private func transition() -> (bytes: ArraySlice<UInt8>, result: [LiveLine]) {
         let isHidden = holds > 0 || isSuspended || isClosed
-        // One row is the cursor's.
+        // One row is for the cursor.
         let lines = isHidden ? [] : Array(claims.flatMap(\.lines).prefix(max(size.rows - 1, 0)))
         let hasText = !text.isEmpty || lostMessages > 0
         var bytes: [UInt8] = []
@@ -133,20 +133,20 @@ struct LiveLines: Sendable {
         if !shown.isEmpty, lines.isEmpty, endsLine { bytes += Self.startOfLine(columns: size.columns).utf8 }
         bytes += text
         if lostMessages > 0 {
-            bytes += "(\(lostMessages) log messages are lost: the terminal took no output)\r\n".utf8
+            bytes += "(\(lostMessages) log messages lost: the terminal accepted no output)\r\n".utf8
         }
         let isAnew = mustDrawAnew || hasText || shown.count > lines.count || shown.isEmpty
         bytes += drawing(lines, over: isAnew ? nil : shown).utf8
         return (ArraySlice(bytes), lines)
     }
 
-    /// Goes down to the lines that have changed, draws them, and comes back.
+    /// Moves down to the changed lines, draws them, and moves back.
     private func drawing(_ lines: [LiveLine], over old: [LiveLine]?) -> String {
         let changed = lines.indices.filter { old?.indices.contains($0) != true || old?[$0] != lines[$0] }
         guard let last = changed.last else { return "" }
         var text = old == nil ? Self.eraseToEnd : ""
-        // IND, which keeps the column, and scrolls at the bottom: room is made first, so that nothing scrolls between
-        // saving the cursor (DECSC) and restoring it (DECRC). The colours of others are saved with it.
+        // IND keeps the column and scrolls at the bottom. It makes room first, so that nothing scrolls between saving
+        // the cursor (DECSC) and restoring it (DECRC). The cursor is saved with the current colours.
         text += String(repeating: "\u{1B}D", count: last + 1) + "\u{1B}[\(last + 1)A\u{1B}7\u{1B}[m"
         var row = -1
         for index in changed {
@@ -157,8 +157,8 @@ struct LiveLines: Sendable {
         return text + (old == nil ? Self.eraseBelow : "") + "\u{1B}8"
     }
 
-    /// Goes to the start of a line, the next one if there is text on this one: as many spaces as there are columns
-    /// leave the cursor on an empty line, and behind other text they take it to the next.
+    /// Moves to the start of a line, the next one if this one has text: writing as many spaces as there are columns
+    /// stays on an empty line, and after other text continues on the next one.
     private static func startOfLine(columns: Int) -> String {
         String(repeating: " ", count: columns) + "\r" + eraseBelow
     }
@@ -169,7 +169,7 @@ struct LiveLines: Sendable {
     static let eraseToEnd = "\u{1B}[K"
 }
 
-/// A line of a terminal, column by column.
+/// A line of a terminal, by columns.
 struct LiveLine: Sendable, Hashable {
     /// A colour or weight.
     enum Style: String, Sendable, Hashable {
@@ -179,16 +179,16 @@ struct LiveLine: Sendable, Hashable {
         case failure = "31"
         case success = "32"
 
-        /// SGR: all that is written from here on has this style.
+        /// SGR: sets the style of the text that follows.
         var sequence: String { "\u{1B}[\(self == .plain ? "" : "0;\(rawValue)")m" }
     }
 
-    /// A column; the second one of a wide character is empty.
+    /// A column; the second column of a wide character is empty.
     private struct Cell: Sendable, Hashable {
         var text: String
         var style: Style
 
-        /// Whether every terminal gives the character the same columns.
+        /// Whether the character has the same width in every terminal.
         var isCertain: Bool {
             guard let scalar = text.unicodeScalars.first, text.unicodeScalars.count == 1 else { return false }
             return switch scalar.value {
@@ -200,7 +200,7 @@ struct LiveLine: Sendable, Hashable {
 
     private var cells: [Cell] = []
 
-    /// How many columns it takes.
+    /// The number of columns.
     var columns: Int { cells.count }
 
     /// The text without its styles.
@@ -229,9 +229,9 @@ struct LiveLine: Sendable, Hashable {
         while cells.last?.text == " " { cells.removeLast() }
     }
 
-    /// What to write, from the start of the line, where the terminal shows `old`; with `nil`, whatever it shows.
+    /// The bytes to draw the line from its start where the terminal shows `old`; with `nil`, to draw it completely.
     ///
-    /// The place is given anew behind a character whose columns differ among terminals.
+    /// The column is set again after a character whose width differs among terminals.
     func changes(from old: LiveLine?) -> String {
         var text = ""
         var style = Style.plain
@@ -250,6 +250,6 @@ struct LiveLine: Sendable, Hashable {
         return text + (position == cells.count ? "" : Self.goTo(cells.count)) + LiveLines.eraseToEnd
     }
 
-    /// CHA: goes to a column.
+    /// CHA: moves to a column.
     private static func goTo(_ column: Int) -> String { "\u{1B}[\(column + 1)G" }
 }

@@ -2,19 +2,19 @@ import Foundation
 import IndicatorCore
 public import Logging
 
-/// Standard output or standard error, for an app whose terminal shows live progress: what is written here is above the
-/// lines of a ``TerminalProgressBackend``.
+/// Standard output or standard error, for an app whose terminal shows live progress: its text appears above the lines
+/// of a ``TerminalProgressBackend``.
 ///
 /// ```swift
 /// print("Found 3 files", to: &TerminalOutput.shared)
 /// ```
 ///
-/// Where no lines are shown, or the stream does not lead to their terminal, the text is written as it is, without a
-/// buffer. Any thread may write; a `print` is one write. As with `print`, writing waits while the terminal takes no
-/// output (Ctrl-S). Errors are ignored.
+/// If no lines are shown, or the stream is not their terminal, the text is written unchanged and unbuffered. Any thread
+/// may write; a `print` is one write. As with `print`, writing waits while the terminal accepts no output (Ctrl-S).
+/// Errors are ignored.
 public struct TerminalOutput: TextOutputStream, Sendable {
     private let descriptor: CInt
-    /// What a `print` has written so far.
+    /// The text of the current `print`.
     private var batch: [UInt8]?
 
     init(descriptor: CInt, isBatch: Bool = false) {
@@ -76,19 +76,19 @@ public struct TerminalOutput: TextOutputStream, Sendable {
     }
 }
 
-/// A log handler whose messages are above the lines of a ``TerminalProgressBackend``: it removes them, lets another
-/// handler write, and draws them again.
+/// A log handler whose messages appear above the lines of a ``TerminalProgressBackend``: it removes the lines, logs
+/// with another handler, and draws them again.
 ///
 /// ```swift
 /// LoggingSystem.bootstrap { IndicatorLogHandler(wrapping: StreamLogHandler.standardError(label: $0)) }
 /// ```
 ///
-/// The other handler is called by the thread that logs, without a lock, and may write by any way: standard output,
-/// standard error. One that writes elsewhere needs no wrapping.
+/// The other handler is called on the logging thread, without a lock, and may write to the terminal in any way. A
+/// handler that writes elsewhere does not need to be wrapped.
 ///
-/// While lines are shown and the terminal takes no output (Ctrl-S, a window that hangs), a message waits for a second,
-/// and those that follow do not wait. They are then lost, and a line on the terminal says how many, as soon as it takes
-/// output again. A handler that has already begun to write waits for as long as its own write does.
+/// If lines are shown and the terminal accepts no output (Ctrl-S, a window that hangs), a message waits for a second,
+/// and later ones do not wait. They are lost, and a line on the terminal reports how many when it accepts output again.
+/// A handler that has already begun to write waits for its own write.
 public struct IndicatorLogHandler: LogHandler {
     private var handler: any LogHandler
 
@@ -99,7 +99,7 @@ public struct IndicatorLogHandler: LogHandler {
 
     /// Logs with the other handler.
     public func log(event: LogEvent) {
-        TerminalRegistry.withLinesAside { handler.log(event: event) }
+        TerminalRegistry.withLinesHidden { handler.log(event: event) }
     }
 
     /// The other handler's metadata.

@@ -2,11 +2,11 @@ import Foundation
 public import IndicatorCore
 import IndicatorThreads
 
-/// Says how work ended that has lasted, by a notification of the terminal's own.
+/// Reports the outcome of long work with a notification of the terminal.
 ///
-/// It works over SSH, where there is no session bus. It writes to the controlling terminal, and only to terminals that
-/// are known to show notifications: kitty (which shows them while its window is not focused), Ghostty, foot, WezTerm,
-/// urxvt and iTerm2. Others may print what they do not know, so in doubt, and inside tmux and GNU screen, nothing is
+/// Works over SSH, where there is no session bus. It writes to the controlling terminal, and only if that is known to
+/// show notifications: kitty (which shows them while its window is not focused), Ghostty, foot, WezTerm, urxvt or
+/// iTerm2. Other terminals may print unknown sequences, so in doubt, and inside tmux and GNU screen, nothing is
 /// written.
 public final class TerminalNotificationBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
@@ -18,12 +18,12 @@ public final class TerminalNotificationBackend: IndicatorBackend {
     private let environment: [String: String]
     private let state = Locked<(terminal: SharedTerminal, style: TerminalNotificationStyle)?>(nil)
 
-    /// Makes a backend. Nothing is opened yet.
+    /// Makes a backend. Opens nothing.
     ///
     /// - Parameters:
     ///   - name: the name that the diagnostics use.
     ///   - applicationName: the name of the app.
-    ///   - settings: of which activities it says how they ended.
+    ///   - settings: which activities get a notification.
     public convenience init(
         name: String = "terminalNotification",
         applicationName: String,
@@ -38,7 +38,7 @@ public final class TerminalNotificationBackend: IndicatorBackend {
         )
     }
 
-    /// Makes a backend for another terminal than the controlling one, or in another environment.
+    /// Makes a backend with a terminal other than the controlling one, or another environment.
     package init(
         name: String = "terminalNotification",
         applicationName: String,
@@ -53,19 +53,19 @@ public final class TerminalNotificationBackend: IndicatorBackend {
         self.environment = environment
     }
 
-    /// Hidden changes too: an activity may end while the indicator is hidden.
+    /// Includes changes while the indicator is hidden: activities may end then.
     public var delivery: BackendDelivery { BackendDelivery(includesHidden: true) }
 
     /// Opens the terminal; writes nothing.
     ///
-    /// - Throws: ``TerminalTitleError`` when there is no terminal, or ``TerminalNotificationError`` when it is not
-    ///   known to show notifications.
+    /// - Throws: ``TerminalTitleError`` if there is no terminal, or ``TerminalNotificationError`` if it is not known to
+    ///   show notifications.
     public func start() async throws { try open() }
 
-    /// Writes a notification, if an activity has ended of which one is wanted.
+    /// Writes a notification if an activity has ended that the settings select.
     public func update(_ snapshot: IndicatorSnapshot) async throws { try notify(of: snapshot.finished) }
 
-    /// Releases the terminal. Notifications stay.
+    /// Releases the terminal. Its notifications remain.
     public func stop() async { state.withLock { $0 = nil } }
 
     /// Opens the terminal, as ``start()`` does.
@@ -74,7 +74,7 @@ public final class TerminalNotificationBackend: IndicatorBackend {
         state.withLock { $0 = opened }
     }
 
-    /// Writes one notification of those of these activities of which one is wanted.
+    /// Writes one notification for those of the activities that the settings select.
     package func notify(of finished: [FinishedActivity]) throws {
         let wanted = finished.filter { settings.whenDone.covers($0, after: settings.after) }
         guard let (terminal, style) = state.withLock(\.self),
@@ -95,7 +95,7 @@ public final class TerminalNotificationBackend: IndicatorBackend {
     }
 }
 
-/// How a terminal is asked for a notification. Texts must be free of control characters.
+/// The control sequence for a notification. Texts must be free of control characters.
 enum TerminalNotificationStyle: Sendable, Hashable {
     /// OSC 99, https://sw.kovidgoyal.net/kitty/desktop-notifications
     case kitty
@@ -107,28 +107,28 @@ enum TerminalNotificationStyle: Sendable, Hashable {
     func sequence(for notice: OutcomeNotice) -> String {
         switch self {
         case .kitty:
-            // Two parts of one notification, which a window that has the focus does not show.
+            // Two parts of one notification, which a focused window does not show.
             let common = "i=indicator:o=unfocused"
             return "\u{1B}]99;\(common):d=0;\(notice.title)\u{1B}\\\u{1B}]99;\(common):p=body;\(notice.body)\u{1B}\\"
         case .titleAndBody:
-            // A semicolon would end the title.
+            // A semicolon ends the title.
             return "\u{1B}]777;notify;\(notice.title.replacing(";", with: ","));\(notice.body)\u{1B}\\"
         case .text:
-            // A number and a semicolon would be another command.
+            // A number followed by a semicolon is another command.
             let text = "\(notice.title): \(notice.body)".replacing(";", with: ",")
             return "\u{1B}]9;\(text)\u{1B}\\"
         }
     }
 }
 
-/// Of which activities a ``TerminalNotificationBackend`` says how they ended.
+/// Which activities get a notification of a ``TerminalNotificationBackend``.
 public struct TerminalNotificationSettings: Sendable, Hashable {
-    /// Of which activities. Default: `always`.
+    /// Which outcomes get a notification. Default: `always`.
     public var whenDone: WhenDone
     /// How long an activity must have lasted. Default: 10 seconds.
     public var after: Duration
 
-    /// Makes settings, by default the default ones.
+    /// Makes settings.
     public init(whenDone: WhenDone = .always, after: Duration = .seconds(10)) {
         self.whenDone = whenDone
         self.after = after
@@ -140,7 +140,7 @@ public enum TerminalNotificationError: Error, Sendable, Hashable, CustomStringCo
     /// The terminal is not known to show notifications.
     case notKnown(terminal: String)
 
-    /// What was wrong.
+    /// The problem.
     public var description: String {
         switch self {
         case .notKnown(let terminal): "this terminal (\(terminal)) is not known to show notifications"
@@ -149,14 +149,14 @@ public enum TerminalNotificationError: Error, Sendable, Hashable, CustomStringCo
 }
 
 extension BackendKind {
-    /// A notification of the terminal's own, when work is done.
+    /// A notification by the terminal when work is done.
     public static var terminalNotification: BackendKind {
         let path = TerminalDevice.controllingTerminal
         let environment = ProcessInfo.processInfo.environment
         let defaults = TerminalNotificationSettings()
         return BackendKind(
             name: "terminalNotification",
-            summary: "a notification of the terminal's own when work is done, also over SSH",
+            summary: "a notification by the terminal when work is done, also over SSH",
             settings: [.whenDone(default: defaults.whenDone), .after(default: defaults.after)],
             make: { context, settings in
                 TerminalNotificationBackend(

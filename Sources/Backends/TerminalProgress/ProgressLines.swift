@@ -1,31 +1,31 @@
 import Foundation
 import IndicatorCore
 
-/// Puts activities into lines of a terminal: label, bar or spinner, amount, rate, elapsed and remaining time, as many
-/// of them as fit.
+/// Lays out activities as lines of a terminal: label, bar or spinner, amount, rate, elapsed and remaining time, as far
+/// as they fit.
 struct ProgressLines: Sendable {
-    /// What the terminal shows.
+    /// The characters and colours that the terminal shows.
     struct Look: Sendable, Hashable {
         var usesUnicode = true
         var usesColor = true
 
-        /// By the locale, and the variables `NO_COLOR` (no-color.org) and `CLICOLOR_FORCE` (bixense.com/clicolors).
+        /// Follows the locale and the variables `NO_COLOR` (no-color.org) and `CLICOLOR_FORCE` (bixense.com/clicolors).
         ///
-        /// - Parameter isTerminal: whether colours are shown unless the variables say otherwise.
+        /// - Parameter isTerminal: whether to use colours if the variables are not set.
         init(environment: [String: String], isTerminal: Bool) {
             func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
-            // POSIX, section 8.2: the first of these that is set and not empty says what characters there are. The
-            // Linux console lacks the characters of the spinner.
+            // POSIX, section 8.2: the first of these that is set and not empty determines the character set. The Linux
+            // console lacks the characters of the spinner.
             let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(value).first?.lowercased() ?? ""
             usesUnicode = (locale.contains("utf-8") || locale.contains("utf8")) && environment["TERM"] != "linux"
             let isForced = value("CLICOLOR_FORCE").map { $0 != "0" } ?? false
             usesColor = value("NO_COLOR") == nil && (isTerminal || isForced)
         }
 
-        /// A style, where there are colours.
+        /// The style, or plain without colours.
         func style(_ style: LiveLine.Style) -> LiveLine.Style { usesColor ? style : .plain }
 
-        /// A text of unknown origin as it can be shown.
+        /// An untrusted text, sanitized for display.
         func text(_ text: String, limit: Int = 240) -> String {
             let text = DisplayText.singleLine(text, limit: limit)
             return usesUnicode ? text : TerminalTitleBackend.ascii(text)
@@ -34,30 +34,30 @@ struct ProgressLines: Sendable {
 
     var look: Look
     var applicationName: String
-    /// How many activities have a line.
+    /// How many activities get a line.
     var maxLines: Int
 
-    /// What a line can say beside its label and bar.
+    /// The fields of a line, besides its label and bar.
     private enum Field { case amount, percent, rate, elapsed, remaining }
 
-    /// What is shown, from wide windows to narrow ones: how long the bars are, and which fields there are.
+    /// The length of the bars and the fields, from wide windows to narrow ones.
     private static let details: [(bar: Int, fields: [Field])] = [
         (24, [.amount, .rate, .elapsed, .remaining]), (16, [.amount, .elapsed, .remaining]),
         (12, [.amount, .remaining]),
         (10, [.percent, .remaining]), (8, [.percent]), (0, [.percent]), (0, []),
     ]
 
-    /// The lines of a snapshot; at most ``maxLines`` and one that says how many more activities there are.
+    /// The lines of a snapshot: at most ``maxLines``, and one with the number of the other activities.
     ///
     /// - Parameters:
-    ///   - width: the columns of the window, the last of which stays empty: some terminals wrap when it is written.
-    ///   - frame: counts the frames, for the spinner.
+    ///   - width: the columns of the window. The last one stays empty: some terminals wrap when it is written.
+    ///   - frame: the number of the frame, for the spinner.
     func lines(for snapshot: IndicatorSnapshot, width: Int, now: Date, frame: Int) -> [LiveLine] {
         let width = max(width - 1, 1)
         var activities = Array(snapshot.activities.prefix(maxLines))
         if activities.isEmpty { activities = [ActivityDetails(label: applicationName, since: snapshot.since)] }
-        // A snapshot lists so many activities and no more; then the count says more, although it has those without a
-        // label.
+        // A snapshot lists at most 16 activities. Beyond that the total count is used, although it includes those
+        // without a label.
         let count = snapshot.activities.count < 16 ? snapshot.activities.count : snapshot.activityCount
         let labels = activities.map(label)
         let labelWidth = labels.map { DisplayText.columns(of: $0) }.max() ?? 0
@@ -85,8 +85,7 @@ struct ProgressLines: Sendable {
             if hasSpinner { line.append(item.0.progress == nil ? spinner(frame) + " " : "  ", look.style(.accent)) }
             let label = DisplayText.fitted(item.1, to: room, ellipsis: look.usesUnicode ? DisplayText.ellipsis : "...")
             line.append(label, look.style(item.0.attention == nil ? .plain : .failure))
-            // A mark of the direction (LRM) keeps terminals that order text by direction from drawing the fields into
-            // it.
+            // A left-to-right mark (LRM) keeps terminals with bidirectional text from mixing the fields into the label.
             if label.unicodeScalars.contains(where: Self.isRightToLeft) { line.append("\u{200E}") }
             var column = mark + room
             if bar > 0 {

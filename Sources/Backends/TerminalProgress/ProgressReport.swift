@@ -1,19 +1,19 @@
 import Foundation
 import IndicatorCore
 
-/// Puts into plain lines what activities begin and end, for logs and screen readers.
+/// Reports the beginnings and ends of activities as plain lines, for logs and screen readers.
 ///
-/// An activity that lasts is reported when it has lasted as long as ``patience``, and when it has ended; one that
-/// failed or that the settings ask for is reported at its end in any case. There is at most one line a second: what
-/// comes meanwhile is put together into the next one, failures first.
+/// An activity is reported when it has lasted ``minimumDuration``, and when it ends. One that the settings select is
+/// reported at its end in any case. There is at most one line a second: reports in between are combined in the next
+/// one, failures first.
 struct ProgressReport: Sendable {
-    /// How long an activity lasts before it is reported: the default start delay.
-    static let patience: Duration = .seconds(1)
-    /// How much time there is between two lines.
+    /// How long an activity must last to be reported: the default start delay.
+    static let minimumDuration: Duration = .seconds(1)
+    /// The shortest time between two lines.
     static let interval: Duration = .seconds(1)
-    /// How much time there is between two reports of progress to a screen reader.
+    /// The time between two progress reports for a screen reader.
     static let progressInterval: Duration = .seconds(10)
-    /// How many reports a line has; it says how many more there are.
+    /// The largest number of reports in a line; the others are counted.
     private static let longestLine = 5
 
     private let settings: TerminalProgressSettings
@@ -30,12 +30,12 @@ struct ProgressReport: Sendable {
         self.look = look
     }
 
-    /// Takes in a snapshot, and returns the line to write now.
+    /// Processes a snapshot, and returns the line to write now, if any.
     ///
     /// - Parameters:
-    ///   - finished: what has ended, of what the snapshot lists.
-    ///   - date: the time by the wall clock.
-    ///   - now: the time by the clock that lines are timed with.
+    ///   - finished: the finished activities of the snapshot to consider.
+    ///   - date: the wall-clock time.
+    ///   - now: the time of the clock that schedules the lines.
     mutating func line(
         for snapshot: IndicatorSnapshot,
         finished: [FinishedActivity],
@@ -44,8 +44,8 @@ struct ProgressReport: Sendable {
     ) -> String? {
         for finished in finished where isReported(finished) { add(end(of: finished), finished.outcome.isFailure) }
         omittedCount += snapshot.omittedFinishedCount
-        let patience = Self.patience / .seconds(1)
-        for activity in snapshot.activities where date.timeIntervalSince(activity.since) >= patience {
+        let minimumDuration = Self.minimumDuration / .seconds(1)
+        for activity in snapshot.activities where date.timeIntervalSince(activity.since) >= minimumDuration {
             guard let label = activity.label, reported.insert(activity.id).inserted else { continue }
             add("\(look.text(label))\(settings.accessible ? " has started." : ": started")", false)
             nextProgress = max(nextProgress, now + Self.progressInterval)
@@ -57,12 +57,12 @@ struct ProgressReport: Sendable {
             nextProgress = now + Self.progressInterval
             add("\(look.text(label)) is \(percent.value) percent done.", false)
         }
-        // What is left when the indicator is hidden is not kept for the next time that it is shown.
+        // When the indicator is hidden, pending reports are written, not kept until it is shown again.
         if snapshot.isVisible, let nextLine, now < nextLine { return nil }
         return takeLine(at: now)
     }
 
-    /// What has not been written yet.
+    /// Returns the pending reports as a line, and clears them.
     mutating func takeLine(at now: Duration) -> String? {
         guard !pending.isEmpty || omittedCount > 0 else { return nil }
         nextLine = now + Self.interval
@@ -79,7 +79,7 @@ struct ProgressReport: Sendable {
     }
 
     private func isReported(_ finished: FinishedActivity) -> Bool {
-        finished.duration >= Self.patience || settings.finished.includes(finished.outcome)
+        finished.duration >= Self.minimumDuration || settings.finished.includes(finished.outcome)
     }
 
     private func end(of finished: FinishedActivity) -> String {
@@ -88,10 +88,10 @@ struct ProgressReport: Sendable {
         if settings.accessible {
             return switch finished.outcome {
             case .failed(let message) where !message.isEmpty:
-                "\(label) has failed after \(time): \(look.text(message))."
-            case .failed: "\(label) has failed after \(time)."
+                "\(label) failed after \(time): \(look.text(message))."
+            case .failed: "\(label) failed after \(time)."
             case .cancelled: "\(label) was cancelled after \(time)."
-            case .unspecified, .succeeded: "\(label) is done after \(time)."
+            case .unspecified, .succeeded: "\(label) finished after \(time)."
             }
         }
         let failed =
@@ -106,7 +106,7 @@ struct ProgressReport: Sendable {
 }
 
 extension ActivityOutcome {
-    /// Whether it did not do what it was to do.
+    /// Whether the activity failed.
     var isFailure: Bool {
         if case .failed = self { true } else { false }
     }

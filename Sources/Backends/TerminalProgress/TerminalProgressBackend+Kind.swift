@@ -2,13 +2,12 @@ import Foundation
 import IndicatorCore
 
 extension BackendKind {
-    /// Bars on standard error; see ``TerminalProgressBackend``. No app has it unless the config file or the app names
-    /// it.
+    /// Bars on standard error; see ``TerminalProgressBackend``. Not used unless the config file or the app names it.
     public static var terminalProgress: BackendKind {
         terminalProgress(descriptor: STDERR_FILENO, environment: ProcessInfo.processInfo.environment)
     }
 
-    /// The kind, for another descriptor than standard error or in another environment.
+    /// The kind for a descriptor other than standard error, or in another environment.
     package static func terminalProgress(descriptor: CInt, environment: [String: String]) -> BackendKind {
         BackendKind(
             name: "terminalProgress",
@@ -18,13 +17,13 @@ extension BackendKind {
                     "mode",
                     .choice(TerminalProgressSettings.Mode.allCases.map(\.rawValue)),
                     default: .string(standard.mode.rawValue),
-                    summary: "whether lines are drawn over; auto: in a terminal, but not in CI; live: there too"
+                    summary: "whether lines are redrawn in place; auto: in a terminal, but not in CI; live: also in CI"
                 ),
                 BackendSetting(
                     "maxLines",
                     .integer(1...16),
                     default: .integer(standard.maxLines),
-                    summary: "how many activities have a line"
+                    summary: "how many activities get a line"
                 ),
                 BackendSetting(
                     "finished",
@@ -36,7 +35,7 @@ extension BackendKind {
                     "accessible",
                     .boolean,
                     default: .boolean(standard.accessible),
-                    summary: "whether there are sentences instead of bars, for screen readers"
+                    summary: "whether to write sentences instead of bars, for screen readers"
                 ),
             ],
             make: { context, settings in
@@ -84,13 +83,13 @@ extension TerminalProgressSettings {
 
 /// How a ``TerminalProgressBackend`` shows the indicator.
 public struct TerminalProgressSettings: Sendable, Hashable {
-    /// Whether lines are drawn over.
+    /// Whether lines are redrawn in place.
     public enum Mode: String, Sendable, Hashable, CaseIterable {
-        /// Where standard error is a terminal that knows control sequences, unless the variable `CI` is set.
+        /// If standard error is a terminal that supports control sequences and the variable `CI` is not set.
         case auto
-        /// As `auto`, also where `CI` is set.
+        /// Like `auto`, even if `CI` is set.
         case live
-        /// Plain lines, one below the other, wherever standard error leads.
+        /// Always plain lines, one below the other.
         case plain
         /// Nothing is written.
         case off
@@ -100,7 +99,7 @@ public struct TerminalProgressSettings: Sendable, Hashable {
     public enum Finished: String, Sendable, Hashable, CaseIterable {
         /// Those that failed.
         case failures
-        /// All that end while the indicator is shown.
+        /// All, if they end while the indicator is shown.
         case all
         /// None.
         case none
@@ -108,17 +107,17 @@ public struct TerminalProgressSettings: Sendable, Hashable {
         func includes(_ outcome: ActivityOutcome) -> Bool { self == .all || self == .failures && outcome.isFailure }
     }
 
-    /// Whether lines are drawn over. Default: `auto`.
+    /// Whether lines are redrawn in place. Default: `auto`.
     public var mode: Mode
-    /// How many activities have a line, 1…16; another line says how many more there are. Default: 4.
+    /// How many activities get a line, 1…16; another line has the number of the others. Default: 4.
     public var maxLines: Int
     /// Which activities leave a line when they end. Default: `failures`. Plain lines also report the end of every
-    /// activity whose beginning they have reported.
+    /// activity whose beginning they reported.
     public var finished: Finished
-    /// Whether there are sentences instead of bars, for screen readers. Default: `false`.
+    /// Whether to write sentences instead of bars, for screen readers. Default: `false`.
     public var accessible: Bool
 
-    /// Makes settings, by default the default ones.
+    /// Makes settings.
     public init(mode: Mode = .auto, maxLines: Int = 4, finished: Finished = .failures, accessible: Bool = false) {
         self.mode = mode
         self.maxLines = maxLines

@@ -2,8 +2,8 @@ package import Foundation
 public import IndicatorCore
 import IndicatorThreads
 
-/// Shows activities on standard error, with bars: one line for each that has a label, drawn over and over while the
-/// indicator is shown, and removed without a trace.
+/// Shows activities on standard error, with bars: one line for each activity with a label, redrawn in place while the
+/// indicator is shown, then removed.
 ///
 /// ```text
 /// debian-13.iso   ━━━━━━━━━╸──────────────  16.2 of 40.0 MB  1.3 MB/s  0:12  0:18 left
@@ -11,38 +11,35 @@ import IndicatorThreads
 /// and 3 more
 /// ```
 ///
-/// - The cursor stays above the lines, where the app and its user go on writing. What is written with
-///   ``TerminalOutput`` and
-///   ``IndicatorLogHandler`` is above them at once; after other output, the lines are complete again within two
-///   seconds, few and short ones sooner.
-/// - There are at most ten frames a second, and none while the indicator is hidden. A frame is one write of what has
-///   changed. Numbers change five times a second.
+/// - The cursor stays above the lines, where the app and the user continue to write. Output through ``TerminalOutput``
+///   and ``IndicatorLogHandler`` appears above the lines immediately. After other output, the lines are complete again
+///   within two seconds, few and short ones sooner.
+/// - There are at most ten frames a second, and none while the indicator is hidden. A frame is one write with the
+///   changes. Numbers change at most five times a second.
 /// - Nothing is drawn while the process is in the background of its terminal.
-/// - The cursor is never hidden. The lines are removed when the indicator is hidden, the backend stopped, or the
-///   process exits. For signals that end or stop the process see
-///   `IndicatorManager.configured(for:)`.
+/// - The cursor is never hidden. The lines are removed when the indicator is hidden, the backend is stopped or the
+///   process exits. For signals that end or stop the process, see `IndicatorManager.configured(for:)`.
 /// - An activity that fails while the indicator is shown leaves a line (``TerminalProgressSettings/finished``).
 ///
-/// Where standard error is not a terminal, or one that knows no control sequences, and in CI (the variable `CI` is
-/// set), it writes plain lines instead: one for an activity that has lasted a second, and one when it ends; at most one
-/// a second.
+/// If standard error is not a terminal or does not support control sequences, and in CI (the variable `CI` is set), it
+/// writes plain lines instead: one for an activity that has lasted a second, and one when it ends; at most one a
+/// second.
 public final class TerminalProgressBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
 
-    /// The latest snapshot, while visible: ten times a second for lines that are drawn over, once a second for plain
-    /// ones.
+    /// The latest snapshot; while visible, ten times a second for lines that are redrawn, once a second for plain ones.
     public let delivery: BackendDelivery
 
-    /// How much time there is between two frames.
+    /// The time between two frames.
     static let frameInterval: Duration = .milliseconds(100)
-    /// How much time there is between two changes of numbers, which cost more bytes than a spinner.
+    /// The time between two changes of the numbers, which cost more bytes than the spinner.
     static let contentInterval: Duration = .milliseconds(200)
-    /// How much time there is at most between two frames that are drawn whole.
+    /// The longest time between two frames that are drawn completely.
     static let completeInterval: Duration = .seconds(2)
-    /// How many bytes a second such frames may cost: after other output, few and short lines are complete again sooner.
+    /// The bytes per second for complete frames: few and short lines are complete again sooner after other output.
     static let completeBytesPerSecond = 150.0
-    /// How many ends of activities wait for the terminal; of more only the number is kept.
+    /// How many finished activities wait for the terminal; only the number of the others is kept.
     static let finishedLimit = 64
 
     /// How the indicator is shown.
@@ -52,16 +49,16 @@ public final class TerminalProgressBackend: IndicatorBackend {
 
     private struct State {
         var terminal: SharedTerminal?
-        /// When the indicator was shown, by the wall clock; `nil` while it is hidden.
+        /// The wall-clock time when the indicator was shown; `nil` while it is hidden.
         var shownSince: Date?
         var report: ProgressReport
-        /// What the lines say until ``contentDue``.
+        /// The content of the lines until ``contentDue``.
         var content: (snapshot: IndicatorSnapshot, date: Date)?
         var contentDue: Duration = .zero
         var frameDue: Duration = .zero
         var completeDue: Duration = .zero
         var frame = 0
-        /// What is to be written above the lines, and how many more have ended.
+        /// The activities to report above the lines, and the number of the others.
         var finished: [FinishedActivity] = []
         var omittedCount = 0
     }
@@ -75,11 +72,11 @@ public final class TerminalProgressBackend: IndicatorBackend {
     private let date: @Sendable () -> Date
     private let state: Locked<State>
 
-    /// Makes a backend. Nothing is written yet.
+    /// Makes a backend. Writes nothing.
     ///
     /// - Parameters:
     ///   - name: the name that the diagnostics use.
-    ///   - applicationName: the name of the app, which is shown when no activity has a label.
+    ///   - applicationName: the name of the app, shown if no activity has a label.
     ///   - settings: how the indicator is shown.
     public convenience init(
         name: String = "terminalProgress",
@@ -95,7 +92,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
         )
     }
 
-    /// Makes a backend for another descriptor than standard error, in another environment or on another clock.
+    /// Makes a backend with another descriptor than standard error, another environment or another clock.
     package init(
         name: String = "terminalProgress",
         applicationName: String,
@@ -125,7 +122,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
         )
     }
 
-    /// How settings show the indicator on a descriptor.
+    /// How the indicator is shown on a descriptor with these settings.
     static func display(
         _ settings: TerminalProgressSettings,
         descriptor: CInt,
@@ -142,7 +139,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
         }
     }
 
-    /// Opens the terminal, if lines are to be drawn over; writes nothing.
+    /// Opens the terminal if lines will be redrawn in place; writes nothing.
     ///
     /// - Throws: ``TerminalTitleError`` when it cannot be opened.
     public func start() async throws {
@@ -160,7 +157,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
         )
     }
 
-    /// Draws a frame, or writes a line, and waits for as long as the terminal takes no bytes.
+    /// Draws a frame or writes a line, and waits while the terminal accepts no bytes.
     ///
     /// - Throws: ``TerminalTitleError`` when the terminal was closed.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
@@ -168,7 +165,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
         if display == .off { return }
         let (terminal, line) = state.withLock { state -> (SharedTerminal?, String?) in
             if snapshot.isVisible, state.shownSince == nil { state.shownSince = snapshot.since }
-            // What was too short to be shown is not reported when other work is.
+            // Activities that ended before the indicator was shown are not reported.
             let finished = snapshot.finished.filter { $0.date >= state.shownSince ?? .distantFuture }
             if !snapshot.isVisible { state.shownSince = nil }
             guard let terminal = state.terminal else {
@@ -178,7 +175,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
             state.finished += wanted
             let excess = max(state.finished.count - Self.finishedLimit, 0)
             state.finished.removeFirst(excess)
-            // Of those that a snapshot omits, some are wanted if some of the others are.
+            // The outcomes of omitted activities are unknown: they are counted if any of the listed ones is wanted.
             state.omittedCount += excess + (wanted.isEmpty ? 0 : snapshot.omittedFinishedCount)
             if snapshot.isVisible {
                 draw(snapshot, on: terminal, at: now, date, state: &state)
@@ -193,7 +190,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
         try terminal?.settle()
     }
 
-    /// Removes the lines, and writes what was still to be reported.
+    /// Removes the lines, and writes pending reports.
     public func stop() async {
         let now = time.now
         let (terminal, line) = state.withLock { state -> (SharedTerminal?, String?) in
@@ -216,18 +213,18 @@ public final class TerminalProgressBackend: IndicatorBackend {
         state: inout State
     ) {
         let isFirst = state.content == nil
-        // A timer is not on time to the millisecond; in the long run there are ten frames a second.
+        // Timers are not exact to the millisecond; on average there are ten frames a second.
         guard isFirst || now >= state.frameDue - .milliseconds(20) else { return }
         state.frameDue = max(state.frameDue, now - Self.frameInterval) + Self.frameInterval
         state.frame += 1
-        // During the completion delay, what was shown last.
+        // During the completion delay, the last content stays.
         let hasChanged = state.content?.snapshot.activities.map(\.id) != snapshot.activities.map(\.id)
         if isFirst || snapshot.activityCount > 0, hasChanged || now >= state.contentDue {
             state.content = (snapshot, date)
             state.contentDue = now + Self.contentInterval
         }
         guard terminal.device.isInForeground else {
-            terminal.changeLines { $0.leave(ObjectIdentifier(self)) }
+            terminal.changeLines { $0.forget(ObjectIdentifier(self)) }
             return
         }
         writeFinished(on: terminal, state: &state)

@@ -1,21 +1,21 @@
 import Foundation
 
-/// What is known of a terminal, and which environment variables it is recognized by.
+/// The capabilities of a terminal, and the environment variables that identify it.
 ///
-/// Nothing is asked of the terminal itself: its answer would arrive among the keys that the app reads.
+/// The terminal itself is not queried: its answer would arrive in the app's input.
 struct KnownTerminal: Sendable, Hashable {
-    /// What it is called.
+    /// Its name.
     let name: String
-    /// What its title is set and restored with.
+    /// How its title is set and restored.
     let title: TitleStyle
-    /// Since when it shows progress (OSC 9;4). Where it does not, the same bytes may become a notification.
+    /// Which versions show progress (OSC 9;4). Other versions may show the same bytes as a notification.
     let progress: ProgressSupport
     /// Whether it removes progress that is not repeated.
     let progressExpires: Bool
-    /// How it is asked for a notification; `nil` where it is not known to show any.
+    /// How it shows a notification; `nil` if it is not known to support them.
     let notification: TerminalNotificationStyle?
-    /// The environment variables that it is recognized by: `NAME`, which is not empty, or `NAME=value`, where a `*` at
-    /// the end stands for any text.
+    /// The environment variables that identify it: `NAME`, which must not be empty, or `NAME=value`, where a trailing
+    /// `*` matches any text.
     private let variables: [String]
 
     private init(
@@ -34,11 +34,11 @@ struct KnownTerminal: Sendable, Hashable {
         self.notification = notification
     }
 
-    /// The known terminals. The first one whose variables are all there counts, so what is nearest to the app is first:
-    /// multiplexers; then what has a `TERM` of its own; then what only adds variables, which a terminal that is started
-    /// from it inherits.
+    /// The known terminals. The first one whose variables all match is used, so the order is from the app outward:
+    /// multiplexers; then terminals with their own `TERM`; then those that only add variables, which a terminal started
+    /// from them inherits.
     private static let all: [KnownTerminal] = [
-        // Each of these two may run in the other.
+        // Either one may run in the other.
         KnownTerminal("GNU screen or tmux", "STY", "TMUX", "TERM=screen*", title: .ascii),
         KnownTerminal("GNU screen", "STY", "TERM=screen*", title: .screen),
         KnownTerminal("tmux", "TERM=tmux*", "TERM_PROGRAM=tmux", title: .stack, progress: .since("3.7")),
@@ -50,7 +50,7 @@ struct KnownTerminal: Sendable, Hashable {
         KnownTerminal("Zellij", "ZELLIJ"),
 
         KnownTerminal("Linux console", "TERM=linux"),
-        // Versions before 0.38 turn the sequence into a notification. Official builds do not reveal their version.
+        // Versions before 0.38 show the sequence as a notification. Official builds do not reveal their version.
         KnownTerminal(
             "kitty",
             "TERM=xterm-kitty",
@@ -60,8 +60,7 @@ struct KnownTerminal: Sendable, Hashable {
             notification: .kitty
         ),
         KnownTerminal("kitty", "KITTY_WINDOW_ID"),
-        // Earlier versions know the sequence and show nothing, so it may be sent where the version did not come through
-        // SSH.
+        // Earlier versions ignore the sequence, so it is safe even if SSH does not pass the version on.
         KnownTerminal(
             "Ghostty",
             "TERM=xterm-ghostty",
@@ -100,7 +99,7 @@ struct KnownTerminal: Sendable, Hashable {
             notification: .titleAndBody
         ),
         KnownTerminal("iTerm2", "TERM_PROGRAM=iTerm.app", progress: .since("3.6.6"), notification: .text),
-        // How it is known through SSH.
+        // The variables that SSH passes on.
         KnownTerminal(
             "iTerm2",
             "LC_TERMINAL=iTerm2",
@@ -111,7 +110,7 @@ struct KnownTerminal: Sendable, Hashable {
 
     private static let unknown = KnownTerminal("terminal")
 
-    /// The terminal that gave its programs these environment variables.
+    /// The terminal that set these environment variables.
     static func recognize(by environment: [String: String]) -> KnownTerminal {
         all.first { terminal in terminal.variables.allSatisfy { matches($0, environment) } } ?? unknown
     }
@@ -123,7 +122,7 @@ struct KnownTerminal: Sendable, Hashable {
         return expected.last == "*" ? value.hasPrefix(expected.dropLast()) : value == expected
     }
 
-    /// Whether the terminal, in the version that the variables name, shows progress.
+    /// Whether the terminal shows progress, in the version that the variables name.
     func showsProgress(in environment: [String: String]) -> Bool {
         switch progress {
         case .never: return false
@@ -141,11 +140,11 @@ struct KnownTerminal: Sendable, Hashable {
 
     private static let kittyFolder = "KITTY_INSTALLATION_DIR"
 
-    /// The version of kitty, which no variable has: a line of a file that distributions install, such as
+    /// The version of kitty, which is in no variable but in a file that distributions install, in a line such as
     /// `version: Version = Version(0, 26, 5)`.
     private static func kittyVersion(_ environment: [String: String]) -> String? {
         guard let folder = environment[kittyFolder], folder.hasPrefix("/") else { return nil }
-        // Whatever is there in its place, a FIFO for example, opening and reading it does not wait.
+        // Never blocks, even if the path is something else, such as a FIFO.
         let descriptor = open(folder + "/kitty/constants.py", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
@@ -158,31 +157,31 @@ struct KnownTerminal: Sendable, Hashable {
 }
 
 extension KnownTerminal {
-    /// Since which version a terminal shows progress.
+    /// Which versions of a terminal show progress.
     enum ProgressSupport: Sendable, Hashable {
         case never
         case always
         case since(String, in: String = "TERM_PROGRAM_VERSION")
     }
 
-    /// How a title is set and restored.
+    /// How the title is set and restored.
     enum TitleStyle: Sendable, Hashable {
         /// Saved on the terminal's stack and restored from there.
         case stack
-        /// As `stack`, and emptied before it is restored, for terminals that may have no stack: no title is the
-        /// terminal's own, and better than one that says busy for ever.
+        /// Like `stack`, but the title is emptied before it is restored, for terminals that may have no stack: they
+        /// show their own title instead of a stale one.
         case emptied
-        /// As `emptied`, of ASCII only.
+        /// Like `emptied`, in ASCII only.
         case ascii
-        /// GNU screen: keeps the low byte of each character, so `⠇` becomes a bell. No stack. An empty title becomes
-        /// its own.
+        /// GNU screen: keeps only the low byte of each character, so `⠇` becomes a bell. No stack. An empty title
+        /// restores its own.
         case screen
-        /// Konsole: shows the title once the format of its tabs says so (OSC 30), which by default is `%d : %n`.
+        /// Konsole: shows the title only if the format of its tabs contains it (OSC 30); the default is `%d : %n`.
         case konsole
-        /// st: no stack. Its old title sequence (`ESC k`) without a title brings back its own.
+        /// st: no stack. Its old title sequence (`ESC k`) with an empty title restores its own.
         case st
 
-        /// What is written before the first title.
+        /// The sequences before the first title.
         var beginning: String {
             switch self {
             case .stack, .emptied, .ascii: Self.save
@@ -191,7 +190,7 @@ extension KnownTerminal {
             }
         }
 
-        /// What is written after the last title.
+        /// The sequences after the last title.
         var end: String {
             switch self {
             case .stack: Self.restore
@@ -202,7 +201,7 @@ extension KnownTerminal {
             }
         }
 
-        /// Whether a title may have other characters than those of ASCII.
+        /// Whether a title may contain non-ASCII characters.
         var takesUnicode: Bool { self != .screen && self != .ascii }
 
         // XTWINOPS 22;0 and 23;0: push the icon and window titles on the terminal's stack, and pop them.

@@ -2,29 +2,29 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// A terminal, opened for writing without ever waiting in the kernel.
+/// A terminal, opened for non-blocking writes.
 ///
-/// It is an open file description of our own: making it non-blocking changes nothing for the app, whose standard output
-/// often shares one with the shell.
+/// It has its own open file description: making that non-blocking does not affect the app, whose standard output often
+/// shares one with the shell.
 final class TerminalDevice: Sendable {
-    /// The controlling terminal of the process, whichever it is.
+    /// The path of the process's controlling terminal.
     static let controllingTerminal = "/dev/tty"
 
-    /// After which a backend that waits for its terminal counts as stalled: a year. A terminal that the user has
-    /// stopped (Ctrl-S) is no fault, and a warning would be written to the same terminal.
+    /// The time limit for updates of terminal backends: a year, so that a terminal that the user has stopped (Ctrl-S)
+    /// does not count as stalled. A warning would be written to the same terminal.
     static let updateTimeLimit: Duration = .seconds(31_536_000)
 
-    /// Identifies the terminal, whatever path it was opened by.
+    /// Identifies the terminal, independent of the path that it was opened by.
     let number: dev_t
 
     private let descriptor: CInt
 
-    /// Opens a terminal, and nothing but a terminal.
+    /// Opens a terminal; throws if the path is something else.
     init(path: String) throws(TerminalTitleError) {
         let descriptor = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
             let number = errno
-            // ENXIO is what `tty(4)` says of a process without a controlling terminal; a container may lack the device.
+            // ENXIO means that the process has no controlling terminal (tty(4)); a container may lack the device.
             let isAbsent = number == ENXIO || number == ENOENT || number == EIO
             throw path == Self.controllingTerminal && isAbsent
                 ? .noControllingTerminal : .cannotOpen(path: path, errorNumber: number)
@@ -41,7 +41,7 @@ final class TerminalDevice: Sendable {
         close(descriptor)
     }
 
-    /// The path of the terminal itself, such as `/dev/pts/3`; `/dev/tty` where it has a name that is not known here.
+    /// The path of the terminal itself, such as `/dev/pts/3`; `/dev/tty` if its name is unknown.
     var name: String {
         let major = (number >> 8) & 0xFFF
         let minor = (number & 0xFF) | ((number >> 12) & 0xFFF00)
@@ -54,28 +54,28 @@ final class TerminalDevice: Sendable {
         }
     }
 
-    /// The columns and rows of a window.
+    /// The size of a window in columns and rows.
     struct Size: Sendable, Hashable {
         var columns = 80
         var rows = 24
     }
 
-    /// The size of its window now; 80 by 24 where it does not say.
+    /// The current size of its window; 80 by 24 if unknown.
     var size: Size {
         var size = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return Size() }
         return Size(columns: Int(size.ws_col), rows: Int(size.ws_row))
     }
 
-    /// Whether the process is in the terminal's foreground; also if it is not the process's controlling terminal.
+    /// Whether the process is in the terminal's foreground, or the terminal is not its controlling terminal.
     var isInForeground: Bool {
         let group = tcgetpgrp(descriptor)
         return group < 0 || group == getpgrp()
     }
 
-    /// The path to open the terminal by that a descriptor leads to.
+    /// The path to open the terminal that a descriptor refers to.
     ///
-    /// Not the descriptor's own path where it is the controlling terminal: after `su`, that belongs to another user.
+    /// For the controlling terminal not the descriptor's own path: after `su`, that belongs to another user.
     static func path(of descriptor: CInt) -> String {
         let terminal = open(controllingTerminal, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
         defer { if terminal >= 0 { close(terminal) } }
@@ -83,15 +83,15 @@ final class TerminalDevice: Sendable {
         return isControlling ? controllingTerminal : "/proc/self/fd/\(descriptor)"
     }
 
-    /// What came of an attempt to write.
+    /// The result of a write.
     enum Outcome: Sendable, Hashable {
-        /// So many bytes were taken, at least one.
+        /// The terminal accepted this many bytes, at least one.
         case wrote(Int)
-        /// The terminal takes none now.
+        /// The terminal accepts no bytes now.
         case wouldBlock
     }
 
-    /// Writes what the terminal takes now, with a single system call: the kernel lets no other writer in between.
+    /// Writes what the terminal accepts now, with a single system call: no other process can write in between.
     func write(_ bytes: ArraySlice<UInt8>) throws(TerminalTitleError) -> Outcome {
         while true {
             let count = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
@@ -106,9 +106,9 @@ final class TerminalDevice: Sendable {
         }
     }
 
-    /// Sleeps until the terminal takes bytes or is gone, at most for `limit`.
+    /// Waits until the terminal accepts bytes or is closed, at most for `limit`.
     ///
-    /// - Returns: whether it is worth trying again before the limit.
+    /// - Returns: `false` if the limit was reached.
     func waitUntilWritable(atMost limit: Duration?) -> Bool {
         let milliseconds = limit.map { CInt(clamping: $0.wholeMilliseconds) } ?? -1
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
@@ -116,8 +116,7 @@ final class TerminalDevice: Sendable {
     }
 
     static func number(of descriptor: CInt) -> dev_t {
-        // TIOCGDEV, which Swift does not import: `/dev/tty` has a device number of its own, and this asks for the
-        // terminal's.
+        // TIOCGDEV, which Swift does not import: it returns the terminal's device number, `fstat` that of `/dev/tty`.
         var number: CUnsignedInt = 0
         if ioctl(descriptor, 0x8004_5432, &number) == 0 { return dev_t(number) }
         var status = stat()
@@ -126,10 +125,10 @@ final class TerminalDevice: Sendable {
     }
 }
 
-/// Runs `body` with every signal held back on this thread.
+/// Runs `body` with every signal blocked on this thread.
 ///
-/// A write by a background process would otherwise stop the app (`SIGTTOU`, after `stty tostop`), and a handler that
-/// calls `exit` could run inside the critical section that the exit hook enters.
+/// Otherwise a write by a background process would stop the app (`SIGTTOU`, after `stty tostop`), and a handler that
+/// calls `exit` could run while this thread holds a lock that the exit hook takes.
 func withSignalsBlocked<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     var all = sigset_t()
     var previous = sigset_t()
@@ -139,36 +138,36 @@ func withSignalsBlocked<Result, Failure: Error>(_ body: () throws(Failure) -> Re
     return try body()
 }
 
-/// Why nothing can be shown on the terminal.
+/// Why the terminal cannot be used.
 public enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The process has no controlling terminal.
     case noControllingTerminal
-    /// What was opened is a file, a pipe or a device, and not a terminal.
+    /// The path is a file, a pipe or a device, not a terminal.
     case notATerminal(path: String)
-    /// The terminal does not know control sequences: `TERM` says so, or says nothing.
+    /// The terminal does not support control sequences according to `TERM`, or `TERM` is not set.
     case dumbTerminal(type: String?)
     /// The terminal could not be opened.
     case cannotOpen(path: String, errorNumber: Int32)
-    /// The terminal was closed, or the connection to it lost.
+    /// The terminal was closed, or the connection to it was lost.
     case hungUp
     /// The terminal could not be written to.
     case cannotWrite(errorNumber: Int32)
 
-    /// What was wrong.
+    /// The problem.
     public var reason: String {
         switch self {
         case .noControllingTerminal: "the process has no controlling terminal"
         case .notATerminal(let path): "\(path) is not a terminal"
         case .dumbTerminal(let type?) where !type.isEmpty:
-            "the terminal knows no control sequences (TERM is '\(DisplayText.singleLine(type, limit: 40))')"
-        case .dumbTerminal: "the type of the terminal is not known (TERM is not set)"
+            "the terminal does not support control sequences (TERM is '\(DisplayText.singleLine(type, limit: 40))')"
+        case .dumbTerminal: "the type of the terminal is unknown (TERM is not set)"
         case .cannotOpen(let path, let number): "cannot open \(path): \(String(cString: strerror(number)))"
         case .hungUp: "the terminal was closed"
         case .cannotWrite(let number): "cannot write to the terminal: \(String(cString: strerror(number)))"
         }
     }
 
-    /// What to do about it; `nil` when nothing helps.
+    /// What to do, if anything helps.
     public var help: String? {
         switch self {
         case .noControllingTerminal:
@@ -180,7 +179,7 @@ public enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConvertib
         }
     }
 
-    /// What was wrong, and what to do.
+    /// The problem, and what to do.
     public var description: String {
         help.map { "\(reason); \($0)" } ?? reason
     }

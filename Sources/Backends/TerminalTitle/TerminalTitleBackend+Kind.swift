@@ -10,7 +10,7 @@ extension BackendKind {
         )
     }
 
-    /// The kind, for another terminal than the controlling one or in another environment.
+    /// The kind for a terminal other than the controlling one, or in another environment.
     package static func terminalTitle(path: String, environment: [String: String]) -> BackendKind {
         BackendKind(
             name: "terminalTitle",
@@ -20,7 +20,7 @@ extension BackendKind {
                     "format",
                     .string,
                     default: .string(TerminalTitleSettings.defaultFormat.description),
-                    summary: "the text of the title; may have {app}, {label}, {count}, {progress} and {spinner}",
+                    summary: "the text of the title; may contain {app}, {label}, {count}, {progress} and {spinner}",
                     validate: SnapshotFormat.validate
                 ),
                 BackendSetting(
@@ -28,7 +28,7 @@ extension BackendKind {
                     .choice(TerminalTitleSettings.Progress.allCases.map(\.rawValue)),
                     default: .string(TerminalTitleSettings.Progress.auto.rawValue),
                     summary:
-                        "whether the terminal's tab or taskbar shows the progress (OSC 9;4); auto: where it is known to"
+                        "whether the tab or taskbar shows progress (OSC 9;4); auto: on terminals known to support it"
                 ),
             ],
             make: { context, settings in
@@ -64,7 +64,7 @@ extension TerminalTitleSettings {
 }
 
 extension SnapshotFormat {
-    /// Checks a setting that is a format; for ``BackendSetting/validate``.
+    /// Validates a setting that is a format; for ``BackendSetting/validate``.
     package static func validate(_ value: BackendSettingValue) -> String? {
         guard case .string(let text) = value else { return nil }
         do throws(SnapshotFormatError) {
@@ -76,11 +76,12 @@ extension SnapshotFormat {
     }
 }
 
-/// What a ``TerminalTitleBackend`` shows.
+/// The settings of a ``TerminalTitleBackend``.
 public struct TerminalTitleSettings: Sendable, Hashable {
-    /// When the terminal is shown the progress beside the title (OSC 9;4).
+    /// When to show the progress (OSC 9;4).
     public enum Progress: String, Sendable, Hashable, CaseIterable {
-        /// On terminals that are known to show it, judged by the environment. Others may read it as a notification.
+        /// On terminals that are known to support it, according to the environment. Others may show it as a
+        /// notification.
         case auto
         /// Always.
         case on
@@ -90,16 +91,16 @@ public struct TerminalTitleSettings: Sendable, Hashable {
 
     /// The text of the title. Default: ``defaultFormat``.
     public var format: SnapshotFormat
-    /// When the terminal is shown the progress beside the title. Default: `auto`.
+    /// When to show the progress. Default: `auto`.
     public var progress: Progress
 
-    /// Makes settings, by default the default ones.
+    /// Makes settings.
     public init(format: SnapshotFormat = Self.defaultFormat, progress: Progress = .auto) {
         self.format = format
         self.progress = progress
     }
 
-    /// `{spinner} {label} {progress} ({count}) - {app}`: the beginning is what a narrow tab shows.
+    /// `{spinner} {label} {progress} ({count}) - {app}`: narrow tabs show only the beginning.
     public static let defaultFormat = SnapshotFormat(pieces: [
         .placeholder(.spinner), .literal(" "), .placeholder(.label), .literal(" "), .placeholder(.progress),
         .literal(" ("), .placeholder(.count), .literal(") - "), .placeholder(.app),

@@ -2,41 +2,39 @@ import Foundation
 public import IndicatorCore
 import IndicatorThreads
 
-/// Shows the indicator in the title of the terminal that the app runs in, and restores the old title.
+/// Shows the indicator in the title of the terminal that the app runs in, and restores the original title.
 ///
-/// It writes to the controlling terminal of the process, wherever the standard streams lead, and to nothing else. While
-/// the indicator is hidden nothing is written at all.
+/// It writes only to the controlling terminal of the process, even if the standard streams are redirected. While the
+/// indicator is hidden, it writes nothing.
 ///
-/// - When the indicator is shown, the title is saved on the terminal's own stack (XTWINOPS 22), and it is restored from
-///   there (XTWINOPS 23) when the indicator is hidden, the backend stopped, or the process exits by returning from
-///   `main` or calling `exit`. For signals that end or stop the process see `IndicatorManager.configured(for:)`. A
-///   terminal that takes no bytes at exit (Ctrl-S) keeps the title: the process does not wait for it.
-/// - Where the terminal may have no such stack, the title is emptied as well, which most of them take as "no title of
-///   the app's".
-/// - Progress is shown as well, beside the title or in the taskbar, by terminals that are known to (OSC 9;4).
-/// - After a failure the progress goes on saying so for five seconds, or until the indicator is shown the next time.
-/// - Several backends of one process can show on one terminal: the title is that of the one that was shown last.
-/// - Titles are written as UTF-8, without control characters, and cut to 240 Unicode scalars. In GNU screen they are
-///   written in ASCII.
+/// - When the indicator is shown, the title is saved on the terminal's stack (XTWINOPS 22). It is restored from there
+///   (XTWINOPS 23) when the indicator is hidden, the backend is stopped, or the process exits by returning from `main`
+///   or calling `exit`. For signals that end or stop the process, see `IndicatorManager.configured(for:)`. A terminal
+///   that accepts no bytes at exit (Ctrl-S) keeps the title: the process does not wait for it.
+/// - If the terminal may have no stack, the title is also emptied; most terminals then show their own.
+/// - Terminals that are known to support it (OSC 9;4) also show the progress, in the tab or the taskbar.
+/// - A failure remains visible in the progress for five seconds, or until the indicator is shown again.
+/// - Several backends of one process can use one terminal: the one that was shown last sets the title.
+/// - Titles are written as UTF-8, without control characters, and truncated to 240 Unicode scalars. In GNU screen they
+///   are ASCII.
 ///
-/// In the background of the shell (`app &`) the title is set all the same, and `stty tostop` does not stop the app for
-/// it.
+/// The title is also set while the app is in the background of the shell (`app &`), and `stty tostop` does not stop the
+/// app.
 public final class TerminalTitleBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
 
-    /// The latest snapshot while visible: ten times a second when the format has a spinner; every five seconds when the
+    /// The latest snapshot; while visible, ten times a second if the format has a spinner, or every five seconds if the
     /// terminal removes progress that is not repeated.
     public let delivery: BackendDelivery
 
-    /// How many Unicode scalars of a title are written.
+    /// The longest title, in Unicode scalars.
     static let titleLimit = 240
 
-    /// How long ``stop()`` waits for a terminal that takes no bytes before it leaves the rest to a thread.
+    /// How long ``stop()`` waits for a terminal that accepts no bytes before a thread takes over.
     static let stopLimit: Duration = .milliseconds(500)
 
-    /// How often the progress is written although it has not changed: Ghostty removes it 15 seconds after the last
-    /// time, kitty 60.
+    /// How often unchanged progress is repeated: Ghostty removes it after 15 seconds, kitty after 60.
     static let progressRepeatInterval: Duration = .seconds(5)
 
     /// How long a failure is shown after the indicator was hidden.
@@ -53,7 +51,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         var progressWrittenAt: Duration = .zero
         /// Whether an activity has failed since the indicator was shown.
         var hasFailure = false
-        /// Orders the settings of the timer.
+        /// Orders the calls that set the timer.
         var timerVersion: UInt64 = 0
     }
 
@@ -65,15 +63,15 @@ public final class TerminalTitleBackend: IndicatorBackend {
     private let showsProgress: Bool
     private let time: TimeSource
     private let state = Locked(State())
-    /// Ends what says that something failed.
+    /// Clears the progress after a failure.
     private let timer: DeadlineTimer
 
-    /// Makes a backend. Nothing is opened yet.
+    /// Makes a backend. Opens nothing.
     ///
     /// - Parameters:
     ///   - name: the name that the diagnostics use.
     ///   - applicationName: the name of the app, for the placeholder `{app}`.
-    ///   - settings: what the title says.
+    ///   - settings: the format of the title, and when to show progress.
     public convenience init(
         name: String = "terminalTitle",
         applicationName: String,
@@ -88,7 +86,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         )
     }
 
-    /// Makes a backend for another terminal than the controlling one, in another environment or on another clock.
+    /// Makes a backend with a terminal other than the controlling one, another environment or another clock.
     package init(
         name: String = "terminalTitle",
         applicationName: String,
@@ -120,15 +118,15 @@ public final class TerminalTitleBackend: IndicatorBackend {
 
     /// Opens the terminal; writes nothing.
     ///
-    /// - Throws: ``TerminalTitleError`` when there is no terminal, or it knows no control sequences.
+    /// - Throws: ``TerminalTitleError`` if there is no terminal, or it does not support control sequences.
     public func start() async throws {
         let terminal = try Self.openTerminal(path: path, environment: environment)
         state.withLock { $0 = State(terminal: terminal, timerVersion: $0.timerVersion) }
     }
 
-    /// Shows, changes or restores the title, and waits for as long as the terminal takes no bytes.
+    /// Shows, changes or restores the title, and waits while the terminal accepts no bytes.
     ///
-    /// - Throws: ``TerminalTitleError`` when the terminal was closed.
+    /// - Throws: ``TerminalTitleError`` if the terminal was closed.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         let now = time.now
         let (terminal, failureEnd, version) = state.withLock { state -> (SharedTerminal?, Duration?, UInt64) in
@@ -144,14 +142,14 @@ public final class TerminalTitleBackend: IndicatorBackend {
                 state.hasFailure = false
                 terminal.change { ledger in
                     ledger.hide(ObjectIdentifier(self))
-                    if failureEnd != nil { ledger.leave(.failure) }
+                    if failureEnd != nil { ledger.setLastingProgress(.failure) }
                 }
             }
             return (terminal, failureEnd, state.timerVersion)
         }
         guard let terminal else { return }
         timer.set(failureEnd, version: version) { _ in
-            terminal.change { $0.leave(nil) }
+            terminal.change { $0.setLastingProgress(nil) }
             if (try? terminal.settle(within: .zero)) == false { TerminalRegistry.settleLater(terminal) }
         }
         try terminal.settle()
@@ -168,12 +166,12 @@ public final class TerminalTitleBackend: IndicatorBackend {
         guard let terminal else { return }
         terminal.change { ledger in
             ledger.hide(ObjectIdentifier(self))
-            ledger.leave(nil)
+            ledger.setLastingProgress(nil)
         }
         if (try? terminal.settle(within: Self.stopLimit)) == false { TerminalRegistry.settleLater(terminal) }
     }
 
-    /// Opens the terminal that a backend would show on.
+    /// Opens the terminal for a backend.
     static func openTerminal(
         path: String,
         environment: [String: String]
@@ -220,7 +218,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         return known.title.takesUnicode ? title : Self.ascii(title)
     }
 
-    /// The text in ASCII: letters without their marks, plain dashes and quotes, and `?` for what has no such form.
+    /// The text in ASCII: letters without their marks, plain dashes and quotes, and `?` for other characters.
     static func ascii(_ text: String) -> String {
         text.decomposedStringWithCompatibilityMapping.unicodeScalars.map { scalar in
             if scalar.isASCII { return String(scalar) }
@@ -235,7 +233,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
 }
 
 extension IndicatorSnapshot {
-    /// Whether an activity has failed since the snapshot before.
+    /// Whether an activity has failed since the previous snapshot.
     fileprivate var hasFailure: Bool {
         finished.contains { activity in
             if case .failed = activity.outcome { true } else { false }
@@ -244,6 +242,6 @@ extension IndicatorSnapshot {
 }
 
 extension TerminalProgress {
-    /// A bar that is full: an empty one is not seen.
+    /// A full bar: an empty one would be invisible.
     fileprivate static let failure = TerminalProgress(state: .failed, percentage: Percentage(1))
 }

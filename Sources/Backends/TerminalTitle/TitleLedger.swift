@@ -1,11 +1,11 @@
-/// Records what a terminal shows and what it should show, and gives the bytes that lead from one to the other.
+/// Records what a terminal shows and what it should show, and computes the bytes to get from one to the other.
 ///
-/// A pure value. Its owner passes ``nextBytes`` to the terminal and reports with ``didWrite(_:)`` what the terminal
-/// took. A terminal that takes none for an hour is then sent the latest state, not an hour of states, and a control
-/// sequence that it has begun to take is always ended before another begins.
+/// A pure value. Its owner writes ``nextBytes`` to the terminal and reports with ``didWrite(_:)`` how many bytes the
+/// terminal accepted. After an hour without output, the terminal gets only the latest state. A partly written control
+/// sequence is always completed before another one begins.
 ///
-/// Each backend that is visible on the terminal has a claim, and the title of the latest claim is shown. The title is
-/// saved before the first claim is shown and restored after the last one.
+/// Each backend that is visible on the terminal has a claim, and the title of the latest claim is shown. The original
+/// title is saved before the first claim is shown and restored after the last one.
 struct TitleLedger: Sendable {
     /// Identifies a claim.
     typealias ClaimID = ObjectIdentifier
@@ -16,7 +16,7 @@ struct TitleLedger: Sendable {
         var progress: TerminalProgress?
     }
 
-    /// What was done to the terminal. `title` is set while the old one is saved.
+    /// What the terminal shows. `title` is set while the original one is saved.
     private struct Shown: Sendable {
         var title: String?
         var progress: TerminalProgress?
@@ -28,24 +28,24 @@ struct TitleLedger: Sendable {
     private var mustRepeatProgress = false
     /// The progress that is shown while there is no claim.
     private var lastingProgress: TerminalProgress?
-    /// What is written once, after what the terminal is to show.
+    /// Control sequences to write once, after the title and progress.
     private var messages = ""
 
-    /// Whether the terminal is to show no claim for now: the process is about to be stopped by Ctrl-Z.
+    /// Whether no claim is shown because the process is being stopped by Ctrl-Z.
     var isSuspended = false
 
-    /// What the terminal shows once it has taken what is unwritten.
+    /// What the terminal shows after ``unwritten`` is written.
     private var shown = Shown()
-    /// Of the bytes that the terminal has begun to take, those that it has not taken yet.
+    /// The rest of the bytes that are partly written.
     private var unwritten: ArraySlice<UInt8> = []
 
     init(style: KnownTerminal.TitleStyle) {
         self.style = style
     }
 
-    /// Shows `title` for a claim, which is made when there is none yet. Without effect once closed.
+    /// Shows `title` for a claim, which is created if needed. No effect after ``close()``.
     ///
-    /// - Parameter repeatsProgress: writes the progress even if it has not changed.
+    /// - Parameter repeatsProgress: whether to write the progress even if it is unchanged.
     mutating func show(_ id: ClaimID, title: String, progress: TerminalProgress?, repeatsProgress: Bool = false) {
         guard !isClosed else { return }
         lastingProgress = nil
@@ -58,29 +58,29 @@ struct TitleLedger: Sendable {
         if repeatsProgress, claims.last?.id == id { mustRepeatProgress = true }
     }
 
-    /// Withdraws a claim. Without effect when there is none.
+    /// Removes a claim, if there is one.
     mutating func hide(_ id: ClaimID) {
         claims.removeAll { $0.id == id }
     }
 
-    /// Shows a progress until the next claim, or with `nil` no more. Without effect once closed.
-    mutating func leave(_ progress: TerminalProgress?) {
+    /// Sets or clears the progress that is shown until the next claim. No effect after ``close()``.
+    mutating func setLastingProgress(_ progress: TerminalProgress?) {
         if !isClosed { lastingProgress = progress }
     }
 
-    /// Writes a control sequence once. Without effect once closed.
+    /// Writes a control sequence once. No effect after ``close()``.
     mutating func send(_ sequence: String) {
         if !isClosed { messages += sequence }
     }
 
-    /// Withdraws every claim, and takes no other.
+    /// Removes all claims, and ignores later ones.
     mutating func close() {
         claims = []
         lastingProgress = nil
         isClosed = true
     }
 
-    /// Discards what was to be done: the terminal is closed.
+    /// Discards all state, because the terminal was closed.
     mutating func abandon() {
         close()
         shown = Shown()
@@ -88,12 +88,12 @@ struct TitleLedger: Sendable {
         messages = ""
     }
 
-    /// The bytes to write next; empty when the terminal shows what it should.
+    /// The bytes to write next; empty if the terminal shows what it should.
     var nextBytes: ArraySlice<UInt8> {
         unwritten.isEmpty ? transition().bytes : unwritten
     }
 
-    /// Notes that the terminal has taken the first `count` of ``nextBytes``, as they are now.
+    /// Records that the first `count` bytes of the current ``nextBytes`` were written.
     mutating func didWrite(_ count: Int) {
         guard count > 0 else { return }
         if unwritten.isEmpty {
@@ -104,7 +104,7 @@ struct TitleLedger: Sendable {
         unwritten = unwritten.dropFirst(count)
     }
 
-    /// The control sequences from what the terminal shows to what it should, and what it shows after them.
+    /// The control sequences to the wanted state, and that state.
     private func transition() -> (bytes: ArraySlice<UInt8>, result: Shown) {
         let latest = isSuspended ? nil : claims.last
         var sequences = ""
@@ -125,14 +125,14 @@ struct TitleLedger: Sendable {
 extension TitleLedger {
     /// OSC 0: sets the icon and window titles. `text` must be free of control characters.
     ///
-    /// Ended with BEL, as terminfo's `fsl` says: every terminal takes it, also those that know no other end.
+    /// Terminated by BEL, as in terminfo's `fsl`: every terminal supports it, some support nothing else.
     static func setTitle(_ text: String) -> String {
         "\u{1B}]0;\(text)\u{07}"
     }
 
     /// OSC 9;4: shows, changes or, with `nil`, clears the progress; documented at ConEmu's `AnsiEscapeCodes`.
     ///
-    /// Ended with ST: VTE asks for it in every OSC that is newer than the title.
+    /// Terminated by ST: VTE requires it in every OSC newer than the title.
     static func setProgress(_ progress: TerminalProgress?) -> String {
         let state: Int
         switch progress?.state {
@@ -145,19 +145,19 @@ extension TitleLedger {
     }
 }
 
-/// What OSC 9;4 can show.
+/// The progress as OSC 9;4 shows it.
 struct TerminalProgress: Sendable, Hashable {
     enum State: Sendable, Hashable {
         /// Work is in progress.
         case normal
         /// Something has failed.
         case failed
-        /// The user is asked for something.
+        /// The app waits for the user.
         case attention
     }
 
-    /// What the colour of the bar says.
+    /// The state, shown as the colour of the bar.
     var state = State.normal
-    /// How much is done; `nil` when it is not known, and the bar says only that work is in progress.
+    /// How much is done; `nil` for an indeterminate bar.
     var percentage: Percentage?
 }

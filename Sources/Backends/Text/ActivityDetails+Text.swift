@@ -1,22 +1,22 @@
 import IndicatorCore
 
 extension ActivityDetails {
-    /// What is done, such as "12.3 MB" or "7 files"; `nil` if the activity counts no steps.
+    /// The completed amount, such as "12.3 MB" or "7 files"; `nil` if the activity counts no steps.
     package var doneText: String? {
         completed != 0 || total != nil ? unit.text(of: Double(completed)) : nil
     }
 
-    /// How much there is to do; `nil` if that is unknown.
+    /// The total amount; `nil` if it is unknown.
     package var totalText: String? { total.map { unit.text(of: Double($0)) } }
 
-    /// What is done of how much, such as "12.3 of 40.0 MB"; only what is done if the total is unknown.
+    /// The completed and total amounts, such as "12.3 of 40.0 MB"; without the total if it is unknown.
     package var amountText: String? {
         guard let total, let totalText else { return doneText }
         let scale = unit.scale(of: Double(total))
         return "\(scale.number(Double(completed))) of \(totalText)"
     }
 
-    /// The rate, such as "3.1 MB/s" or "2.4 files/s"; `nil` while it means nothing.
+    /// The rate, such as "3.1 MB/s" or "2.4 files/s"; `nil` while it is unknown.
     package var rateText: String? {
         rate.map { rate in
             let scale = unit.scale(of: rate)
@@ -28,10 +28,10 @@ extension ActivityDetails {
 }
 
 extension ActivityUnit {
-    /// How numbers of about a size are written.
+    /// The scale and suffix for numbers of a magnitude.
     fileprivate struct Scale {
         var divisor = 1.0
-        /// What follows the number, with the space before it.
+        /// The text after the number, including a leading space.
         var suffix: String
 
         func number(_ value: Double) -> String { Self.rounded(value / divisor, digits: divisor > 1 ? 1 : 0) }
@@ -45,7 +45,7 @@ extension ActivityUnit {
         }
     }
 
-    /// Bytes in powers of 1000, as the International System of Units has them.
+    /// Bytes in powers of 1000, the SI prefixes.
     fileprivate func scale(of value: Double) -> Scale {
         guard self == .bytes else {
             return Scale(suffix: name.isEmpty ? "" : " \(DisplayText.singleLine(name, limit: 20))")

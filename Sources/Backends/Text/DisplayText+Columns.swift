@@ -1,12 +1,12 @@
 extension DisplayText {
-    /// The columns that a text takes in a terminal.
+    /// The width of a text in a terminal, in columns.
     package static func columns(of text: some StringProtocol) -> Int {
         text.reduce(0) { $0 + columns(of: $1) }
     }
 
-    /// The columns that a character takes in a terminal: 0, 1 or 2.
+    /// The width of a character in a terminal: 0, 1 or 2 columns.
     ///
-    /// By the wide characters of Unicode Standard Annex 11, as ranges that are coarse on the safe side.
+    /// Based on the wide characters of Unicode Standard Annex 11, as coarse ranges that err on the wide side.
     package static func columns(of character: Character) -> Int {
         guard let scalar = character.unicodeScalars.first else { return 0 }
         if scalar.isASCII, character.utf8.count == 1 { return 1 }
@@ -24,7 +24,7 @@ extension DisplayText {
         }
     }
 
-    /// A text in so many columns at most, cut between two characters where it is too long.
+    /// A text in at most this many columns, truncated between two characters.
     package static func fitted(_ text: String, to columns: Int, ellipsis: String = Self.ellipsis) -> String {
         guard Self.columns(of: text) > columns else { return text }
         var result = ""

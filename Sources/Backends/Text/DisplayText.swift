@@ -1,27 +1,25 @@
-/// Makes text of unknown origin fit for one line of a surface that belongs to others: a title, a notification, a
-/// property on a bus, a line of a log.
+/// Sanitizes untrusted text for one line of a surface: a title, a notification, a property on a bus, a line of a log.
 ///
-/// Every backend passes labels and names through it. It follows the properties of the Unicode Character Database, so a
-/// character of a later version needs no change here.
+/// Every backend uses it for labels and names. It uses the properties of the Unicode Character Database, so characters
+/// of later versions need no change here.
 package enum DisplayText {
-    /// What stands for the part of a text that was cut off.
+    /// The character in place of truncated text.
     package static let ellipsis = "…"
 
-    /// `text` on one line, without anything that a surface obeys instead of shows, and not too long.
+    /// `text` on one line, truncated, without characters that a surface would interpret instead of show.
     ///
     /// - White space and line breaks of every kind become single spaces; those at the ends are removed.
-    /// - Removed are control characters (without them no escape sequence can begin or end), format characters, all
-    ///   characters that are ignorable by default (invisible, so they can hide text in a text), controls of the
-    ///   direction of writing (they would reorder what the surface shows after the text), and noncharacters.
-    /// - Kept on purpose is what a script or an emoji needs in order to look right, at the place where it has that
-    ///   effect and nowhere else: the joiner inside an emoji, a single variation selector after a character that has
-    ///   variants, the joiners between letters of the scripts that use them, the tags of the flags of England, Scotland
-    ///   and Wales.
+    /// - Removed: control characters (without them, no escape sequence can begin or end), format characters, default
+    ///   ignorable characters (invisible, so they can hide text), bidirectional controls (they would reorder what
+    ///   follows the text), and noncharacters.
+    /// - Kept, only where they have their effect, are the characters that scripts and emoji need: the joiner inside an
+    ///   emoji, a single variation selector after a character that has variants, the joiners between letters of scripts
+    ///   that use them, and the tags of the flags of England, Scotland and Wales.
     ///
     /// - Parameters:
     ///   - text: any text.
-    ///   - limit: how many Unicode scalars may remain, an ellipsis included. The cut falls between two characters as
-    ///     the user sees them, unless a single one is longer than the limit.
+    ///   - limit: the longest result in Unicode scalars, including an ellipsis. The text is truncated between two
+    ///     user-perceived characters, unless a single one exceeds the limit.
     package static func singleLine(_ text: some StringProtocol, limit: Int) -> String {
         let scalars = text.unicodeScalars
         var kept = String.UnicodeScalarView()
@@ -34,7 +32,7 @@ package enum DisplayText {
         var index = scalars.startIndex
         while index < scalars.endIndex {
             inspected += 1
-            // The cost of a text is bounded too, even of one that consists of what is removed.
+            // Bounds the cost even of a text in which everything is removed.
             guard count <= limit, inspected <= 16 * limit else {
                 isCut = true
                 break
@@ -73,7 +71,7 @@ package enum DisplayText {
         }
     }
 
-    /// Whether a character that is otherwise removed has the effect that it is made for.
+    /// Whether a character that is otherwise removed has its intended effect here.
     private static func isEffective(
         _ scalar: Unicode.Scalar,
         after previous: Unicode.Scalar?,
@@ -103,8 +101,7 @@ package enum DisplayText {
         !scalar.isASCII && scalar.properties.isEmoji
     }
 
-    /// Whether it is a letter or mark of a script from Arabic to Mongolian: those in which joiners belong to the
-    /// spelling.
+    /// Whether it is a letter or mark of a script from Arabic to Mongolian, where joiners are part of the spelling.
     private static func isJoiningLetter(_ scalar: Unicode.Scalar) -> Bool {
         guard (0x0600...0x18AF).contains(scalar.value) else { return false }
         return switch scalar.properties.generalCategory {
@@ -115,12 +112,12 @@ package enum DisplayText {
 
     private static let blackFlag: Unicode.Scalar = "\u{1F3F4}"
 
-    /// The tags after the black flag, the last of which ends the sequence (UTS #51, "Emoji Tag Sequences").
+    /// The tags after the black flag, including the one that ends the sequence (UTS #51, "Emoji Tag Sequences").
     private static let flags = ["gbeng", "gbsct", "gbwls"].map { region in
         region.unicodeScalars.map { $0.value + 0xE0000 } + [0xE007F]
     }
 
-    /// How many tags follow, if they make one of the flags; otherwise 0.
+    /// The number of tags that follow if they form one of the flags; otherwise 0.
     private static func tagCount(_ scalars: some Sequence<Unicode.Scalar>) -> Int {
         let tags = Array(scalars.prefix(6)).map(\.value)
         return flags.contains(tags) ? tags.count : 0
@@ -143,7 +140,7 @@ package enum DisplayText {
         return kept + ellipsis
     }
 
-    /// Whether the last scalar was kept for one that was cut off: a joiner, or a tag of a flag that lacks its end.
+    /// Whether the last scalar lost its effect by the truncation: a joiner, or a tag of an incomplete flag.
     private static func hasLostEffect(_ last: Unicode.Scalar, in scalars: String.UnicodeScalarView) -> Bool {
         isRemoved(last) && last.value != 0xE007F && !isEffective(last, after: scalars.dropLast().last, before: nil)
     }

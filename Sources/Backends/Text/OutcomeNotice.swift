@@ -1,22 +1,22 @@
 public import IndicatorCore
 
-/// Of which activities a backend says how they ended. Never of cancelled ones: who cancels work knows that it has
-/// ended.
+/// Which outcomes a backend reports. Cancelled activities are never reported: the user who cancels work knows that it
+/// has ended.
 public enum WhenDone: String, Sendable, Hashable, CaseIterable {
-    /// Of none.
+    /// None.
     case never
-    /// Of those that failed.
+    /// Failures.
     case failures
-    /// Of all.
+    /// All.
     case always
 
-    /// Whether a backend says how this activity ended.
+    /// Whether to report the outcome of an activity.
     ///
     /// - Parameters:
     ///   - activity: the activity.
     ///   - least: how long it must have lasted.
     public func covers(_ activity: FinishedActivity, after least: Duration) -> Bool {
-        // A group speaks for its members.
+        // A group is reported instead of its members.
         guard activity.duration >= least, !activity.isMember else { return false }
         return switch activity.outcome {
         case .cancelled: false
@@ -26,9 +26,9 @@ public enum WhenDone: String, Sendable, Hashable, CaseIterable {
     }
 }
 
-/// What a notification says of activities that have ended.
+/// The text of a notification about finished activities.
 struct OutcomeNotice: Sendable, Hashable {
-    /// How many Unicode scalars of a text are shown.
+    /// The longest label or message, in Unicode scalars.
     private static let textLimit = 300
 
     var title: String
@@ -36,10 +36,10 @@ struct OutcomeNotice: Sendable, Hashable {
     var isFailure: Bool
 
     /// - Parameters:
-    ///   - finished: the activities; `nil` is returned for none.
-    ///   - applicationName: the title where there are several.
+    ///   - finished: the activities; returns `nil` if there are none.
+    ///   - applicationName: the title if the activity has no label.
     init?(_ finished: [FinishedActivity], applicationName: String) {
-        // What failed is what the user has to know.
+        // Failures have precedence.
         guard let chosen = finished.last(where: { $0.outcome.name == "failed" }) ?? finished.last else { return nil }
         func text(_ text: String) -> String { DisplayText.singleLine(text, limit: Self.textLimit) }
         isFailure = chosen.outcome.name == "failed"
@@ -60,17 +60,17 @@ struct OutcomeNotice: Sendable, Hashable {
 }
 
 extension BackendSetting {
-    /// Which outcomes are shown.
+    /// The setting for the outcomes to report.
     static func whenDone(default value: WhenDone) -> BackendSetting {
         BackendSetting(
             "whenDone",
             .choice(WhenDone.allCases.map(\.rawValue)),
             default: .string(value.rawValue),
-            summary: "of which activities an ordinary notification says how they ended; never of cancelled ones"
+            summary: "which activities get an ordinary notification when they end; cancelled ones never do"
         )
     }
 
-    /// How long an activity must have lasted.
+    /// The setting for how long an activity must have lasted.
     static func after(default value: Duration) -> BackendSetting {
         BackendSetting(
             "after",

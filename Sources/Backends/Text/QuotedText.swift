@@ -1,6 +1,6 @@
-/// Texts of unknown origin as a message quotes them.
+/// Formats untrusted texts for messages.
 enum QuotedText {
-    /// A text fit for one line of a message: its beginning, if it is long.
+    /// A text for one line of a message, truncated if it is long.
     static func shortened(_ text: String) -> String {
         let beginning = String(text.unicodeScalars.prefix(60))
         return beginning.unicodeScalars.count < text.unicodeScalars.count ? escaped(beginning) + "…" : escaped(text)
@@ -12,7 +12,7 @@ enum QuotedText {
         return "U+" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
     }
 
-    /// A text fit for one line of a terminal.
+    /// A text for one line of a terminal.
     static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -21,7 +21,7 @@ enum QuotedText {
             case "\t": result += "\\t"
             case "\r": result += "\\r"
             default:
-                // What a terminal would obey or would not show.
+                // Characters that a terminal would interpret or not show.
                 switch scalar.properties.generalCategory {
                 case .control, .format, .lineSeparator, .paragraphSeparator:
                     result += "\\u{\(codePoint(scalar).dropFirst(2))}"
@@ -33,12 +33,12 @@ enum QuotedText {
     }
 }
 
-/// Finds the name that somebody meant who wrote one that is not known.
+/// Finds the known name that is nearest to an unknown one.
 enum NearestName {
-    /// The nearest of `candidates`, when one is near enough to be worth suggesting: equal but for the case, or at most
-    /// a third of its letters away.
+    /// The nearest of `candidates`, if it is near enough to suggest: it differs only in case, or in at most a third of
+    /// its letters.
     static func find(for name: String, among candidates: [String]) -> String? {
-        // A long name is not a typing error, and the comparison below is quadratic.
+        // A long name is not a typo, and the comparison below is quadratic.
         guard name.count <= 64 else { return nil }
         let folded = name.lowercased()
         var best: (distance: Int, name: String)?
@@ -51,15 +51,14 @@ enum NearestName {
         return best?.name
     }
 
-    /// The end of a message about an unknown name: `, did you mean 'startDelay'?`, or else what there is to choose
-    /// from.
+    /// The end of a message about an unknown name: `, did you mean 'startDelay'?`, or a list of the known names.
     static func suggestion(for name: String, among candidates: [String], listing noun: String) -> String {
         if let nearest = find(for: name, among: candidates) { return ", did you mean '\(nearest)'?" }
         guard !candidates.isEmpty else { return "" }
         return "; \(noun): \(candidates.joined(separator: ", "))"
     }
 
-    /// The number of single-character insertions, deletions, replacements and swaps of neighbours between two texts.
+    /// The number of insertions, deletions, replacements and swaps of adjacent characters between two texts.
     static func distance(_ first: String, _ second: String) -> Int {
         let (first, second) = (Array(first.unicodeScalars), Array(second.unicodeScalars))
         guard !first.isEmpty, !second.isEmpty else { return max(first.count, second.count) }

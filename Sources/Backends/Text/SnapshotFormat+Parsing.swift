@@ -35,14 +35,14 @@ extension SnapshotFormat {
 public enum SnapshotFormatError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The text is empty: it would show nothing.
     case empty
-    /// There is no placeholder of that name; the nearest one, when a known name is near. Columns count from 1.
+    /// There is no placeholder with that name; `nearest` is a similar one, if any. Columns count from 1.
     case unknownPlaceholder(String, nearest: SnapshotFormat.Placeholder?, column: Int)
     /// A `{` without a `}` after it.
     case unclosedBrace(column: Int)
     /// A `}` without a `{` before it.
     case strayBrace(column: Int)
 
-    /// What is wrong, where, and what to write instead.
+    /// The problem, its position, and what to write instead.
     public var description: String {
         switch self {
         case .empty:
@@ -52,9 +52,9 @@ public enum SnapshotFormatError: Error, Sendable, Hashable, CustomStringConverti
         case .unknownPlaceholder(let name, nil, let column):
             "unknown placeholder '{\(name)}' at character \(column); known are \(Self.knownPlaceholders)"
         case .unclosedBrace(let column):
-            "'{' at character \(column) has no '}'; write '{{' for a brace that is to be shown"
+            "'{' at character \(column) has no '}'; write '{{' for a literal brace"
         case .strayBrace(let column):
-            "'}' at character \(column) has no '{'; write '}}' for a brace that is to be shown"
+            "'}' at character \(column) has no '{'; write '}}' for a literal brace"
         }
     }
 
@@ -64,10 +64,10 @@ public enum SnapshotFormatError: Error, Sendable, Hashable, CustomStringConverti
 }
 
 extension SnapshotFormat.Placeholder {
-    /// The placeholder whose name is so near to `name` that it was probably meant.
+    /// The placeholder that was probably meant by `name`, if any.
     fileprivate static func nearest(to name: String) -> Self? {
         let name = name.lowercased().filter { !$0.isWhitespace }
-        // Names are short: a long text is no slip of the finger, and comparing it would be wasted.
+        // Names are short: a long text is not a typo.
         guard name.count <= 20 else { return nil }
         let nearest = allCases.map { (placeholder: $0, edits: NearestName.distance(name, $0.rawValue)) }
             .min { $0.edits < $1.edits }

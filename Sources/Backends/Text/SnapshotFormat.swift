@@ -1,47 +1,47 @@
 public import Foundation
 public import IndicatorCore
 
-/// A text with placeholders that says how a snapshot is put into words, such as `{spinner} {label} ({count}) - {app}`.
+/// A text with placeholders for the values of a snapshot, such as `{spinner} {label} ({count}) - {app}`.
 ///
-/// | placeholder | stands for | empty when |
+/// | placeholder | value | empty if |
 /// |---|---|---|
 /// | `{app}` | the name of the app | never |
-/// | `{label}` | the label of the earliest-started activity that has one | none has |
-/// | `{count}` | how many activities are in progress | fewer than two are |
-/// | `{progress}` | the progress in percent, such as `40%` | it is not known |
+/// | `{label}` | the label of the earliest activity that has one | none has one |
+/// | `{count}` | the number of activities in progress | it is less than two |
+/// | `{progress}` | the progress in percent, such as `40%` | it is unknown |
 /// | `{elapsed}` | how long the indicator has been shown, such as `1:05` | it is hidden |
-/// | `{remaining}` | how long the rest will take at the present rate, such as `0:40` | that cannot be told yet |
-/// | `{done}` | what the activity has done, such as `12.3 MB` or `3` | it counts nothing |
-/// | `{total}` | how much it has to do, such as `40.0 MB` | that is not known |
-/// | `{rate}` | how fast it gets on, such as `3.1 MB/s` | that cannot be told yet |
-/// | `{spinner}` | a sign that turns, where the surface animates one | the surface does not |
+/// | `{remaining}` | the remaining time at the current rate, such as `0:40` | it is unknown |
+/// | `{done}` | the activity's completed amount, such as `12.3 MB` or `3` | it counts nothing |
+/// | `{total}` | its total amount, such as `40.0 MB` | it is unknown |
+/// | `{rate}` | its rate, such as `3.1 MB/s` | it is unknown |
+/// | `{spinner}` | an animated character, if the surface supports it | it does not |
 ///
-/// `{{` and `}}` stand for a brace. Everything else is shown as it is.
+/// `{{` and `}}` are literal braces. Everything else is shown unchanged.
 ///
-/// A placeholder that is empty takes the brackets around it along, and of the separators beside it all but one: with no
+/// An empty placeholder also removes the brackets around it, and all but one of the separators beside it: without a
 /// label, the format above gives `⠋ (2) - app`, and `{label} - {app}` gives `app`.
 public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
-    /// What a format can have put in.
+    /// The values that a format can contain.
     public enum Placeholder: String, Sendable, Hashable, CaseIterable {
         /// The name of the app.
         case app
-        /// The label of the earliest-started activity that has one.
+        /// The label of the earliest activity that has one.
         case label
-        /// How many activities are in progress, if more than one is.
+        /// The number of activities in progress, if there is more than one.
         case count
         /// The progress in percent.
         case progress
-        /// A sign that turns.
+        /// An animated character.
         case spinner
         /// How long the indicator has been shown.
         case elapsed
-        /// How long the rest will take at the present rate.
+        /// The remaining time at the current rate.
         case remaining
-        /// What the activity of the label has done.
+        /// The completed amount of the activity with the label.
         case done
-        /// How much it has to do.
+        /// Its total amount.
         case total
-        /// How fast it gets on.
+        /// Its rate.
         case rate
     }
 
@@ -50,15 +50,14 @@ public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
         case placeholder(Placeholder)
     }
 
-    /// How many Unicode scalars of a label, or of the name of the app, are shown unless said otherwise.
+    /// The default limit for labels and the name of the app, in Unicode scalars.
     public static let defaultValueLimit = 120
 
     package let pieces: [Piece]
 
     /// Reads a format.
     ///
-    /// - Throws: ``SnapshotFormatError`` when the text is empty, names an unknown placeholder, or has a brace without
-    ///   partner.
+    /// - Throws: ``SnapshotFormatError`` if the text is empty, has an unknown placeholder, or has an unmatched brace.
     public init(_ text: String) throws(SnapshotFormatError) {
         pieces = try Self.parse(text)
     }
@@ -76,10 +75,10 @@ public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
         )
     }
 
-    /// Whether the text changes although the snapshot does not: it is to be made anew every second.
+    /// Whether the text changes with time, and must be updated every second.
     package var showsTime: Bool { placeholders.contains(.elapsed) }
 
-    /// The text that the format was read from.
+    /// The format as text.
     public var description: String {
         pieces.map { piece in
             switch piece {
@@ -91,17 +90,17 @@ public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension SnapshotFormat {
-    /// Puts a snapshot into words.
+    /// The text for a snapshot.
     ///
-    /// Label and app name are put on one line and freed of control characters, whatever they contain; the format's own
-    /// text is not touched.
+    /// The label and the name of the app are put on one line, without control characters. The format's own text is not
+    /// changed.
     ///
     /// - Parameters:
-    ///   - snapshot: what to show.
+    ///   - snapshot: the snapshot to show.
     ///   - applicationName: the name of the app.
-    ///   - spinner: the sign for `{spinner}`; empty where nothing turns.
-    ///   - valueLimit: how many Unicode scalars of the label, and of the name of the app, are shown.
-    ///   - now: the time, for `{elapsed}`.
+    ///   - spinner: the character for `{spinner}`; empty without animation.
+    ///   - valueLimit: the limit for the label and the name of the app, in Unicode scalars.
+    ///   - now: the current time, for `{elapsed}`.
     public func text(
         for snapshot: IndicatorSnapshot,
         applicationName: String,
@@ -116,7 +115,7 @@ extension SnapshotFormat {
             case .placeholder(.app):
                 composition.append(value: DisplayText.singleLine(applicationName, limit: valueLimit))
             case .placeholder(.label):
-                // What the user is asked for belongs to it.
+                // The request for the user's attention is part of the label.
                 let label = [snapshot.label, snapshot.attention].compactMap(\.self).joined(separator: ": ")
                 composition.append(value: DisplayText.singleLine(label, limit: valueLimit))
             case .placeholder(.count):
@@ -151,10 +150,10 @@ extension IndicatorSnapshot {
     fileprivate func elapsed(at now: Date) -> TimeInterval { now.timeIntervalSince(since) }
 }
 
-/// A text that is put together from literals and values, and closes the gap that an empty value leaves.
+/// Builds a text from literals and values, and closes the gap of an empty value.
 private struct Composition {
     private var text = ""
-    /// Where the literal text at the end of `text` begins: what an empty value may take back, without touching a value.
+    /// The start of the literal at the end of `text`, which an empty value may shorten.
     private var literalStart = 0
     private var isAfterEmptyValue = false
 
@@ -165,8 +164,8 @@ private struct Composition {
                 text.removeLast()
                 literal.removeFirst()
             }
-            // One separator stays between what is around the gap: the one before it, or if that is only spaces, the
-            // other, unless it belongs to the value, as a colon does.
+            // One separator remains at the gap: the one before it, or if that is only spaces, the one after it, unless
+            // that belongs to the value, like a colon.
             let separator = literal.prefix(while: Self.isSeparator)
             literal = literal.dropFirst(separator.count)
             isAfterEmptyValue = literal.isEmpty
@@ -214,15 +213,15 @@ extension String {
     }
 }
 
-/// A known progress as a whole number of percent, 0…100.
+/// A progress as a whole number of percent, 0…100.
 package struct Percentage: Sendable, Hashable {
     package let value: Int
 
-    /// The percentage of a progress of 0…1, rounded down so that 100 means finished; `nil` when it is not known.
+    /// The percentage of a progress of 0…1, rounded down so that 100 means finished; `nil` if the progress is unknown.
     package init?(_ progress: Double?) {
         guard let progress, !progress.isNaN else { return nil }
-        // 0.29 × 100 is 28.999…, and an indicator's progress is up to 2⁻³² less than the activity's: what is that near
-        // to a whole percent is one.
+        // 0.29 × 100 is 28.999…, and an indicator's progress is up to 2⁻³² less than the activity's: such values are
+        // rounded up.
         value = Int((min(max(progress, 0), 1) * 100 + 1e-6).rounded(.down))
     }
 }

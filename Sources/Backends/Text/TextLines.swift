@@ -1,4 +1,4 @@
-/// A place in a text. Lines and columns count from 1; columns count Unicode scalars, as YAML's own positions do.
+/// A position in a text. Lines and columns count from 1; columns count Unicode scalars, as in YAML's own positions.
 struct TextPosition: Hashable, Comparable {
     var line: Int
     var column: Int
@@ -8,7 +8,7 @@ struct TextPosition: Hashable, Comparable {
     }
 }
 
-/// A text by lines: what it takes to look at, and to change, the character at a position.
+/// A text as an array of lines, for access to the character at a position.
 struct TextLines {
     private var lines: [[Unicode.Scalar]] = [[]]
 
@@ -56,7 +56,7 @@ struct TextLines {
         lines.lazy.joined().first { !$0.properties.isWhitespace }
     }
 
-    /// The last place of the text: where its end is, or the line before when the text ends in a line break.
+    /// The position after the last character that is not white space.
     var lastPosition: TextPosition {
         for line in stride(from: count, through: 1, by: -1) {
             if let last = self[line].lastIndex(where: { !$0.properties.isWhitespace }) {
@@ -66,7 +66,7 @@ struct TextLines {
         return TextPosition(line: 1, column: 1)
     }
 
-    /// Replaces what is on these lines by spaces, so that the positions of everything else stay as they are.
+    /// Replaces the characters of these lines with spaces, so that other positions do not change.
     mutating func blank(_ numbers: ClosedRange<Int>, columns: ClosedRange<Int> = 1...Int.max) {
         for number in numbers where lines.indices.contains(number - 1) {
             for index in lines[number - 1].indices where columns.contains(index + 1) { lines[number - 1][index] = " " }

@@ -38,8 +38,8 @@ struct ConfigurationDocumentTests {
         let configuration = try configuration(of: text, file: "indicator.json")
         #expect(
             configuration.warnings.map { $0.line(severity: "warning") } == [
-                "indicator.json:3:31: warning: a comma before ']' is not JSON: other programs will refuse this file",
-                "indicator.json:5:16: warning: a comma before '}' is not JSON: other programs will refuse this file",
+                "indicator.json:3:31: warning: a comma before ']' is not valid JSON; other programs reject it",
+                "indicator.json:5:16: warning: a comma before '}' is not valid JSON; other programs reject it",
             ]
         )
         let plain = "{\"terminalTitle\": {\"format\": \"a,] \\\" ,}\"}, 'backends': ['terminalTitle']}"

@@ -85,7 +85,7 @@ struct ConfigurationFileLocatorTests {
         let variable = #expect(throws: ConfigurationError.self) { try load(folder, ["INDICATOR_CONFIG": path]) }
         #expect(
             variable?.description
-                == "\(path): error: there is no such file; the environment variable INDICATOR_CONFIG names it"
+                == "\(path): error: there is no such file; the path is from the environment variable INDICATOR_CONFIG"
         )
     }
 

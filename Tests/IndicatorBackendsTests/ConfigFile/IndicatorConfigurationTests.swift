@@ -167,8 +167,8 @@ struct IndicatorConfigurationTests {
             ("INDICATOR_START_DELAY", "soon", "expected a number of seconds, zero or more, found 'soon'"),
             ("INDICATOR_ENABLED", "maybe", "expected true or false, found 'maybe'"),
             ("INDICATOR_BACKENDS", "logfile", "unknown backend 'logfile', did you mean 'logFile'?"),
-            ("INDICATOR_BACKENDS", "logFile,", "'backends': expected a name, found an empty text"),
-            ("INDICATOR_BACKENDS", "audit,audit", "'audit' is there more than once"),
+            ("INDICATOR_BACKENDS", "logFile,", "'backends': expected a name, found an empty string"),
+            ("INDICATOR_BACKENDS", "audit,audit", "'audit' is duplicated"),
             (
                 "INDICATOR_OBSERVE", "everything",
                 "'observe': unknown notifications 'everything'; known notifications: indicator, alamofire"
@@ -192,7 +192,7 @@ struct IndicatorConfigurationTests {
         )
         #expect(
             configuration.warnings.map { $0.line(severity: "warning") } == [
-                "environment variable INDICATOR_STRAT_DELAY: warning: there is no setting of that name, "
+                "environment variable INDICATOR_STRAT_DELAY: warning: unknown setting, "
                     + "did you mean 'INDICATOR_START_DELAY'?"
             ]
         )
@@ -267,7 +267,7 @@ struct IndicatorConfigurationTests {
         let unlisted = try configuration(of: "logFile:\n  path: /tmp/a.log\n")
         #expect(
             unlisted.warnings.map(\.message) == [
-                "the section 'logFile' is not used: without 'backends' there are only terminalTitle and dbusProperty"
+                "the section 'logFile' is not used: without 'backends' only terminalTitle and dbusProperty are used"
             ]
         )
         #expect(throws: ConfigurationError.self) { try configuration(of: "logFile:\n  keep: x\n") }

@@ -86,7 +86,7 @@ import Testing
             Issue.record("a name that is denied is available")
             return
         }
-        #expect(reason.contains("does not let this user own 'org.activityindicator.Indicator1.my_app'"))
+        #expect(reason.contains("does not allow this user to own 'org.activityindicator.Indicator1.my_app'"))
         #expect(help.contains("<allow own=\"org.activityindicator.Indicator1.my_app\"/>"))
         #expect(help.contains("/etc/dbus-1/s"))
         let allowed = BackendContext(name: "dbusProperty", applicationName: "other", logger: .init(label: "test"))

@@ -151,7 +151,7 @@ import Testing
             #expect(messages.entries.isEmpty)
         }
         #expect(messages.entries.map(\.level) == [.error])
-        let text = "log file '/dev/full': 2 lines lost for good: No space left on device"
+        let text = "log file '/dev/full': 2 lines lost: No space left on device"
         #expect(messages.entries.last?.message.description == text)
     }
 

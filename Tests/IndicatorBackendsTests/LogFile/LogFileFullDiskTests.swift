@@ -62,7 +62,7 @@ import Testing
             lines == [
                 "running",
                 "unavailable: log file 'x.log': there is no space for a whole line; its lines wait in memory; "
-                    + "make room on its file system, or let its reader go on",
+                    + "free space on its file system, or let its reader continue",
                 "running", "shown", "hidden", "shown", "hidden",
             ]
         )

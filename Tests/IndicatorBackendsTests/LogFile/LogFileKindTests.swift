@@ -56,7 +56,7 @@ import Testing
                     + "found 'ends', did you mean 'end'?",
                 "config.yaml:3:25: error: 'events': expected 'shown', 'hidden', 'label', 'finished', 'begin' or 'end', "
                     + "found '3'",
-                "config.yaml:3:28: error: 'begin' is in 'events' more than once",
+                "config.yaml:3:28: error: 'begin' is duplicated in 'events'",
             ]
         )
         #expect(

@@ -48,7 +48,7 @@ import Testing
         let folder = FileManager.default.currentDirectoryPath
         #expect(
             LogFilePath.problem(with: "$HOME/x.log")
-                == "variables are not replaced in it, so it leads to a folder named '$HOME' in '\(folder)'; write '~/' for "
+                == "variables are not expanded, so it leads to a folder named '$HOME' in '\(folder)'; write '~/' for "
                 + "your home folder"
         )
     }

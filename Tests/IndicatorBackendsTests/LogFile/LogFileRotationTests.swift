@@ -85,7 +85,7 @@ import Testing
         let path = folder.appending("x.log")
         #expect(
             messages.entries.map(\.message.description) == [
-                "log file '\(path)': '\(path).1' is in the way of its rotation and is left out; remove it"
+                "log file '\(path)': '\(path).1' blocks its rotation and is skipped; remove it"
             ]
         )
     }

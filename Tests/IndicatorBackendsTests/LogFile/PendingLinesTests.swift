@@ -42,7 +42,7 @@ import Testing
     @Test func givingUpLosesAllAndRemembersHowMany() {
         var pending = PendingLines()
         for number in 0..<5 { pending.append(line(number)) }
-        pending.loseAll()
+        pending.dropAll()
         #expect(pending.count == 0)
         #expect(!pending.isEmpty)
         #expect(pending.loss == LogLoss(count: 5, first: line(0).time, last: line(4).time))

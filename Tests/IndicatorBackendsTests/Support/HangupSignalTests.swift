@@ -45,14 +45,14 @@ struct HangupSignalTests {
         }
         #expect(await report() == "The configuration was reloaded from \(path): nothing has changed")
         try file(in: folder, startDelay: 2)
-        #expect(await report() == "The configuration was reloaded from \(path): the backends stay as they are")
+        #expect(await report() == "The configuration was reloaded from \(path): the backends are unchanged")
         try folder.write("startDelay: 2\nbackends: []\n")
         #expect(await report() == "The configuration was reloaded from \(path): removed memory")
         try folder.write("startDelay: soon\n")
-        #expect(await report() == "The configuration was not reloaded, and the one from before holds:")
+        #expect(await report() == "The configuration was not reloaded; the previous one remains in effect:")
         #expect(await helper.says { $0.hasPrefix("\(path):1:13: error: ") } != nil)
         try FileManager.default.removeItem(atPath: path)
-        #expect(await report() == "The configuration was not reloaded, and the one from before holds:")
+        #expect(await report() == "The configuration was not reloaded; the previous one remains in effect:")
         #expect(await helper.says("\(path): error: there is no such file"))
     }
 

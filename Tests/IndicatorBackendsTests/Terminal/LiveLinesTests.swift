@@ -82,7 +82,7 @@ struct LiveLinesTests {
         live.show(id, lines("one"), size: size, anew: false)
         _ = take(&live)
         live.lostMessages = 3
-        #expect(take(&live).hasPrefix("\u{1B}[J(3 log messages are lost: the terminal took no output)\r\n"))
+        #expect(take(&live).hasPrefix("\u{1B}[J(3 log messages lost: the terminal accepted no output)\r\n"))
         #expect(take(&live) == "")
     }
 

@@ -205,7 +205,7 @@ struct ProgressReportTests {
         let failed = [finished("Fetching", .failed("HTTP 503"), 12)]
         #expect(
             report.line(for: IndicatorSnapshot(), finished: failed, date: start, at: .seconds(10.5))
-                == "Fetching has failed after 12.0 s: HTTP 503.\n"
+                == "Fetching failed after 12.0 s: HTTP 503.\n"
         )
     }
 

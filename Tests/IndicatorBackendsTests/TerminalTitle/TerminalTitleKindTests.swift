@@ -59,7 +59,7 @@ import Testing
         #expect(
             await dumb.availability(context, BackendSettings())
                 == .unavailable(
-                    reason: "the terminal knows no control sequences (TERM is 'dumb')",
+                    reason: "the terminal does not support control sequences (TERM is 'dumb')",
                     help: "set TERM to the type of the terminal, such as xterm-256color"
                 )
         )

@@ -162,11 +162,11 @@ import Testing
         ),
         (
             "a {label", .unclosedBrace(column: 3),
-            "'{' at character 3 has no '}'; write '{{' for a brace that is to be shown"
+            "'{' at character 3 has no '}'; write '{{' for a literal brace"
         ),
         (
             "a } b", .strayBrace(column: 3),
-            "'}' at character 3 has no '{'; write '}}' for a brace that is to be shown"
+            "'}' at character 3 has no '{'; write '}}' for a literal brace"
         ),
     ])
     func aMistakeIsExplained(format: String, error: SnapshotFormatError, text: String) {

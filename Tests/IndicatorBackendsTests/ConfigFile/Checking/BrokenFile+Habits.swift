@@ -19,7 +19,7 @@ extension BrokenFile {
             "a format that is only a placeholder, without quotes",
             "terminalTitle:\n  format: {label}\n",
             reports: [
-                "indicator.yaml:2:11: error: 'format': expected a text, found a section ('key: value'); put quotes around a text that begins with '{'"
+                "indicator.yaml:2:11: error: 'format': expected a string, found a section ('key: value'); put quotes around a string that begins with '{'"
             ]
         ),
         BrokenFile(
@@ -42,7 +42,7 @@ extension BrokenFile {
             file: "indicator.json",
             reports: [
                 "indicator.json:2:20: error: a comment begins with '#', not with '//'",
-                "indicator.json:3:33: error: 'completionDelay': expected a number of seconds, zero or more, found the text \"x\"; remove the quotes",
+                "indicator.json:3:33: error: 'completionDelay': expected a number of seconds, zero or more, found the string \"x\"; remove the quotes",
             ]
         ),
         BrokenFile(
@@ -73,7 +73,7 @@ extension BrokenFile {
             "a comma after a list",
             "backends: [logFile],\n",
             reports: [
-                "indicator.yaml:1:20: error: a ',' cannot stand here; remove it"
+                "indicator.yaml:1:20: error: unexpected ','; remove it"
             ]
         ),
         BrokenFile(
@@ -81,7 +81,7 @@ extension BrokenFile {
             "{\"startDelay\": 1,, \"enabled\": true}\n",
             file: "indicator.json",
             reports: [
-                "indicator.json:1:18: error: a ',' cannot stand here; remove it"
+                "indicator.json:1:18: error: unexpected ','; remove it"
             ]
         ),
         BrokenFile(

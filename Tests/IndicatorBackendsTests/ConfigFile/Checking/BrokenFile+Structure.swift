@@ -55,7 +55,7 @@ extension BrokenFile {
             "a backend twice",
             "backends: [terminalTitle, terminalTitle]\n",
             reports: [
-                "indicator.yaml:1:27: error: 'terminalTitle' is in 'backends' more than once"
+                "indicator.yaml:1:27: error: 'terminalTitle' is duplicated in 'backends'"
             ]
         ),
         BrokenFile(
@@ -146,29 +146,29 @@ extension BrokenFile {
             "a duplicate key",
             "startDelay: 1\ncompletionDelay: 2\nstartDelay: 3\n",
             reports: [
-                "indicator.yaml:3:1: error: duplicate key 'startDelay', which is there already on line 1"
+                "indicator.yaml:3:1: error: duplicate key 'startDelay', first used on line 1"
             ]
         ),
         BrokenFile(
             "a key three times",
             "startDelay: 1\nstartDelay: 2\nstartDelay: x\n",
             reports: [
-                "indicator.yaml:2:1: error: duplicate key 'startDelay', which is there already on line 1",
-                "indicator.yaml:3:1: error: duplicate key 'startDelay', which is there already on line 1",
+                "indicator.yaml:2:1: error: duplicate key 'startDelay', first used on line 1",
+                "indicator.yaml:3:1: error: duplicate key 'startDelay', first used on line 1",
             ]
         ),
         BrokenFile(
             "a duplicate key in a section",
             "logFile:\n  path: /tmp/a.log\n  format: text\n  path: /tmp/b.log\n",
             reports: [
-                "indicator.yaml:4:3: error: duplicate key 'path', which is there already on line 2"
+                "indicator.yaml:4:3: error: duplicate key 'path', first used on line 2"
             ]
         ),
         BrokenFile(
             "a duplicate section",
             "logFile: {path: /tmp/a.log}\n\"logFile\": {path: /tmp/b.log}\n",
             reports: [
-                "indicator.yaml:2:1: error: duplicate key 'logFile', which is there already on line 1"
+                "indicator.yaml:2:1: error: duplicate key 'logFile', first used on line 1"
             ]
         ),
         BrokenFile(
@@ -176,7 +176,7 @@ extension BrokenFile {
             "{\n  \"startDelay\": 1,\n  \"startDelay\": 2\n}\n",
             file: "indicator.json",
             reports: [
-                "indicator.json:3:3: error: duplicate key 'startDelay', which is there already on line 2"
+                "indicator.json:3:3: error: duplicate key 'startDelay', first used on line 2"
             ]
         ),
         BrokenFile(
@@ -184,7 +184,7 @@ extension BrokenFile {
             "{\n\t\"startDelay\": \"1\",\n\t\"backend\": []\n}\n",
             file: "indicator.json",
             reports: [
-                "indicator.json:2:16: error: 'startDelay': expected a number of seconds, zero or more, found the text \"1\"; remove the quotes",
+                "indicator.json:2:16: error: 'startDelay': expected a number of seconds, zero or more, found the string \"1\"; remove the quotes",
                 "indicator.json:3:2: error: unknown key 'backend', did you mean 'backends'?",
             ]
         ),
@@ -200,7 +200,7 @@ extension BrokenFile {
             "two wrong entries in brackets, once each",
             "backends: [logFile, logFile]\nlogFile: {path: /tmp/a.log, frmat: text, keep: x}\n",
             reports: [
-                "indicator.yaml:1:21: error: 'logFile' is in 'backends' more than once",
+                "indicator.yaml:1:21: error: 'logFile' is duplicated in 'backends'",
                 "indicator.yaml:2:29: error: unknown key 'frmat' in 'logFile', did you mean 'format'?",
                 "indicator.yaml:2:48: error: 'keep': expected a whole number from 0 to 100, found 'x'",
             ]
@@ -224,7 +224,7 @@ extension BrokenFile {
             "{\"startDelay\": 1, \"logFile\": {\"path\": \"/tmp/a.log}}\n",
             file: "indicator.json",
             reports: [
-                "indicator.json:1:39: error: this text has no closing quote"
+                "indicator.json:1:39: error: this string has no closing quote"
             ]
         ),
         BrokenFile(

@@ -5,21 +5,21 @@ extension BrokenFile {
             "a format without quotes that is no YAML",
             "terminalTitle:\n  format: {spinner} {label}\n",
             reports: [
-                "indicator.yaml:2:21: error: found more text after a value in brackets; put quotes around a text that begins with '{'"
+                "indicator.yaml:2:21: error: found more text after a value in brackets; put quotes around a string that begins with '{'"
             ]
         ),
         BrokenFile(
             "a colon in a text without quotes",
             "terminalTitle:\n  format: busy: {label}\n",
             reports: [
-                "indicator.yaml:2:15: error: a ':' cannot stand here; put quotes around a text with ': ' in it"
+                "indicator.yaml:2:15: error: unexpected ':'; put quotes around a string with ': ' in it"
             ]
         ),
         BrokenFile(
             "a quote that is not closed",
             "startDelay: 1\nterminalTitle:\n  format: \"busy\nstartdelay: 2\n",
             reports: [
-                "indicator.yaml:3:11: error: this text has no closing quote",
+                "indicator.yaml:3:11: error: this string has no closing quote",
                 "indicator.yaml:4:1: error: unknown key 'startdelay', did you mean 'startDelay'?",
             ]
         ),
@@ -27,7 +27,7 @@ extension BrokenFile {
             "an unknown escape",
             "terminalTitle:\n  format: \"a\\qb\"\n",
             reports: [
-                "indicator.yaml:2:13: error: unknown escape after '\\'; write '\\\\' for a backslash, or put the text in single quotes"
+                "indicator.yaml:2:13: error: unknown escape after '\\'; write '\\\\' for a backslash, or put the string in single quotes"
             ]
         ),
         BrokenFile(
@@ -76,35 +76,35 @@ extension BrokenFile {
             "a line indented too far",
             "startDelay: 1\n  completionDelay: 0.2\n",
             reports: [
-                "indicator.yaml:2:3: error: this line is indented too far, or the one above has a value that it should not have"
+                "indicator.yaml:2:3: error: this line is indented too far, or the one above must not have a value"
             ]
         ),
         BrokenFile(
             "a line indented too little",
             "terminalTitle:\n    progress: on\n  format: x\n",
             reports: [
-                "indicator.yaml:3:3: error: expected 'key: value' here; check how far the line is indented"
+                "indicator.yaml:3:3: error: expected 'key: value' here; check the indentation of the line"
             ]
         ),
         BrokenFile(
             "a first line that is indented",
             "  startDelay: 1\ncompletionDelay: 0.2\n",
             reports: [
-                "indicator.yaml:2:1: error: this does not belong to what stands above it; expected 'key: value' lines, all indented equally"
+                "indicator.yaml:2:1: error: unexpected after the lines above; expected 'key: value' lines with the same indentation"
             ]
         ),
         BrokenFile(
             "a tab as indentation",
             "terminalTitle:\n\tprogress: on\n",
             reports: [
-                "indicator.yaml:2:1: error: found a tab; YAML is indented with spaces only"
+                "indicator.yaml:2:1: error: found a tab; YAML is indented with spaces"
             ]
         ),
         BrokenFile(
             "a tab after spaces as indentation",
             "logFile:\n  path: /tmp/a.log\n  \tformat: text\n",
             reports: [
-                "indicator.yaml:3:3: error: found a tab; YAML is indented with spaces only"
+                "indicator.yaml:3:3: error: found a tab; YAML is indented with spaces"
             ]
         ),
         BrokenFile(
@@ -244,14 +244,14 @@ extension BrokenFile {
             "nested far too deep in brackets",
             "backends: " + String(repeating: "[", count: 10_000) + "\n",
             reports: [
-                "indicator.yaml:1:12: error: nested too deep; settings are at most a section deep"
+                "indicator.yaml:1:12: error: nested too deeply; settings are at most one section deep"
             ]
         ),
         BrokenFile(
             "nested far too deep in dashes",
             "backends:\n  " + String(repeating: "- ", count: 10_000) + "x\n",
             reports: [
-                "indicator.yaml:2:1999: error: nested too deep; settings are at most a section deep"
+                "indicator.yaml:2:1999: error: nested too deeply; settings are at most one section deep"
             ]
         ),
         BrokenFile(
@@ -271,7 +271,7 @@ extension BrokenFile {
             "startdelay: 1\nterminalTitle:\n  format: busy: {label}\nbackends: [terminalTitle, logfile]\ncompletionDelay: @\nenabled: maybe\n",
             reports: [
                 "indicator.yaml:1:1: error: unknown key 'startdelay', did you mean 'startDelay'?",
-                "indicator.yaml:3:15: error: a ':' cannot stand here; put quotes around a text with ': ' in it",
+                "indicator.yaml:3:15: error: unexpected ':'; put quotes around a string with ': ' in it",
                 "indicator.yaml:4:27: error: unknown backend 'logfile', did you mean 'logFile'?",
                 "indicator.yaml:5:18: error: a value cannot begin with '@'; put quotes around it",
                 "indicator.yaml:6:10: error: 'enabled': expected true or false, found 'maybe'",
@@ -309,14 +309,14 @@ extension BrokenFile {
             "a path in brackets",
             "logFile:\n  path: [logs]/a.log\n",
             reports: [
-                "indicator.yaml:2:15: error: found more text after a value in brackets; put quotes around a text that begins with '['"
+                "indicator.yaml:2:15: error: found more text after a value in brackets; put quotes around a string that begins with '['"
             ]
         ),
         BrokenFile(
             "a path that is a list",
             "logFile:\n  path: [/tmp/a.log]\n",
             reports: [
-                "indicator.yaml:2:9: error: 'path': expected the path of a file, found a list; put quotes around a text that begins with '['"
+                "indicator.yaml:2:9: error: 'path': expected the path of a file, found a list; put quotes around a string that begins with '['"
             ]
         ),
         BrokenFile(
@@ -324,7 +324,7 @@ extension BrokenFile {
             "{\"terminalTitle\": {\"format\": \"\\ud83d\\ude00\"}}\n",
             file: "indicator.json",
             reports: [
-                "indicator.json:1:33: error: this escape is no character; write the character itself"
+                "indicator.json:1:33: error: this escape is not a character; write the character itself"
             ]
         ),
     ]

@@ -5,7 +5,7 @@ extension BrokenFile {
             "a number in quotes",
             "startDelay: \"1.0\"\n",
             reports: [
-                "indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found the text \"1.0\"; remove the quotes"
+                "indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found the string \"1.0\"; remove the quotes"
             ]
         ),
         BrokenFile(
@@ -82,7 +82,7 @@ extension BrokenFile {
             "null for a number",
             "startDelay: null\n",
             reports: [
-                "indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, found 'null', which means nothing in YAML"
+                "indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, found 'null', an empty value in YAML"
             ]
         ),
         BrokenFile(
@@ -117,7 +117,7 @@ extension BrokenFile {
             "a boolean in quotes",
             "enabled: \"true\"\n",
             reports: [
-                "indicator.yaml:1:10: error: 'enabled': expected true or false, found the text \"true\"; remove the quotes"
+                "indicator.yaml:1:10: error: 'enabled': expected true or false, found the string \"true\"; remove the quotes"
             ]
         ),
         BrokenFile(
@@ -180,21 +180,21 @@ extension BrokenFile {
             "an empty path",
             "logFile:\n  path: \"\"\n",
             reports: [
-                "indicator.yaml:2:9: error: 'path': expected the path of a file, found an empty text"
+                "indicator.yaml:2:9: error: 'path': expected the path of a file, found an empty string"
             ]
         ),
         BrokenFile(
             "a lone tilde as a path",
             "logFile:\n  path: ~\n",
             reports: [
-                "indicator.yaml:2:9: error: 'path': expected the path of a file, found '~', which means nothing in YAML; put it in quotes if it is the text"
+                "indicator.yaml:2:9: error: 'path': expected the path of a file, found '~', an empty value in YAML; put it in quotes to use it as a string"
             ]
         ),
         BrokenFile(
             "the home folder of somebody else",
             "logFile:\n  path: ~root/indicator.log\n",
             reports: [
-                "indicator.yaml:2:9: error: 'path': expected a path, found '~root/indicator.log'; only '~/' stands for a home folder, yours"
+                "indicator.yaml:2:9: error: 'path': expected a path, found '~root/indicator.log'; only '~/', your own home folder, is supported"
             ]
         ),
         BrokenFile(
@@ -215,7 +215,7 @@ extension BrokenFile {
             "a NUL in a text",
             "terminalTitle:\n  format: \"a\\0b\"\n",
             reports: [
-                "indicator.yaml:2:11: error: 'format': the text holds a NUL character (U+0000); remove it"
+                "indicator.yaml:2:11: error: 'format': the text contains a NUL character (U+0000); remove it"
             ]
         ),
         BrokenFile(
@@ -229,7 +229,7 @@ extension BrokenFile {
             "a format without quotes",
             "terminalTitle:\n  format: {label}\n",
             reports: [
-                "indicator.yaml:2:11: error: 'format': expected a text, found a section ('key: value'); put quotes around a text that begins with '{'"
+                "indicator.yaml:2:11: error: 'format': expected a string, found a section ('key: value'); put quotes around a string that begins with '{'"
             ]
         ),
     ]

@@ -45,7 +45,7 @@ struct ConfigurationFileContentsTests {
             report(ofFileAt: loop)
                 == "\(loop): error: the file cannot be read: Too many levels of symbolic links"
         )
-        #expect(report(ofFileAt: "") == ": error: this is not a path of a file")
+        #expect(report(ofFileAt: "") == ": error: this is not the path of a file")
     }
 
     @Test("are 1 MiB at most")

@@ -82,7 +82,7 @@ struct ConfigurationSectionTests {
         let warnings = configuration.warnings.map {
             $0.line(severity: "warning").replacing("\(folder.path)/", with: "")
         }
-        let text = "there is no section 'indicator', but one named 'Indicator'; the defaults hold"
+        let text = "there is no section 'indicator', but one named 'Indicator'; the defaults apply"
         #expect(warnings == ["my-app.yaml:1:1: warning: \(text)"])
     }
 
@@ -121,7 +121,7 @@ struct ConfigurationSectionTests {
         #expect(
             try report("indicator: {}\na: 1\na: 2\nindicator: {}\n")
                 == [
-                    "my-app.yaml:4:1: error: in 'indicator': duplicate key 'indicator', which is there already on line 1"
+                    "my-app.yaml:4:1: error: in 'indicator': duplicate key 'indicator', first used on line 1"
                 ]
         )
     }

@@ -100,7 +100,7 @@ struct ConfigurationReloadTests {
             """
         #expect(
             fixture.messages(.warning) == [
-                "There are mistakes in the configuration; the default holds for what is wrong:\n\(mistakes)"
+                "The configuration has mistakes; defaults replace what is invalid:\n\(mistakes)"
             ]
         )
         #expect(fixture.problems == mistakes)
@@ -185,7 +185,7 @@ struct ConfigurationReloadTests {
         #expect(
             fixture.messages(.error) == [
                 """
-                The configuration was not reloaded, and the one from before holds:
+                The configuration was not reloaded; the previous one remains in effect:
                 indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found 'soon'
                 indicator.yaml:2:12: error: unknown backend 'telegraph'; expected a section with a 'kind', or one of: \
                 terminalTitle, dbusProperty, logFile, desktopNotification
@@ -409,7 +409,7 @@ struct ConfigurationReloadTests {
             try await tmux.type("clear; cd \(folder.path); echo quit | \(helper) indicator.yaml > out; echo done")
             #expect(try await eventually { try await tmux.screen.contains("done\n") })
             let screen = try await tmux.screen
-            #expect(screen.contains("configuration-helper: There are mistakes in the configuration"))
+            #expect(screen.contains("configuration-helper: The configuration has mistakes"))
             #expect(screen.contains("indicator.yaml:1:13: error: 'startDelay': expected a number"))
         }
         #expect(path.hasSuffix("indicator.yaml"))
