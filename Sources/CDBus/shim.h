@@ -1,4 +1,4 @@
 #pragma once
 #include <dbus/dbus.h>
-/* What wakes the thread of a connection; Swift's Glibc module leaves it out. */
+/* eventfd, which wakes a connection's thread, is missing from Swift's Glibc module. */
 #include <sys/eventfd.h>
