@@ -138,7 +138,7 @@ public final class NetworkClient: Sendable {
         let description = route.request
         let body = try await blocking { try description.body.prepared() }
         let request = try description.networkRequest(relativeTo: route.baseURL, body)
-        task.begins(bytesToSend: body?.count ?? 0)
+        task.setBytesToSend(body?.count ?? 0)
         var number = 1
         while true {
             do {
@@ -156,7 +156,7 @@ public final class NetworkClient: Sendable {
                         chance: .random(in: 0...1)
                     )
                 else { throw error }
-                task.retries(number, of: retry.maximumAttempts - 1)
+                task.willRetry(number, of: retry.maximumAttempts - 1)
                 retry.onRetry(.init(number: number, count: retry.maximumAttempts - 1, delay: delay, error: error))
                 try await clock.sleep(for: delay)
                 number += 1

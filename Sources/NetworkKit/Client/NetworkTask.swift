@@ -153,12 +153,12 @@ public final class NetworkTask: Sendable {
     }
 
     /// Sets the length of the request's body, before the first attempt.
-    func begins(bytesToSend: Int64) {
+    func setBytesToSend(_ bytesToSend: Int64) {
         progressed { $0.bytesToSend = bytesToSend }
     }
 
     /// Resets the progress, and shows the number of the retry in the label.
-    func retries(_ number: Int, of count: Int) {
+    func willRetry(_ number: Int, of count: Int) {
         var progress = TransferProgress()
         announce { [label] state in
             state.label = "\(label), retry \(number) of \(count)"
