@@ -5,7 +5,7 @@
 #endif
 
 #include <curl/curl.h>
-/* eventfd, which wakes the transfer thread, is missing from Swift's Glibc module. */
+/* What wakes the thread of the transfers; Swift's Glibc module leaves it out. */
 #include <sys/eventfd.h>
 
 /* Swift cannot call variadic functions, so there is one function per argument type. */

@@ -1,4 +1,4 @@
 #pragma once
 #include <dbus/dbus.h>
-/* eventfd, which wakes a connection's thread, is missing from Swift's Glibc module. */
+/* What wakes the thread of a connection; Swift's Glibc module leaves it out. */
 #include <sys/eventfd.h>

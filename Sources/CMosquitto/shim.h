@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 
 /*
- * The eventfd that wakes a connection's thread is missing from Swift's Glibc module. This is a function because Swift
- * exposes a macro that several modules include, such as EFD_CLOEXEC, to a file through the first of them only.
+ * What wakes the thread of a connection; Swift's Glibc module leaves it out. A function of our own: of what several
+ * modules include, such as EFD_CLOEXEC, Swift shows a file only the first.
  */
 static inline int indicator_mqtt_make_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
