@@ -8,7 +8,7 @@
 /* What wakes the thread of the transfers; Swift's Glibc module leaves it out. */
 #include <sys/eventfd.h>
 
-/* Swift cannot call functions with variable arguments: one function for each kind of argument. */
+/* Swift cannot call variadic functions, so there is one function per argument type. */
 
 typedef size_t (*curl_kit_bytes_function)(char *, size_t, size_t, void *);
 typedef int (*curl_kit_seek_function)(void *, curl_off_t, int);
@@ -47,7 +47,7 @@ static inline CURLcode curl_kit_set_debug_function(CURL *handle, curl_kit_debug_
     return curl_easy_setopt(handle, CURLOPT_DEBUGFUNCTION, value);
 }
 
-/* The names of the protocols came with libcurl 7.85 and deprecated the bits. */
+/* libcurl 7.85 added protocol names and deprecated the bit mask. */
 static inline CURLcode curl_kit_allow_http_only(CURL *handle) {
 #if LIBCURL_VERSION_NUM >= 0x075500
     return curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -64,7 +64,7 @@ static inline CURLSHcode curl_kit_share_cookies(CURLSH *share) {
     return curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE);
 }
 
-/* Swift does not see macros with casts. */
+/* Swift does not import macros with casts. */
 enum {
     CURLAUTH_BASIC_BITS = 1,
     CURLAUTH_DIGEST_BITS = 2,

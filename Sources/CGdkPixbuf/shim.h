@@ -1,8 +1,8 @@
 /*
- * What this package uses of gdk-pixbuf and of the GLib below it, declared by hand:
- * GLib's own headers need the compiler option -pthread and a folder that differs from one processor to the next. SwiftPM takes
- * the latter from pkg-config and warns of the former on every build. All of this has been stable for more than ten years; a
- * test compiles this file together with the real headers, which finds every difference.
+ * Hand-written declarations of the parts of gdk-pixbuf and GLib that this package uses. GLib's own headers need the
+ * compiler option -pthread and a folder that depends on the architecture. SwiftPM gets the folder from pkg-config, but
+ * warns about the option on every build. These declarations have been stable for more than ten years; a test compiles
+ * this file together with the real headers, which finds every difference.
  */
 #pragma once
 
@@ -68,7 +68,7 @@ enum {
 };
 #endif
 
-/* Enumerations among the parameters are `unsigned int` here, which is what compilers make of them. */
+/* Enumeration parameters are declared as `unsigned int`, the type that compilers give them. */
 GdkPixbuf *gdk_pixbuf_new_from_bytes(GBytes *, unsigned int, gboolean, int, int, int, int);
 gboolean gdk_pixbuf_save_to_bufferv(GdkPixbuf *, char **, size_t *, const char *, char **, char **, GError **);
 unsigned long g_signal_connect_data(gpointer, const char *, GCallback, gpointer, GClosureNotify, unsigned int);

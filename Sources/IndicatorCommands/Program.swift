@@ -1,13 +1,13 @@
 import IndicatorCore
 import IndicatorThreads
 
-/// The program that the shared commands are part of.
+/// The program that contains the shared commands.
 package enum Program {
     /// What `--version` prints.
     package static let version = "0.1.0"
 
-    /// The name of the program: in messages and examples, and as the name of the app under which its config file is
-    /// found. A program sets it before it does anything else. Default: `indicator`.
+    /// The name of the program in messages and examples, and the app name for its config file. A program sets it first.
+    /// Default: `indicator`.
     package static var name: String {
         get { storage.withLock { $0 } }
         set { storage.withLock { $0 = newValue } }

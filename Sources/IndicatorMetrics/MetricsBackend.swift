@@ -2,36 +2,37 @@ public import CoreMetrics
 public import IndicatorCore
 import IndicatorThreads
 
-/// The indicator as metrics, through swift-metrics: whatever the app has bootstrapped, such as Prometheus.
+/// Reports the indicator as metrics through swift-metrics, to the metrics system that the app has bootstrapped, such as
+/// Prometheus.
 ///
 /// | metric | kind | dimensions | |
 /// |---|---|---|---|
-/// | `indicator_activities` | gauge | | how many activities are in progress |
-/// | `indicator_visible` | gauge | | 1 while the indicator is shown, else 0 |
-/// | `indicator_activity_duration` | timer | `outcome` | how long labelled activities lasted |
-/// | `indicator_activities_unmeasured` | counter | | how many more have ended, of which no time is known |
-/// | `indicator_backend_drops` | counter | `backend` | updates that a backend was too slow for |
+/// | `indicator_activities` | gauge | | the number of activities in progress |
+/// | `indicator_visible` | gauge | | 1 while the indicator is shown, otherwise 0 |
+/// | `indicator_activity_duration` | timer | `outcome` | the duration of labelled activities |
+/// | `indicator_activities_unmeasured` | counter | | ended activities whose duration is unknown |
+/// | `indicator_backend_drops` | counter | `backend` | updates that a slow backend missed |
 /// | `indicator_backend_outages` | counter | `backend` | how often a backend became unavailable |
 ///
-/// An `outcome` is `unspecified`, `succeeded`, `failed` or `cancelled`, a `backend` the name of one: labels are not
-/// dimensions, because there is no end of them.
+/// An `outcome` is `unspecified`, `succeeded`, `failed` or `cancelled`; a `backend` is a backend's name. Labels are not
+/// a dimension, because their number is unlimited.
 ///
 /// ```swift
 /// MetricsSystem.bootstrap(PrometheusMetricsFactory())
 /// indicator.addBackend(MetricsBackend())
 /// ```
 ///
-/// The counters of backends are brought up to date whenever the indicator changes, and by ``refresh()``.
+/// The counters of backends are updated whenever the indicator changes, and by ``refresh()``.
 public final class MetricsBackend: IndicatorBackend {
     private struct State {
         var control = IndicatorControl()
         var counters: [String: (drops: Counter, outages: Counter, status: BackendStatus)] = [:]
 
-        /// What is to be added to the counters of a backend.
+        /// Returns the increments of a backend's counters.
         mutating func apply(_ status: BackendStatus) -> (Counter, Int, Counter, Int)? {
             guard let entry = counters[status.name] else { return nil }
             counters[status.name]?.status = status
-            // Less than before: another backend of that name.
+            // A lower count belongs to a new backend with the same name.
             func added(_ count: KeyPath<BackendStatus, Int>) -> Int {
                 let before = entry.status[keyPath: count]
                 return status[keyPath: count] - (status[keyPath: count] < before ? 0 : before)
@@ -51,11 +52,11 @@ public final class MetricsBackend: IndicatorBackend {
     private let state = Locked(State())
     private let refreshing = Locked(())
 
-    /// Makes a backend.
+    /// Creates a backend.
     ///
     /// - Parameters:
-    ///   - name: its name among the backends of an indicator.
-    ///   - factory: what makes the metrics. Default: that of the process.
+    ///   - name: the name of the backend.
+    ///   - factory: the factory of the metrics. Default: that of the process.
     public init(name: String = "metrics", factory: any MetricsFactory = MetricsSystem.factory) {
         self.name = name
         self.factory = factory
@@ -70,15 +71,15 @@ public final class MetricsBackend: IndicatorBackend {
         )
     }
 
-    /// Hidden changes too: the gauges are right at any time.
+    /// Includes changes while hidden, so that the gauges are always current.
     public var delivery: BackendDelivery { BackendDelivery(includesHidden: true) }
 
-    /// Keeps the handle, for the statuses of the other backends.
+    /// Stores the control, for the statuses of the other backends.
     public func attach(to control: IndicatorControl) {
         state.withLock { $0.control = control }
     }
 
-    /// Sets the gauges to nothing.
+    /// Sets the gauges to 0.
     public func start() async throws {
         activities.record(0)
         visible.record(0)
@@ -95,19 +96,19 @@ public final class MetricsBackend: IndicatorBackend {
         refresh()
     }
 
-    /// Sets the gauges to nothing.
+    /// Sets the gauges to 0.
     public func stop() async {
         activities.record(0)
         visible.record(0)
         refresh()
     }
 
-    /// Brings the counters of backends up to date, for an app that is about to be scraped.
+    /// Updates the counters of backends. Call it before the metrics are scraped.
     public func refresh() {
         let control = state.withLock { $0.control }
         for status in control.backendStatuses() where status.name != name {
             guard state.withLock({ $0.counters[status.name] == nil }) else { continue }
-            // Made without the lock: factories are foreign.
+            // Created without the lock, because a factory is foreign code.
             let dimensions = [("backend", status.name)]
             let drops = Counter(label: "indicator_backend_drops", dimensions: dimensions, factory: factory)
             let outages = Counter(label: "indicator_backend_outages", dimensions: dimensions, factory: factory)
@@ -116,7 +117,7 @@ public final class MetricsBackend: IndicatorBackend {
                 state.counters[status.name] = (drops, outages, BackendStatus(name: status.name, state: .starting))
             }
         }
-        // Read and applied by one thread at a time, so that none is older than the one before.
+        // Only one thread at a time reads and applies statuses, so that an older status does not follow a newer one.
         let increments = refreshing.withLock { _ in
             control.backendStatuses().compactMap { status in state.withLock { $0.apply(status) } }
         }

@@ -3,7 +3,7 @@ import IndicatorCore
 import IndicatorThreads
 import OpenCombine
 
-/// What one subscriber has not been told yet, and how much it wants to know.
+/// The undelivered statuses of one subscriber, and its demand.
 struct ActivityStatusBuffer<Value: Sendable>: Sendable {
     enum Delivery: Sendable {
         case status(ActivityStatus<Value>)
@@ -15,10 +15,10 @@ struct ActivityStatusBuffer<Value: Sendable>: Sendable {
     private var statuses: Deque<ActivityStatus<Value>> = []
     private var demand = Subscribers.Demand.none
     private var isFinished = false
-    /// Whether nothing follows what is in the outbox.
+    /// Whether the outbox is complete.
     private var isOver = false
     private(set) var isCancelled = false
-    /// What is to be delivered.
+    /// The statuses with demand, to be delivered.
     var outbox = Outbox<Delivery>()
 
     init(tracker: ActivityTracker<Value>) {
@@ -35,14 +35,14 @@ struct ActivityStatusBuffer<Value: Sendable>: Sendable {
         deliver()
     }
 
-    /// Takes note that there will be no more statuses. The completion follows those that wait, and needs no demand.
+    /// Ends the statuses. The completion follows the waiting ones, and needs no demand.
     mutating func finish() {
         isFinished = true
         deliver()
     }
 
-    /// Forgets everything. Returns the tracker, which is to release the subscription, and what the caller releases
-    /// without a lock.
+    /// Discards everything. Returns the tracker, from which the caller unsubscribes, and the statuses, which the caller
+    /// releases without the lock.
     mutating func cancel() -> (tracker: ActivityTracker<Value>?, Deque<ActivityStatus<Value>>) {
         isCancelled = true
         isOver = true
@@ -50,7 +50,7 @@ struct ActivityStatusBuffer<Value: Sendable>: Sendable {
         return (tracker, statuses)
     }
 
-    /// Puts into the outbox what there is demand for.
+    /// Moves statuses to the outbox, as far as there is demand.
     private mutating func deliver() {
         while demand > .none, let status = statuses.popFirst() {
             demand -= 1

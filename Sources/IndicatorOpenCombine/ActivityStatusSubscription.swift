@@ -2,13 +2,13 @@ import IndicatorCore
 import IndicatorThreads
 import OpenCombine
 
-/// One subscriber of a tracker's statuses: keeps what was not demanded yet, and delivers one at a time.
+/// The subscription of one subscriber to a tracker's statuses. It buffers statuses until there is demand, and delivers
+/// one at a time.
 final class ActivityStatusSubscription<Downstream: Subscriber, Value: Sendable>:
     Subscription, @unchecked Sendable
 where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
-    // `@unchecked`: `schedule` is called with no other call under way, because `state` says who delivers, and
-    // `downstream` is called only by what was scheduled then. A downstream that gets changes on several threads
-    // must be made for that, as with every publisher.
+    // `@unchecked`: `state` lets only one thread deliver at a time, so calls of `schedule` do not overlap, nor do calls
+    // of `downstream`. As with every publisher, `downstream` must support being called on different threads.
 
     private let downstream: Downstream
     private let schedule: (@escaping () -> Void) -> Void

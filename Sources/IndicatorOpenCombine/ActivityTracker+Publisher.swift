@@ -2,24 +2,23 @@ public import IndicatorCore
 public import OpenCombine
 
 extension ActivityTracker {
-    /// The status as it changes: first the present one, then every change in order. It never fails.
+    /// Publishes the current status, then every change in order. It never fails.
     ///
-    /// Each subscriber gets all of it: what it has not yet demanded waits in a buffer without limit. A status is
-    /// delivered on the thread that made the change, before the call that made it returns, unless another thread is
-    /// delivering just then, which then goes on to this one. A subscription does not keep the tracker alive, and is
-    /// finished when that goes.
+    /// Each subscriber receives every status: statuses without demand wait in an unlimited buffer. A status is
+    /// delivered on the thread that made the change, before that call returns; if another thread is delivering at that
+    /// time, it delivers this status too. A subscription does not keep the tracker alive, and finishes when the tracker
+    /// is deallocated.
     public var publisher: ActivityStatusPublisher<Value> {
         ActivityStatusPublisher(of: self) { $0() }
     }
 
-    /// The status as it changes, delivered on a scheduler: first the present one, then every change in order. It never
-    /// fails.
+    /// Publishes the current status, then every change in order, on a scheduler. It never fails.
     ///
-    /// The order holds on a scheduler that runs things side by side, too: one subscriber is told one status at a time.
+    /// The order is also kept on a concurrent scheduler: a subscriber receives one status at a time.
     ///
     /// - Parameters:
     ///   - scheduler: where statuses are delivered.
-    ///   - options: how the scheduler is to do it.
+    ///   - options: the scheduler's options.
     public func publisher<Context: Scheduler>(
         on scheduler: Context,
         options: Context.SchedulerOptions? = nil
@@ -30,7 +29,7 @@ extension ActivityTracker {
 
 /// Publishes the statuses of an `ActivityTracker`. See `ActivityTracker.publisher`.
 public struct ActivityStatusPublisher<Value: Sendable>: Publisher {
-    /// What is published.
+    /// The status of the tracker.
     public typealias Output = ActivityStatus<Value>
     /// The publisher never fails.
     public typealias Failure = Never
@@ -43,7 +42,7 @@ public struct ActivityStatusPublisher<Value: Sendable>: Publisher {
         self.schedule = schedule
     }
 
-    /// Begins to deliver.
+    /// Subscribes to the tracker.
     public func receive<Downstream: Subscriber>(subscriber: Downstream)
     where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
         let subscription = ActivityStatusSubscription(tracker: tracker, downstream: subscriber, schedule: schedule)

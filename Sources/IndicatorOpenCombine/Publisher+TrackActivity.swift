@@ -4,27 +4,27 @@ public import OpenCombine
 extension Publisher {
     /// Makes each subscription to this publisher an activity of a tracker, with the tracker's default value.
     ///
-    /// - Parameter tracker: who is to tell of it. The publisher keeps it alive.
+    /// - Parameter tracker: the tracker. The publisher keeps it alive.
     public func trackActivity<Value>(in tracker: ActivityTracker<Value>) -> TrackedPublisher<Self, Value> {
         TrackedPublisher(self, in: tracker, initialValue: tracker.defaultValue, value: nil)
     }
 
-    /// Makes each subscription to this publisher an activity of a tracker, with one value throughout.
+    /// Makes each subscription to this publisher an activity of a tracker, with a constant value.
     ///
     /// - Parameters:
-    ///   - tracker: who is to tell of it. The publisher keeps it alive.
-    ///   - value: the value that is associated with the activity, or `nil` for none.
+    ///   - tracker: the tracker. The publisher keeps it alive.
+    ///   - value: the activity's value; `nil` for none.
     public func trackActivity<Value>(in tracker: ActivityTracker<Value>, value: Value?) -> TrackedPublisher<Self, Value>
     {
         TrackedPublisher(self, in: tracker, initialValue: value, value: nil)
     }
 
-    /// Makes each subscription to this publisher an activity of a tracker, with a value that follows the elements: the
-    /// tracker's default value before the first of them.
+    /// Makes each subscription to this publisher an activity of a tracker, with a value that each element changes.
+    /// Before the first element it is the tracker's default value.
     ///
     /// - Parameters:
-    ///   - tracker: who is to tell of it. The publisher keeps it alive.
-    ///   - value: the value that is associated with the activity from an element on, or `nil` for none.
+    ///   - tracker: the tracker. The publisher keeps it alive.
+    ///   - value: returns the activity's value for an element; `nil` for none.
     public func trackActivity<Value>(
         in tracker: ActivityTracker<Value>,
         value: @escaping (Output) -> Value?
@@ -32,12 +32,12 @@ extension Publisher {
         TrackedPublisher(self, in: tracker, initialValue: tracker.defaultValue, value: value)
     }
 
-    /// Makes each subscription to this publisher an activity of a tracker, with a value that follows the elements.
+    /// Makes each subscription to this publisher an activity of a tracker, with a value that each element changes.
     ///
     /// - Parameters:
-    ///   - tracker: who is to tell of it. The publisher keeps it alive.
-    ///   - initialValue: the value that is associated with the activity before the first element, or `nil` for none.
-    ///   - value: the value that is associated with the activity from an element on, or `nil` for none.
+    ///   - tracker: the tracker. The publisher keeps it alive.
+    ///   - initialValue: the activity's value before the first element; `nil` for none.
+    ///   - value: returns the activity's value for an element; `nil` for none.
     public func trackActivity<Value>(
         in tracker: ActivityTracker<Value>,
         initialValue: Value?,

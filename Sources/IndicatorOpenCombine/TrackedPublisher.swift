@@ -2,19 +2,17 @@ import IndicatorCore
 import IndicatorThreads
 public import OpenCombine
 
-/// A publisher each of whose subscriptions is an activity of an `ActivityTracker`.
+/// A publisher whose subscriptions are activities of an `ActivityTracker`.
 ///
-/// It sends what its upstream sends, once to each subscriber, and passes demand on untouched. Make one with
-/// `trackActivity(in:)`.
+/// It forwards elements and demand unchanged. Create one with `trackActivity(in:)`.
 ///
-/// The activity begins when the upstream has been subscribed to, so that of a tracked publisher further up begins
-/// first, and at the latest with the first element. It ends before completion or failure is passed on, with the
-/// cancellation, and when the upstream drops its subscriber. An element's value is associated before the element is
-/// passed on.
+/// The activity begins after the subscription to the upstream, and at the latest with the first element: an upstream
+/// tracked publisher begins its activity first. It ends before the completion is forwarded, on cancellation, and when
+/// the upstream releases its subscriber. The activity's value changes before the element is forwarded.
 public struct TrackedPublisher<Upstream: Publisher, Value: Sendable>: Publisher {
-    /// What the upstream sends.
+    /// The upstream's output.
     public typealias Output = Upstream.Output
-    /// How the upstream fails.
+    /// The upstream's failure.
     public typealias Failure = Upstream.Failure
 
     private let upstream: Upstream
@@ -41,13 +39,13 @@ public struct TrackedPublisher<Upstream: Publisher, Value: Sendable>: Publisher 
         upstream.subscribe(
             TrackedSubscription(activity: activity, initialValue: initialValue, value: value, downstream: subscriber)
         )
-        // Not before: `flatMap` hands its own subscription down before it subscribes to what is above it, so a tracked
-        // publisher up there has begun only now.
+        // Only now: `flatMap` sends its own subscription downstream before it subscribes to its upstream, whose
+        // activity must begin first.
         activity.begin(initialValue)
     }
 }
 
-/// Stands between upstream and downstream: a subscriber of the one, the subscription of the other.
+/// The upstream's subscriber, and the downstream's subscription.
 private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>: Subscriber, Subscription {
     typealias Input = Downstream.Input
     typealias Failure = Downstream.Failure
@@ -104,13 +102,13 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
     }
 }
 
-/// Where a subscription to the upstream stands.
+/// The state of the subscription to the upstream.
 private enum UpstreamSubscription: Sendable {
-    /// The upstream has not answered yet.
+    /// The upstream has not sent the subscription yet.
     case awaited
-    /// It sends.
+    /// The upstream sends elements.
     case active(UncheckedSubscription)
-    /// It has completed or was cancelled.
+    /// The subscription has completed or was cancelled.
     case ended
 
     var subscription: UncheckedSubscription? {
@@ -129,9 +127,9 @@ private enum UpstreamSubscription: Sendable {
     }
 }
 
-/// A subscription, which OpenCombine's rules allow to be asked for more and cancelled from any thread.
+/// A subscription. OpenCombine allows calling `request` and `cancel` on any thread.
 private struct UncheckedSubscription: @unchecked Sendable {
-    // `@unchecked`: see above; the protocol is older than `Sendable`.
+    // `@unchecked`: see above. The protocol is older than `Sendable`.
 
     let base: any Subscription
 

@@ -1,7 +1,7 @@
 public import IndicatorCore
 public import ServiceLifecycle
 
-/// An indicator among the services of a `ServiceGroup`: it is shut down with them.
+/// Makes the indicator a service of a `ServiceGroup`, which shuts it down.
 ///
 /// ```swift
 /// let group = ServiceGroup(
@@ -12,9 +12,9 @@ public import ServiceLifecycle
 /// try await group.run()
 /// ```
 ///
-/// A group shuts its services down in reverse order. Name the indicator before those whose work it shows: then it shows
-/// what they still do at the end. The group handles the signals, and so they do not end the process by themselves, as
-/// they do to an app with `configured(for:)` and without a handler.
+/// A group shuts its services down in reverse order. List the indicator before the services whose work it shows, so
+/// that it shows their work during shutdown. The group handles the signals, so they do not end the process, as they
+/// otherwise do with `configured(for:)`.
 extension IndicatorManager: Service {
     /// Waits until the group shuts down or the task is cancelled, and then calls `shutdown()`.
     public func run() async {

@@ -1,15 +1,14 @@
 package import IndicatorCore
 import IndicatorThreads
 
-/// The rules of the indicator without a manager: events in, changes of visibility out, at the times that the events
-/// carry.
+/// Applies the indicator's rules without a manager: turns events with times into changes of visibility.
 ///
-/// Drives the same ``IndicatorStateMachine`` as a manager does. It replays traces in tests and in the `replay` command,
-/// and computes what an indicator should have done.
+/// Uses the same ``IndicatorStateMachine`` as a manager. It replays traces in tests and in the `replay` command, and
+/// computes the expected visibility of an indicator.
 package struct ActivityReplay {
-    /// Something that happens to an indicator.
+    /// An input of the indicator.
     package enum Event: Sendable, Hashable {
-        /// An activity begins; without an identity it only counts.
+        /// An activity begins. Without an identity it is only counted.
         case start(id: String?)
         /// An activity ends.
         case stop(id: String?)
@@ -23,22 +22,22 @@ package struct ActivityReplay {
     private let counter: ActivityCounter
     private let clock = VirtualClock()
 
-    /// Makes an indicator with nothing to do.
+    /// Creates an inactive indicator.
     package init(delays: IndicatorDelays = .standard, isEnabled: Bool = true) {
         counter = ActivityCounter(phase: .inactive, time: .reading(clock))
         machine = IndicatorStateMachine(delays: delays, isEnabled: isEnabled, counter: counter)
     }
 
-    /// The delays that begin from now on.
+    /// The delays that apply from now on.
     package var delays: IndicatorDelays { machine.delays }
 
-    /// The present state.
+    /// The current state.
     package var state: IndicatorState { counter.state }
 
-    /// How many activities are in progress.
+    /// The number of activities in progress.
     package var activityCount: Int { counter.count }
 
-    /// When a delay runs out; `nil` when none is running.
+    /// When the running delay ends; `nil` when none is running.
     package var deadline: Duration? { machine.deadline }
 
     /// Applies an event. Deadlines up to and including `now` pass first.
@@ -65,10 +64,10 @@ package struct ActivityReplay {
         advance(to: now) + Self.changes(machine.setDelays(delays, at: now))
     }
 
-    /// Lets time pass without an event.
+    /// Advances the time without an event.
     package mutating func advance(to now: Duration) -> [VisibilityChange] {
         var changes: [VisibilityChange] = []
-        // As a timer does: a deadline may be followed by another one.
+        // A deadline may be followed by another one.
         while let deadline = machine.deadline, deadline <= now {
             clock.advance(to: deadline)
             changes += Self.changes(machine.advance(to: deadline))
@@ -77,7 +76,7 @@ package struct ActivityReplay {
         return changes
     }
 
-    /// Lets the delay that is running run out, as it does when no event follows.
+    /// Lets all running delays end, as without further events.
     package mutating func finish() -> [VisibilityChange] {
         var changes: [VisibilityChange] = []
         while let deadline = machine.deadline { changes += advance(to: deadline) }

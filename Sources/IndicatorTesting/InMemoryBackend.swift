@@ -1,7 +1,7 @@
 public import IndicatorCore
 import IndicatorThreads
 
-/// A backend that keeps the snapshots that it gets, for the tests of apps.
+/// A backend that records its snapshots, for apps' tests.
 ///
 /// ```swift
 /// let backend = InMemoryBackend()
@@ -23,34 +23,34 @@ public final class InMemoryBackend: IndicatorBackend {
         var continuation: CheckedContinuation<IndicatorSnapshot?, Never>
     }
 
-    /// The name that the diagnostics use. Default `inMemory`.
+    /// The name in diagnostics. Default `inMemory`.
     public let name: String
-    /// Which snapshots it is given. Default: every showing and hiding.
+    /// Which snapshots it receives. Default: every change of visibility.
     public let delivery: BackendDelivery
 
     private let state = Locked(State())
 
-    /// Makes a backend that was shown nothing yet.
+    /// Creates a backend without snapshots.
     public init(name: String = "inMemory", delivery: BackendDelivery = .everyTransition) {
         self.name = name
         self.delivery = delivery
     }
 
-    /// All snapshots that it got, in order.
+    /// All received snapshots, in order.
     public var snapshots: [IndicatorSnapshot] { state.withLock { $0.snapshots } }
 
-    /// Whether the indicator is shown, by the last snapshot.
+    /// Whether the indicator is shown in the last snapshot.
     public var isVisible: Bool { snapshots.last?.isVisible ?? false }
 
-    /// How many times it was started.
+    /// The number of starts.
     public var startCount: Int { state.withLock { $0.starts } }
 
-    /// How many times it was stopped.
+    /// The number of stops.
     public var stopCount: Int { state.withLock { $0.stops } }
 
-    /// Waits for a snapshot, among those that it was shown already and those to come.
+    /// Waits for a snapshot that satisfies a condition. Earlier snapshots count too.
     ///
-    /// - Returns: the first one that the condition holds for; `nil` when the task is cancelled first.
+    /// - Returns: the first such snapshot; `nil` when the task is cancelled first.
     public func first(where condition: @escaping @Sendable (IndicatorSnapshot) -> Bool) async -> IndicatorSnapshot? {
         let id = state.withLock { state in
             state.nextWaiterID += 1
@@ -77,7 +77,7 @@ public final class InMemoryBackend: IndicatorBackend {
         state.withLock { $0.starts += 1 }
     }
 
-    /// Keeps the snapshot.
+    /// Records the snapshot.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         let satisfied = state.withLock { state in
             state.snapshots.append(snapshot)

@@ -1,7 +1,7 @@
 import IndicatorCore
 import IndicatorThreads
 
-/// A clock that stands still until a test moves it.
+/// A clock whose time only changes when a test advances it.
 ///
 /// ```swift
 /// let clock = VirtualClock()
@@ -10,22 +10,22 @@ import IndicatorThreads
 /// clock.advance(by: .seconds(1))
 /// ```
 public final class VirtualClock: Clock {
-    /// A time of the clock.
+    /// An instant of the clock.
     public struct Instant: InstantProtocol {
         /// The time since the clock's start.
         public var offset: Duration
 
-        /// Makes an instant.
+        /// Creates an instant.
         public init(offset: Duration = .zero) {
             self.offset = offset
         }
 
-        /// The instant that is later by a duration.
+        /// The instant after a duration.
         public func advanced(by duration: Duration) -> Self {
             Self(offset: offset + duration)
         }
 
-        /// How much later another instant is.
+        /// The duration to another instant.
         public func duration(to other: Self) -> Duration {
             other.offset - offset
         }
@@ -52,28 +52,28 @@ public final class VirtualClock: Clock {
 
     private let state = Locked(State())
 
-    /// Makes a clock that shows zero.
+    /// Creates a clock at offset zero.
     public init() {}
 
-    /// The time that the clock shows.
+    /// The current time of the clock.
     public var now: Instant {
         state.withLock { $0.now }
     }
 
-    /// The least difference of two instants: a nanosecond.
+    /// The minimum difference of two instants: a nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// The deadlines that tasks are waiting for now, earliest first, as offsets from the clock's start.
+    /// The deadlines of sleeping tasks, earliest first, as offsets from the clock's start.
     public var deadlines: [Duration] {
         state.withLock { $0.sleepers.map(\.deadline.offset).sorted() }
     }
 
-    /// How many sleeps were ever started: what a component schedules.
+    /// The total number of started sleeps, to test what a component schedules.
     public var sleepsStarted: Int {
         state.withLock { $0.sleepsStarted }
     }
 
-    /// Waits until the clock is moved to a deadline or past it.
+    /// Waits until the clock reaches a deadline.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         let id = state.withLock { state in
             state.nextID += 1
@@ -102,8 +102,8 @@ public final class VirtualClock: Clock {
         }
     }
 
-    /// Moves the clock and wakes, in the order of their deadlines, the tasks whose deadline has come. They go on in
-    /// their own time: wait for a condition, and not for a time.
+    /// Advances the clock and resumes the tasks whose deadlines have passed, in the order of the deadlines. They run
+    /// asynchronously: wait for a condition, not for a time.
     public func advance(by duration: Duration) {
         let due = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
             state.now = state.now.advanced(by: duration)
@@ -115,7 +115,7 @@ public final class VirtualClock: Clock {
         for continuation in due { continuation.resume() }
     }
 
-    /// Moves the clock to an offset from its start. One that has passed already changes nothing.
+    /// Advances the clock to an offset from its start. An offset in the past has no effect.
     public func advance(to offset: Duration) {
         let difference = offset - now.offset
         if difference > .zero { advance(by: difference) }

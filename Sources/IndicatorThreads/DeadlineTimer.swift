@@ -1,12 +1,11 @@
-/// Wakes its owner at a deadline.
+/// Calls a closure at a deadline.
 ///
-/// Nothing runs under its lock: calls are scheduled and cancelled without it, since an injected clock may have
-/// cancellation handlers of its own.
+/// Calls are scheduled and cancelled outside the lock, because an injected clock may have cancellation handlers.
 package final class DeadlineTimer: Sendable {
     private struct State: Sendable {
         var deadline: Duration?
         var version: UInt64 = 0
-        /// Counts the calls; only the newest one may fire.
+        /// The number of the newest call. Only that one may fire.
         var generation: UInt64 = 0
         var cancel: TimeSource.Cancellation?
     }
@@ -14,7 +13,7 @@ package final class DeadlineTimer: Sendable {
     private let time: TimeSource
     private let state = Locked(State())
 
-    /// Makes a timer that is not set.
+    /// Creates a timer without a deadline.
     package init(time: TimeSource) {
         self.time = time
     }
@@ -23,13 +22,13 @@ package final class DeadlineTimer: Sendable {
         state.withLock { $0.cancel }?()
     }
 
-    /// Sets the timer, or unsets it.
+    /// Sets or cancels the timer.
     ///
     /// - Parameters:
-    ///   - deadline: when it fires; `nil` unsets it.
-    ///   - version: orders the calls of several threads: one with a lower version than an earlier call has no effect.
-    ///   - onDeadline: called with the deadline when it has come, on ``ServiceThread/shared`` or, with an injected
-    ///     clock, one of Swift's cooperative threads; kept until then, or until the timer is set anew.
+    ///   - deadline: when the timer fires; `nil` cancels it.
+    ///   - version: orders the calls of several threads. A call with a lower version than an earlier one has no effect.
+    ///   - onDeadline: called with the deadline, on ``ServiceThread/shared`` or, with an injected clock, on the
+    ///     cooperative thread pool. It is retained until then, or until the timer is set again.
     package func set(
         _ deadline: Duration?,
         version: UInt64,
@@ -56,7 +55,7 @@ package final class DeadlineTimer: Sendable {
         if !isCurrent { cancel() }
     }
 
-    /// Whether the call of this generation is the newest. The timer is not set any more then.
+    /// Returns whether this call is the newest. If so, resets the timer.
     private func fires(_ generation: UInt64) -> Bool {
         state.withLock { state in
             guard state.generation == generation else { return false }

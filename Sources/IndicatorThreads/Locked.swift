@@ -1,12 +1,12 @@
 #if THREAD_SANITIZER
 import Foundation
 
-/// A value behind a lock: `Synchronization.Mutex`, spelled with a POSIX mutex for the thread sanitizer.
+/// A value protected by a lock: a replacement of `Synchronization.Mutex` for the thread sanitizer, with a POSIX mutex.
 ///
-/// The sanitizer follows POSIX mutexes and does not see the futex calls inside the standard library's `Mutex`, so it
-/// would report every critical section as a race. `Scripts/test` defines `THREAD_SANITIZER` for that build only.
+/// The sanitizer supports POSIX mutexes, but not the futex calls of the standard library's `Mutex`, so it would report
+/// every critical section as a race. `Scripts/test` defines `THREAD_SANITIZER` for that build only.
 package struct Locked<Value>: ~Copyable, @unchecked Sendable {
-    // `@unchecked`: `value` is read and written between `pthread_mutex_lock` and `pthread_mutex_unlock` only.
+    // `@unchecked`: `value` is only accessed while `mutex` is locked.
     private final class Storage {
         var mutex = pthread_mutex_t()
         var value: Value
@@ -38,7 +38,7 @@ package struct Locked<Value>: ~Copyable, @unchecked Sendable {
 #else
 package import Synchronization
 
-/// A value behind a lock: `Synchronization.Mutex`.
+/// A value protected by a lock: `Synchronization.Mutex`.
 @frozen
 package struct Locked<Value>: ~Copyable, Sendable {
     @usableFromInline let mutex: Mutex<Value>

@@ -1,7 +1,7 @@
-/// Things to do in the order in which a lock was held, outside that lock, and without a thread that waits for another.
+/// Work that is added under a lock and performed outside it, in the same order, without threads waiting for each other.
 ///
-/// A plain value beside what the lock protects. The thread that appends something asks ``attend()``; the one that gets
-/// `true` takes batches until there are none:
+/// The outbox is a value protected by the lock. The thread that appends an element calls ``attend()``; if the result is
+/// `true`, it processes batches until there are none:
 ///
 /// ```swift
 /// let mustDeliver = state.withLock { $0.outbox.append(event); return $0.outbox.attend() }
@@ -15,19 +15,19 @@ package struct Outbox<Element> {
 
     package init() {}
 
-    /// Adds something to do.
+    /// Adds an element.
     package mutating func append(_ element: Element) {
         elements.append(element)
     }
 
-    /// Whether something waits and no thread takes care of it. The caller does from now on.
+    /// Returns whether elements wait and no thread processes them. The caller then must process them.
     package mutating func attend() -> Bool {
         guard !isAttended, !elements.isEmpty else { return false }
         isAttended = true
         return true
     }
 
-    /// What is to be done next; `nil` when nothing waits, and the caller is done.
+    /// Removes the waiting elements. Returns `nil` when there are none, and the caller is done.
     package mutating func nextBatch() -> [Element]? {
         guard !elements.isEmpty else {
             isAttended = false

@@ -1,43 +1,43 @@
 import DequeModule
 import Foundation
 
-/// A thread of the indicator's own, for the jobs of tasks that prefer it, and for calls at a time.
+/// A dedicated thread of the indicator: an executor for tasks, and a timer for calls.
 ///
-/// Each backend has one, since it may block in a call, for ever if it must be: neither Swift's few cooperative threads
-/// nor the app's own are held up. ``shared`` serves all timers of the process.
+/// Each backend has one, because a backend may block, even forever, and must not block the cooperative thread pool or
+/// the app's threads. ``shared`` serves all timers of the process.
 ///
-/// Swift's cooperative threads and `Task.sleep` are libdispatch's, which ends the process when it has no descriptor:
-/// for epoll(7) and eventfd(2) when it is first used, for timerfd_create(2) at the first timer, and once a second to
-/// look at its threads in `/proc` while work waits for them. So the indicator uses neither.
+/// The cooperative thread pool and `Task.sleep` use libdispatch, which ends the process when it cannot open a
+/// descriptor: for epoll(7) and eventfd(2) at first use, for timerfd_create(2) at the first timer, and once a second to
+/// inspect its threads in `/proc` while work is queued. So the indicator uses neither.
 ///
-/// The thread waits on a condition: an idle one costs no wake-up and no descriptor. It is started when there is
-/// something to do. All signals are blocked on it (``ThreadStarter``).
+/// The thread waits on a condition variable: an idle one causes no wake-ups and has no descriptor. It is started when
+/// there is work. All signals are blocked on it (``ThreadStarter``).
 package final class ServiceThread: TaskExecutor, @unchecked Sendable {
-    // `@unchecked`: all variables are used between locking and unlocking `mutex` only. A POSIX mutex and condition,
-    // because the standard library has no condition that goes with its `Mutex`.
+    // `@unchecked`: all variables are protected by `mutex`. POSIX, because the standard library has no condition
+    // variable for its `Mutex`.
 
-    /// Serves the timers of the process, and the indicator's own jobs that are short.
+    /// Serves the timers of the process, and short jobs of the indicator.
     package static let shared = ServiceThread(name: "indicator")
 
     private let name: String
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var jobs: Deque<UnownedJob> = []
-    /// What is to be called at a time. There are few: one for each indicator and each backend that waits for something.
+    /// The scheduled calls. There are few: one for each waiting indicator or backend.
     private var calls: [UInt64: (time: Int64, body: @Sendable () -> Void)] = [:]
     private var lastCall: UInt64 = 0
     private var isJobsTurn = false
-    /// Until when the thread waits, while it does.
+    /// The time until which the thread waits; `nil` while it does not.
     private var waitsUntil: Int64?
     private var isRunning = false
     private var isKept: Bool
 
-    /// Makes a thread.
+    /// Creates a thread.
     ///
     /// - Parameters:
-    ///   - name: what debuggers show; Linux takes the first 15 bytes.
-    ///   - isKept: whether it waits, until ``close()``, when there is nothing left to do. Otherwise it ends, and
-    ///     another is started when there is.
+    ///   - name: the name in debuggers. Linux uses the first 15 bytes.
+    ///   - isKept: whether it waits for work until ``close()``. Otherwise it ends without work, and new work starts
+    ///     another.
     package init(name: String, isKept: Bool = true) {
         self.name = name
         self.isKept = isKept
@@ -61,10 +61,10 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         add(at: .min) { jobs.append(job) }
     }
 
-    /// Has the thread call `body` at a time. It must be short if others are to be on time.
+    /// Calls `body` at a time, on the thread. A long call delays others.
     ///
-    /// - Parameter time: by ``now``.
-    /// - Returns: a number for ``cancelCall(_:)``.
+    /// - Parameter time: the time, as of ``now``.
+    /// - Returns: the number of the call, for ``cancelCall(_:)``.
     package func call(at time: Int64, _ body: @escaping @Sendable () -> Void) -> UInt64 {
         add(at: time) {
             lastCall += 1
@@ -73,7 +73,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Adds something to do at a time, and starts the thread, or wakes it if it would wait longer.
+    /// Adds work for a time, and starts the thread, or wakes it if it would wait longer.
     private func add<Result>(at time: Int64, _ body: () -> Result) -> Result {
         let (result, mustStart) = withMutex {
             if let waitsUntil, time < waitsUntil { pthread_cond_signal(condition) }
@@ -81,19 +81,19 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
             return (body(), !isRunning)
         }
         if mustStart, !ThreadStarter.start(named: name, work) {
-            // The process is at its limit of threads: one of the system's does it rather than none.
+            // The process has reached its limit of threads: uses one of libdispatch's.
             DispatchQueue.global().async { self.work() }
         }
         return result
     }
 
-    /// Takes back a call that is not under way.
+    /// Cancels a call that has not begun.
     package func cancelCall(_ number: UInt64) {
-        // Returned, so that it is not released with the mutex held.
+        // Returns the closure, so that it is not released while the mutex is locked.
         _ = withMutex { calls.removeValue(forKey: number) }
     }
 
-    /// Lets the thread end when it has nothing left to do.
+    /// Lets the thread end when it has no more work.
     package func close() {
         withMutex {
             isKept = false
@@ -101,7 +101,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// What `ContinuousClock` reads, `CLOCK_BOOTTIME`, in nanoseconds.
+    /// The time of `CLOCK_BOOTTIME`, the clock of `ContinuousClock`, in nanoseconds.
     package static var now: Int64 { read(CLOCK_BOOTTIME) }
 
     private static func read(_ clock: clockid_t) -> Int64 {
@@ -130,18 +130,18 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         case call(@Sendable () -> Void)
     }
 
-    /// Waits for what is to be done next; `nil` when the thread is to end. Called with the mutex locked.
+    /// Waits for work; `nil` when the thread should end. Called with the mutex locked.
     private func next() -> Work? {
         while true {
-            // Its number and time alone: what a call holds is not kept while the thread waits.
+            // Only its number and time, so that the closure is not retained while the thread waits.
             let first = calls.lazy.map { ($0.value.time, $0.key) }.min(by: <)
             let left = first.map { time, _ in time == .min ? 0 : time - Self.now }
-            // By turns, so that neither many jobs nor many calls keep the others waiting.
+            // Jobs and calls alternate, so that neither starves the other.
             isJobsTurn.toggle()
             if isJobsTurn || left ?? 1 > 0, let job = jobs.popFirst() { return .job(job) }
             if let (_, number) = first, let left {
                 if left <= 0, let call = calls.removeValue(forKey: number) { return .call(call.body) }
-                // No condition waits by `CLOCK_BOOTTIME`: while the machine is suspended, the wait is too.
+                // A condition variable cannot wait on `CLOCK_BOOTTIME`: the wait pauses while the machine is suspended.
                 let (seconds, nanoseconds) = (Self.read(CLOCK_MONOTONIC) + left).quotientAndRemainder(
                     dividingBy: 1_000_000_000
                 )

@@ -1,16 +1,16 @@
 import Foundation
 
-/// Starts threads for code that waits in a system call or a C library, most of the time or for ever.
+/// Starts threads for code that blocks in system calls or C libraries.
 package enum ThreadStarter {
     /// Runs `body` on a new, detached thread.
     ///
     /// All signals are blocked on it: the app's handlers run on the app's threads, and a broken pipe is an error
-    /// (`EPIPE`) and not the end of the process.
+    /// (`EPIPE`) instead of ending the process.
     ///
     /// - Parameters:
-    ///   - name: what debuggers show; Linux takes the first 15 bytes.
-    ///   - body: what the thread does.
-    /// - Returns: whether the thread was started; `false` when the process is at its limit.
+    ///   - name: the name in debuggers. Linux uses the first 15 bytes.
+    ///   - body: the code of the thread.
+    /// - Returns: whether the thread was started; `false` when the process has reached its limit.
     package static func start(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
         let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
         pthread_attr_init(attributes)
@@ -20,7 +20,7 @@ package enum ThreadStarter {
             attributes.deallocate()
         }
 
-        // A new thread inherits the mask of the one that starts it.
+        // A new thread inherits the signal mask of its creator.
         var all = sigset_t()
         var before = sigset_t()
         sigfillset(&all)

@@ -1,26 +1,25 @@
-/// Reads an injected clock as the time since the source was made.
+/// The time since the source was created, as read from an injected clock.
 ///
-/// The type of the clock's instants stays inside, so that the state machines compute with plain `Duration`s whichever
-/// clock they run on.
+/// It hides the type of the clock's instants: the state machines use plain `Duration`s with any clock.
 package struct TimeSource: Sendable {
     private let read: @Sendable () -> Int64
     private let schedule: @Sendable (Duration, @escaping @Sendable () -> Void) -> Cancellation
 
-    /// Takes back a call that is not under way.
+    /// Cancels a call that has not begun.
     package typealias Cancellation = @Sendable () -> Void
 
-    /// The time since the source was made.
+    /// The time since the source was created.
     package var now: Duration { .nanoseconds(read()) }
 
-    /// The same in nanoseconds, without the arithmetic of `Duration` in 128 bits.
+    /// The same in nanoseconds, without the 128-bit arithmetic of `Duration`.
     package var nanoseconds: Int64 { read() }
 
-    /// Calls `body` once `deadline` has come, on the thread of all timers: it must not block.
+    /// Calls `body` at `deadline`, on the shared timer thread: it must not block.
     package func call(at deadline: Duration, _ body: @escaping @Sendable () -> Void) -> Cancellation {
         schedule(min(deadline, Self.longest * 2), body)
     }
 
-    /// The longest time that anything waits: a hundred years. Longer times count as this.
+    /// The longest supported duration: a hundred years. Longer ones are limited to it.
     package static var longest: Duration { .seconds(3_155_760_000) }
 
     /// A source that reads `clock`.
@@ -30,8 +29,7 @@ package struct TimeSource: Sendable {
             return TimeSource(
                 read: { origin.duration(to: clock.now).wholeNanoseconds },
                 schedule: { deadline, body in
-                    // Detached: it must not inherit the task-local values of the thread that happened to begin an
-                    // activity.
+                    // Detached, so that it does not inherit the task-local values of the task that began an activity.
                     let task = Task.detached {
                         do { try await clock.sleep(until: origin.advanced(by: deadline), tolerance: nil) } catch {
                             return
@@ -45,7 +43,7 @@ package struct TimeSource: Sendable {
         return clock is ContinuousClock ? continuous() : open(clock)
     }
 
-    /// Reads what `ContinuousClock` reads without its arithmetic in 128 bits, and has timers that need no descriptor.
+    /// Reads the clock of `ContinuousClock` without 128-bit arithmetic, and has timers that need no descriptor.
     private static func continuous() -> TimeSource {
         let origin = ServiceThread.now
         return TimeSource(
@@ -59,10 +57,10 @@ package struct TimeSource: Sendable {
 }
 
 extension Duration {
-    /// The whole milliseconds, rounded down; a negative duration is zero.
+    /// The milliseconds, rounded down; 0 for a negative duration.
     package var wholeMilliseconds: Int { max(0, Int(wholeNanoseconds / 1_000_000)) }
 
-    /// The whole nanoseconds, rounded down; limited to what half the range of an `Int64` holds, 146 years.
+    /// The nanoseconds, rounded down, limited to half the range of `Int64` (146 years).
     package var wholeNanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let limit = Int64.max / 2 / 1_000_000_000 - 1

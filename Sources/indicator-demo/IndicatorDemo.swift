@@ -1,28 +1,28 @@
 import ArgumentParser
 import IndicatorCommands
 
-/// The program: its name, its version, and the commands that it is made of.
+/// The demo program.
 @main
 struct IndicatorDemo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "indicator-demo",
         abstract: "Watch real requests drive an activity indicator.",
         discussion: """
-            Without a command, `run` makes HTTP requests against a server of its own and shows the indicator in the \
-            terminal's title, as a notification, on D-Bus and in a log file: wherever it can here.
+            Without a command, 'run' makes HTTP requests to a server of its own, and shows the indicator in the \
+            terminal's title, as a notification, on D-Bus and in a log file, as far as these are available.
 
             EXAMPLES
               indicator-demo                            run the demo
-              indicator-demo --backend terminalTitle    on this surface only
-              indicator-demo backends                   what can run here, and what would help
-              indicator-demo watch                      every indicator on the session bus, as it changes
-              indicator-demo replay trace.jsonl         what would the indicator have done?
-              indicator-demo check-config               which settings are in effect, and from where
+              indicator-demo --backend terminalTitle    on this backend only
+              indicator-demo backends                   which backends can run here
+              indicator-demo watch                      all indicators on the session bus
+              indicator-demo replay trace.jsonl         when would the indicator have been shown?
+              indicator-demo check-config               the settings in effect and their sources
 
             EXIT STATUS
               0   success
               1   the run failed
-              64  wrong usage, or a trace that is not understood
+              64  wrong usage, or an invalid trace
               78  wrong configuration
             """,
         version: Program.version,

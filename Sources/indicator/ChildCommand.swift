@@ -1,29 +1,30 @@
 import CLinux
 import Foundation
 
-/// A command that runs as if the shell had started it instead of this program.
+/// A child process that behaves as if the shell had started it directly.
 ///
-/// It is in this process's group, so that the terminal and the shell's job control reach it as they reach this process,
-/// and inherits the standard streams, the environment, and the signals that are ignored and blocked.
+/// It is in this process's group, so it receives the signals of the terminal and of job control. It inherits the
+/// standard streams, the environment, and the ignored and blocked signals.
 ///
-/// | signal | what happens |
+/// | signal | effect |
 /// |---|---|
-/// | from the terminal (Ctrl-C, Ctrl-\\, Ctrl-Z, its size) | the command got it too, and decides what it does |
-/// | from a closed terminal | the same, but where this process leads the session it alone got it: it is passed on |
-/// | from a process (`kill`), or by `alarm` | it is passed on |
-/// | that stops the command | this process stops by the same signal, once the command has stopped |
-/// | `SIGCONT` | passed on to a command that is still stopped |
+/// | from the terminal (Ctrl-C, Ctrl-\\, Ctrl-Z, resize) | the command receives it too, and handles it |
+/// | from a closed terminal | the same; a session leader alone receives it, and forwards it |
+/// | from a process (`kill`), or `alarm` | forwarded |
+/// | that stops the command | this process stops by the same signal after the command has stopped |
+/// | `SIGCONT` | forwarded to a command that is still stopped |
 ///
-/// No handlers: the signals are blocked, and the main thread waits for them (sigwaitinfo(2)), so nothing runs while
-/// anything else does. `SIGKILL` and `SIGSTOP` cannot be passed on, and those of a fault (`SIGSEGV` and the like) are
+/// There are no signal handlers: the signals are blocked, and the main thread waits for them (sigwaitinfo(2)), so
+/// nothing runs concurrently. `SIGKILL` and `SIGSTOP` cannot be forwarded; signals of faults (`SIGSEGV` and others) are
 /// not.
 struct ChildCommand {
-    /// A command could not be run.
+    /// The command could not be started.
     struct StartError: Error, CustomStringConvertible {
         let command: String
         let errorNumber: Int32
 
-        /// As a shell and env(1) have it: 127 for a command that does not exist, 126 for one that cannot be run.
+        /// The exit status, as of shells and env(1): 127 for a command that does not exist, 126 for one that cannot be
+        /// run.
         var status: Int32 { errorNumber == ENOENT ? 127 : 126 }
 
         var description: String { "cannot run '\(command)': \(String(cString: strerror(errorNumber)))" }
@@ -35,10 +36,10 @@ struct ChildCommand {
         case killed(signal: Int32)
     }
 
-    /// What ``wait(until:)`` returns for.
+    /// A result of ``wait(until:)``.
     enum Event: Hashable {
         case ended(Ending)
-        /// It has stopped, and this process is to do the same by ``stop(by:)``.
+        /// The command has stopped. The caller must call ``stop(by:after:)``.
         case stopped(signal: Int32)
         case deadline
     }
@@ -46,31 +47,31 @@ struct ChildCommand {
     let identifier: pid_t
 
     private let maskBefore: sigset_t
-    /// The signals that are waited for.
+    /// The signals that the main thread waits for.
     private let signals: sigset_t
-    /// The signal by which the command is stopped; `nil` while it runs.
+    /// The signal that has stopped the command; `nil` while it runs.
     private var stoppedBy: Int32?
-    /// Whether this process got a stop signal as well since the command last ran.
+    /// Whether this process has received a stop signal too since the command last ran.
     private var wasAskedToStop = false
 
-    /// Those that tell a process of a fault of its own.
+    /// The signals of a fault of the process itself.
     private static let faults = [SIGSEGV, SIGBUS, SIGFPE, SIGILL]
-    /// Those that the kernel sends to the group of the terminal's foreground.
+    /// The signals that the kernel sends to the terminal's foreground process group.
     private static let groupSignals = [SIGINT, SIGQUIT, SIGWINCH] + stopSignals
     private static let stopSignals = [SIGTSTP, SIGTTIN, SIGTTOU]
 
     /// Starts a command.
     ///
-    /// Called on the main thread, before there are others: they inherit that the signals are blocked.
+    /// Call this on the main thread before starting others: they inherit the blocked signals.
     ///
-    /// - Parameter arguments: the command and its arguments as the program got them, then a null pointer.
+    /// - Parameter arguments: the unmodified command and its arguments, terminated by a null pointer.
     init(_ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) throws(StartError) {
         var signals = sigset_t()
         sigfillset(&signals)
         for signal in Self.faults { sigdelset(&signals, signal) }
         var before = sigset_t()
         pthread_sigmask(SIG_BLOCK, &signals, &before)
-        // An ignored one would hide how the command ends (waitpid(2)).
+        // If it were ignored, the exit status of the command would be lost (waitpid(2)).
         signal(SIGCHLD, SIG_DFL)
         let (result, identifier) = Self.spawn(arguments, mask: before)
         guard result == 0 else {
@@ -82,7 +83,7 @@ struct ChildCommand {
 
     // MARK: - Waiting
 
-    /// Waits until something has happened to the command, and passes signals on meanwhile.
+    /// Waits for an event of the command, and forwards signals.
     mutating func wait(until deadline: ContinuousClock.Instant? = nil) -> Event {
         while true {
             if let event = nextEvent() { return event }
@@ -104,7 +105,7 @@ struct ChildCommand {
     private mutating func nextEvent() -> Event? {
         var status: Int32 = 0
         while waitpid(identifier, &status, WNOHANG | WUNTRACED | WCONTINUED) == identifier {
-            // wait(2): the low seven bits are the signal that ended it, 0 if it exited, 0x7F if it stopped.
+            // wait(2): the low seven bits are the signal that ended the command, 0 if it exited, 0x7F if it stopped.
             switch status & 0x7F {
             case _ where status == 0xFFFF: (stoppedBy, wasAskedToStop) = (nil, false)
             case 0x7F: stoppedBy = status >> 8
@@ -112,8 +113,8 @@ struct ChildCommand {
             case let signal: return .ended(.killed(signal: signal))
             }
         }
-        // Who stops only the command (`kill -STOP`) continues only the command; but a shell waits for its foreground
-        // job.
+        // If only the command was stopped (`kill -STOP`), only the command will be continued. But a shell waits for its
+        // foreground job, so that must stop too.
         guard let signal = stoppedBy, wasAskedToStop || Self.isInForeground else { return nil }
         return .stopped(signal: signal)
     }
@@ -121,21 +122,23 @@ struct ChildCommand {
     private mutating func received(_ number: Int32, _ info: siginfo_t) {
         if Self.stopSignals.contains(number) { wasAskedToStop = true }
         guard number != SIGCHLD, !Self.hasReachedCommand(number, info) else { return }
-        // The shell's SIGCONT goes to the group as well, and a command that has run on need not get it twice.
+        // The shell sends SIGCONT to the whole group: a running command does not need it again.
         if number == SIGCONT, !isStopped { return }
         kill(identifier, number)
     }
 
-    /// Whether the command got the signal as well, or it is only for this process.
+    /// Whether the command has received the signal too.
     private static func hasReachedCommand(_ number: Int32, _ info: siginfo_t) -> Bool {
-        // From a process: SI_USER is 0, the others are negative. One of our own is SIGPIPE, of a closed pipe.
+        // Sent by a process: SI_USER is 0, the others are negative. This process itself sends SIGPIPE, for a closed
+        // pipe.
         guard info.si_code > 0 else { return info._sifields._kill.si_pid == getpid() }
-        // A closed terminal sends these two to the leader of the session alone; its end sends them to the group.
+        // When a terminal is closed, the kernel sends these two to the session leader only; when the leader ends, to
+        // the group.
         if number == SIGHUP || number == SIGCONT { return getsid(0) != getpid() }
         return groupSignals.contains(number)
     }
 
-    /// Whether the command is stopped now: the third field of proc(5)'s `stat`, after the name in parentheses.
+    /// Whether the command is stopped: the third field of `stat` (proc(5)), after the name in parentheses.
     private var isStopped: Bool {
         guard let stat = try? String(contentsOfFile: "/proc/\(identifier)/stat", encoding: .isoLatin1) else {
             return true
@@ -150,19 +153,20 @@ struct ChildCommand {
         return tcgetpgrp(terminal) == getpgrp()
     }
 
-    // MARK: - Doing the same
+    // MARK: - Stopping and ending like the command
 
-    /// Stops this process by the signal that has stopped the command. Returns when it is continued, at once if that has
-    /// happened meanwhile.
+    /// Stops this process by the signal that has stopped the command. Returns when this process is continued, or
+    /// immediately if the command already was.
     ///
-    /// - Parameter prepare: what is done before.
+    /// - Parameter prepare: called before this process stops.
     mutating func stop(by number: Int32, after prepare: () -> Void) {
-        // Until it is let through it waits, and SIGCONT takes it back (signal(7)). SIGSTOP would not wait.
+        // The signal stays pending until it is unblocked, and SIGCONT discards it (signal(7)). SIGSTOP cannot be
+        // blocked.
         let waiting = number == SIGSTOP ? SIGTSTP : number
         signal(waiting, SIG_DFL)
         kill(getpid(), waiting)
         prepare()
-        // A SIGCONT that came earlier has continued the command.
+        // An earlier SIGCONT has continued the command.
         if isStopped, number != SIGSTOP {
             Self.letThrough(number)
         } else {
@@ -171,31 +175,31 @@ struct ChildCommand {
             let isStillWaiting = sigtimedwait(&set, nil, &none) == waiting
             if number == SIGSTOP, isStillWaiting, isStopped { kill(getpid(), SIGSTOP) }
         }
-        // Unless the command has been stopped anew, it runs again, or SIGCONT, which is waited for, continues it.
+        // Unless the command was stopped again, it runs, or ``wait(until:)`` forwards the SIGCONT that continues it.
         (stoppedBy, wasAskedToStop) = (nil, false)
     }
 
-    /// Ends this process as the command has ended.
+    /// Ends this process with the command's exit status or signal.
     func end(_ ending: Ending) -> Never {
         switch ending {
         case .exited(let status): exit(status)
         case .killed(let signal):
-            // The command has left a core dump, if any; another one would be of the wrong program.
+            // A core dump of this process would be of the wrong program.
             linux_disable_core_dumps()
             Self.takeByDefault(signal)
-            // Process 1 of a container does not die by signals.
+            // Process 1 of a container is not ended by signals.
             exit(128 + signal)
         }
     }
 
-    /// Has a signal do to this process what it does by default.
+    /// Sends a signal to this process with its default action.
     private static func takeByDefault(_ number: Int32) {
         signal(number, SIG_DFL)
         kill(getpid(), number)
         letThrough(number)
     }
 
-    /// Lets a signal through that waits because it is blocked.
+    /// Delivers a pending signal that is blocked.
     private static func letThrough(_ number: Int32) {
         var set = set(of: number)
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
@@ -224,7 +228,7 @@ struct ChildCommand {
         guard let name = arguments[0] else { return (ENOENT, 0) }
         let result = posix_spawnp(&identifier, name, nil, &attributes, arguments, linux_environment())
         guard result == ENOEXEC, let script = path(of: name) else { return (result, identifier) }
-        // A script without `#!`, which shells and execvp(3) run with sh.
+        // A script without `#!`: shells and execvp(3) run it with sh.
         var count = 0
         while arguments[count] != nil { count += 1 }
         let shell = Arguments.allocate(capacity: count + 2)
@@ -239,7 +243,7 @@ struct ChildCommand {
         return (posix_spawn(&identifier, "/bin/sh", nil, &attributes, shell, linux_environment()), identifier)
     }
 
-    /// Where a command is: its name if that is a path, else the first such file on the `PATH`.
+    /// The path of a command: its name if that is a path, otherwise the first executable file on the `PATH`.
     private static func path(of name: UnsafeMutablePointer<CChar>) -> UnsafeMutablePointer<CChar>? {
         if strchr(name, CInt(UInt8(ascii: "/"))) != nil { return strdup(name) }
         let folders = getenv("PATH").map { String(cString: $0) } ?? "/bin:/usr/bin"

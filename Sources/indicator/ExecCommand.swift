@@ -4,22 +4,22 @@ public import IndicatorBackends
 import IndicatorCommands
 import IndicatorCore
 
-/// `indicator exec`: a command, shown as an activity.
+/// `indicator exec`: runs a command as an activity.
 struct ExecCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "exec",
-        abstract: "Run a command, show it as an activity, and say when it is done.",
+        abstract: "Run a command, show it as an activity, and notify when it is done.",
         usage: "indicator exec [--label <text>] [--notify <when>] [--after <seconds>] [--app <name>] -- <command> ...",
         discussion: """
             The command runs as without 'indicator': with the same terminal, streams, environment and arguments. \
-            Ctrl-C, Ctrl-Z, 'fg' and 'kill' do what they would do, and its exit status, or the signal that kills it, \
-            is passed on. The status is 127 if there is no such command, and 126 if it cannot be run.
+            Ctrl-C, Ctrl-Z, 'fg' and 'kill' work as usual, and 'indicator' ends with its exit status or signal. The \
+            status is 127 if there is no such command, and 126 if it cannot be run.
 
-            It is shown on the backends of the config file of the app 'indicator', or of --app, as soon as it has \
-            lasted for the start delay. A mistake in that file does not stop the command.
+            The command is shown on the backends of the config file of the app 'indicator', or of --app, after the \
+            start delay. A mistake in that file does not stop the command.
 
-            When it has lasted 10 seconds, a notification says how it ended: on the desktop, or, over SSH and where \
-            there is no desktop, by the terminal if that is known to show notifications. Ctrl-C needs none.
+            After a command of at least 10 seconds, a notification shows its outcome: on the desktop, or, over SSH or \
+            without a desktop, in a terminal that is known to show notifications. Ctrl-C causes no notification.
 
             There is no 'begin' and no 'end': an activity lasts as long as the process that began it.
 
@@ -30,23 +30,23 @@ struct ExecCommand: ParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("What to show; by default the command's name.", valueName: "text"))
+    @Option(help: ArgumentHelp("The text to show; by default the command's name.", valueName: "text"))
     var label: String?
 
     @Option(
         help: ArgumentHelp(
-            "Leave a notification: never, of failures, or always. (default: always)",
+            "When to leave a notification: never, failures or always. (default: always)",
             valueName: "when"
         )
     )
     var notify: WhenDone?
 
-    @Option(help: ArgumentHelp("Only if the command has lasted so many seconds. (default: 10)", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Only notify if the command lasted this long. (default: 10)", valueName: "seconds"))
     var after: Double?
 
     @Option(
         help: ArgumentHelp(
-            "Count so many seconds that have passed already: for a shell that reports what it has run itself.",
+            "Seconds that have already passed, for a shell that reports a command that it has run itself.",
             valueName: "seconds"
         )
     )
@@ -61,7 +61,7 @@ struct ExecCommand: ParsableCommand {
     )
     var command: [String] = []
 
-    /// What ends within this time is shown nowhere: nobody could read it, and it costs no more than a process does.
+    /// A command that ends within this time is not shown: nobody could read it, and `exec` then only costs a process.
     private static let unshownTime = Duration.milliseconds(50)
 
     func validate() throws {
@@ -74,7 +74,7 @@ struct ExecCommand: ParsableCommand {
     }
 
     func run() throws {
-        // As they are, and not as text: they need not be UTF-8.
+        // Unmodified: they may not be UTF-8.
         let arguments = CommandLine.unsafeArgv + Int(CommandLine.argc) - command.count
         var child: ChildCommand
         do throws(ChildCommand.StartError) {
@@ -83,7 +83,7 @@ struct ExecCommand: ParsableCommand {
             try? Output.error.write("indicator: \(error)\n")
             throw ExitCode(error.status)
         }
-        // After the command was started, which is to miss what this program misses.
+        // After the start of the command, which must have the same closed streams.
         StandardStreams.openMissing()
         let began = ContinuousClock.now - .seconds(lasted ?? 0)
         var shown = lasted == nil ? nil : shownCommand(began)
@@ -113,8 +113,8 @@ struct ExecCommand: ParsableCommand {
         )
     }
 
-    /// The name of the command, and its first argument if that is a word such as the `build` of `cargo build`. The
-    /// others may be long, or secret.
+    /// The name of the command, and its first argument if that is a word such as `build` in `cargo build`. Other
+    /// arguments may be long or secret.
     static func label(for command: [String]) -> String {
         let name = command.first?.split(separator: "/").last.map(String.init) ?? ""
         guard let word = command.dropFirst().first, word.count <= 20, word.first?.isLetter == true,
@@ -132,7 +132,7 @@ extension ChildCommand.Ending {
         switch self {
         case .exited(0): .succeeded
         case .exited(let status): .failed("exit status \(status)")
-        // By the user, as a rule.
+        // Usually by the user.
         case .killed(SIGINT): .cancelled
         case .killed(let signal): .failed("killed by \(Self.name(of: signal))")
         }

@@ -2,32 +2,32 @@ import ArgumentParser
 import Foundation
 import IndicatorCommands
 
-/// The tool for users: its name, its version, and the commands that it is made of.
+/// The command-line tool `indicator`.
 @main
 struct IndicatorProgram: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "indicator",
-        abstract: "Show the work of any command as an activity, and look at indicators.",
+        abstract: "Show any command as an activity, and inspect indicators.",
         discussion: """
-            'exec' runs a command and shows it wherever your config file says, as long as it lasts.
+            'exec' runs a command, and shows it on the backends of your config file while it runs.
 
-            There is no 'begin' and no 'end' for scripts. An activity lasts as long as the process that began it, so \
-            that nothing sticks when a script dies; 'begin' would end before the next line of the script runs. Put \
-            what belongs together into one command: indicator exec --label Backup -- sh -c 'first && second'
+            There is no 'begin' and no 'end' for scripts. An activity ends with the process that began it, so it \
+            cannot remain after a script dies; but 'begin' would end before the next line of the script. Combine \
+            several commands into one: indicator exec --label Backup -- sh -c 'first && second'
 
             EXAMPLES
-              indicator exec -- make -j4                run a command, and show it
-              indicator exec --notify failures -- make  a notification only if it fails
-              indicator backends                        what can run here, and what would help
-              indicator watch                           every indicator on the session bus, as it changes
-              indicator check-config                    which settings are in effect, and from where
+              indicator exec -- make -j4                run a command and show it
+              indicator exec --notify failures -- make  notify only if it fails
+              indicator backends                        which backends can run here
+              indicator watch                           all indicators on the session bus
+              indicator check-config                    the settings in effect and their sources
 
             EXIT STATUS
               0   success
               1   failure
-              64  wrong usage, or a trace that is not understood
+              64  wrong usage, or an invalid trace
               78  wrong configuration
-              'exec' ends as its command does; 127 if there is no such command, 126 if it cannot be run.
+              'exec' ends with the status of its command; 127 if it does not exist, 126 if it cannot be run.
             """,
         version: Program.version,
         subcommands: [
@@ -35,8 +35,7 @@ struct IndicatorProgram: ParsableCommand {
         ]
     )
 
-    /// Not asynchronous: `exec` must not wait for the threads of Swift tasks, which most commands that it runs do not
-    /// outlast.
+    /// Not asynchronous: starting Swift's concurrency runtime takes longer than most commands of `exec`.
     static func main() {
         Program.name = "indicator"
         do {
@@ -44,7 +43,7 @@ struct IndicatorProgram: ParsableCommand {
             var command = try parseAsRoot()
             guard let asynchronous = command as? any AsyncParsableCommand else { return try command.run() }
             StandardStreams.openMissing()
-            // This thread does not use it any more.
+            // This thread no longer uses it.
             nonisolated(unsafe) var parsed = asynchronous
             Task.detached {
                 do {

@@ -3,26 +3,26 @@ import IndicatorBackends
 import IndicatorCore
 import Logging
 
-/// What shows a command that runs: an indicator with one activity, and what says how it ended.
+/// Shows a running command: an indicator with one activity, and a notification at the end.
 final class ShownCommand {
     private let indicator: IndicatorManager
     private let activity: ManagedActivity
     private let label: String
     private let began: ContinuousClock.Instant
-    /// What says how the command ended where the desktop does not; `nil` if nothing is to.
+    /// Notifies of the command's end if the desktop cannot; `nil` without notification.
     private var terminal: TerminalNotificationBackend?
 
     private static let desktopName = "execNotification"
 
     /// - Parameters:
-    ///   - label: what is shown.
+    ///   - label: the label of the activity.
     ///   - began: when the command began.
-    ///   - app: the name of the app whose config file holds.
-    ///   - notify: when a notification says how it ended; `nil` is what the config file says, or always.
-    ///   - after: how long the command must last for that; `nil` is what the config file says, or 10 seconds.
+    ///   - app: the name of the app whose config file is used.
+    ///   - notify: when to notify of the end; `nil`: the setting of the config file, or always.
+    ///   - after: how long the command must last for that; `nil`: the setting of the config file, or 10 seconds.
     init(label: String, began: ContinuousClock.Instant, app: String, notify: WhenDone?, after: Duration?) {
         (self.label, self.began) = (label, began)
-        // Stronger than the config file.
+        // These override the config file.
         var settings: [String: BackendSettingValue] = [:]
         if let notify { settings["whenDone"] = .string(notify.rawValue) }
         if let after { settings["after"] = .duration(after) }
@@ -36,7 +36,7 @@ final class ShownCommand {
             for: app,
             overrides: overrides,
             reloadTriggers: [],
-            // They would get between what the command prints.
+            // They would appear within the command's output.
             printsMistakes: false,
             logger: Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
         )
@@ -52,7 +52,7 @@ final class ShownCommand {
         ["desktopNotification", "terminalNotification"].contains(kind)
     }
 
-    /// Whether a backend shows what it is given, perhaps later.
+    /// Whether a backend works or may work soon.
     private static func isUsable(_ status: BackendStatus?) -> Bool {
         switch status?.state {
         case .running, .starting: true
@@ -66,7 +66,7 @@ final class ShownCommand {
             settings: TerminalNotificationSettings(whenDone: whenDone, after: after)
         )
         #if DesktopNotification
-        // Over SSH the desktop is another machine's, if there is any.
+        // Over SSH, the desktop belongs to another machine.
         guard getenv("SSH_CONNECTION") == nil, getenv("SSH_TTY") == nil else { return }
         var settings = DesktopNotificationSettings(whenDone: whenDone, after: after)
         settings.showsIndicator = false
@@ -77,19 +77,19 @@ final class ShownCommand {
         #endif
     }
 
-    /// Shows how the command ended, and restores everything.
+    /// Ends the activity, notifies, and restores all backends.
     func end(_ outcome: ActivityOutcome) {
         activity.end(outcome)
         let desktop = indicator.backendStatuses.first { $0.name == Self.desktopName }
         if let terminal, !Self.isUsable(desktop) {
-            // There may be no terminal, or one that shows no notifications.
+            // Errors are ignored: there may be no terminal, or one without notifications.
             try? terminal.open()
             let duration = began.duration(to: .now)
             try? terminal.notify(of: [FinishedActivity(label: label, outcome: outcome, duration: duration)])
         }
         ProcessSignals.shutDownIndicators()
         if !indicator.configurationProblems.isEmpty, isatty(STDERR_FILENO) == 1 {
-            let note = "indicator: there are mistakes in the config file; see 'indicator check-config'\n"
+            let note = "indicator: the config file has mistakes; see 'indicator check-config'\n"
             try? FileHandle.standardError.write(contentsOf: Data(note.utf8))
         }
     }

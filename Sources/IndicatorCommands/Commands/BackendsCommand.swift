@@ -1,21 +1,20 @@
 package import ArgumentParser
 import IndicatorBackends
 
-/// `backends`: what can run here.
+/// `backends`: which backends can run here.
 package struct BackendsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "backends",
-        abstract: "List the backends that can show the indicator here, and what would help the others.",
+        abstract: "List the backends, whether each can run here, and what would help if not.",
         discussion: """
-            The backends are those of the config file, with its settings, and then the kinds that it does not use; see \
-            '\(Program.name) check-config'. Without a config file they are all kinds.
+            Lists the backends of the config file with its settings, then the kinds that it does not use; see \
+            '\(Program.name) check-config'. Without a config file, lists all kinds.
 
-            The names in the first column are those of the config file. The status is 78 when \
-            the configuration is wrong.
+            The first column has the names that a config file uses. The status is 78 when the configuration is wrong.
             """
     )
 
-    @Option(help: ArgumentHelp("The config file to use, whatever is at the usual places.", valueName: "file"))
+    @Option(help: ArgumentHelp("The config file to use instead of those at the default locations.", valueName: "file"))
     var config: String?
 
     package init() {}

@@ -1,18 +1,18 @@
 package import ArgumentParser
 import IndicatorBackends
 
-/// `check-config`: what is wrong in a config file, or what holds.
+/// `check-config`: the mistakes in a config file, or the settings in effect.
 package struct CheckConfigCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "check-config",
-        abstract: "Check a config file: every mistake in it, or the settings in effect and where each comes from.",
+        abstract: "Check a config file: print its mistakes, or the settings in effect and their sources.",
         discussion: """
-            Without FILE, the file that \(Program.name) itself would use is checked: $INDICATOR_CONFIG, then \
+            Without FILE, checks the file that \(Program.name) itself uses: $INDICATOR_CONFIG, then \
             \(Program.name)/indicator.yaml and indicator/indicator.yaml under $XDG_CONFIG_HOME and each of \
-            $XDG_CONFIG_DIRS. Environment variables such as INDICATOR_START_DELAY are stronger than the file, and are \
+            $XDG_CONFIG_DIRS. Environment variables such as INDICATOR_START_DELAY override the file and are \
             checked too.
 
-            Mistakes go to standard error as 'file:line:column: error: ...', and the status is then 78.
+            Mistakes are printed to standard error as 'file:line:column: error: ...'. The status is then 78.
 
             EXAMPLES
               \(Program.name) check-config ~/.config/my-app/indicator.yaml
@@ -24,7 +24,7 @@ package struct CheckConfigCommand: AsyncParsableCommand {
     @Argument(help: "The config file to check.")
     var file: String?
 
-    @Flag(help: "Print every setting with its default and an example, as a config file, and check nothing.")
+    @Flag(help: "Print a config file with every setting, its default and an example, and check nothing.")
     var reference = false
 
     package init() {}

@@ -1,7 +1,7 @@
 import ArgumentParser
 package import IndicatorCore
 
-/// A number of seconds on the command line; ``IndicatorDelays`` says which numbers make sense.
+/// A number of seconds on the command line. ``IndicatorDelays`` checks its range.
 package struct Seconds: ExpressibleByArgument, Sendable, Hashable {
     var value: Double
     private var text: String
@@ -14,7 +14,7 @@ package struct Seconds: ExpressibleByArgument, Sendable, Hashable {
 
     /// The duration, rounded as all delays are.
     ///
-    /// - Throws: `ValidationError` that names the option, when it is negative, infinite or not a number.
+    /// - Throws: `ValidationError` with the option's name when the value is negative, infinite or not a number.
     package func duration(for setting: IndicatorDelays.Setting) throws -> Duration {
         do throws(InvalidDelayError) {
             return try IndicatorDelays.duration(ofSeconds: value, for: setting)
@@ -25,15 +25,15 @@ package struct Seconds: ExpressibleByArgument, Sendable, Hashable {
     }
 }
 
-/// The delays that the command line gives, over those from elsewhere.
+/// The delays on the command line, which override those of other sources.
 package struct DelayOverrides: Sendable, Hashable {
     var startDelay: Duration?
     var completionDelay: Duration?
     var minimumVisibleTime: Duration?
 
-    /// Makes overrides of what was given.
+    /// Creates overrides from the given options.
     ///
-    /// - Throws: `ValidationError` that names the option that is wrong.
+    /// - Throws: `ValidationError` with the name of the invalid option.
     package init(startDelay: Seconds? = nil, completionDelay: Seconds? = nil, minimumVisibleTime: Seconds? = nil) throws
     {
         self.startDelay = try startDelay?.duration(for: .startDelay)
@@ -41,7 +41,7 @@ package struct DelayOverrides: Sendable, Hashable {
         self.minimumVisibleTime = try minimumVisibleTime?.duration(for: .minimumVisibleTime)
     }
 
-    /// The delays with these over them.
+    /// Returns the delays with these overrides.
     package func applied(to delays: IndicatorDelays) throws(InvalidDelayError) -> IndicatorDelays {
         try IndicatorDelays(
             startDelay: startDelay ?? delays.startDelay,

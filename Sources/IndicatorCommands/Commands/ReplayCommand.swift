@@ -1,20 +1,21 @@
 package import ArgumentParser
 import IndicatorCore
 
-/// `replay`: what the indicator would do.
+/// `replay`: when a trace would show and hide the indicator.
 package struct ReplayCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "replay",
-        abstract: "Tell what the indicator would have done, from a file of events.",
+        abstract: "Compute from a file of events when the indicator would have been shown and hidden.",
         discussion: """
-            Time is that of the events, so a trace of a day takes no time. After the last event the delays run out.
+            The time is that of the events: a trace of a day is replayed immediately. After the last event, running \
+            delays expire.
 
-            A trace is JSON Lines, an event a line, with times that do not decrease:
+            A trace is JSON Lines with one event per line and non-decreasing times:
               {"t_ms": 0, "event": "start", "id": "a"}
               {"t_ms": 1800, "event": "stop", "id": "a"}
-            The events are start, stop, enable and disable. An activity without 'id' is only counted.
+            The events are start, stop, enable and disable. Activities without 'id' are only counted.
 
-            Or it is an object with the delays and the events; the options override its delays:
+            Alternatively, it is an object with delays and events. The options override its delays:
               {"start_delay_ms": 1000, "completion_delay_ms": 200, "minimum_visible_time_ms": 0, "events": [...]}
 
             EXAMPLES
@@ -27,7 +28,7 @@ package struct ReplayCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The file with the events; - is standard input.", valueName: "trace"))
     var trace: String
 
-    // Unconditional: "-1" is a number that is wrong, and not another option.
+    // Unconditional: "-1" is an invalid number, not another option.
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp("Seconds of work before the indicator is shown. (default: 1)", valueName: "seconds")
@@ -36,17 +37,17 @@ package struct ReplayCommand: AsyncParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Seconds of no work before it is hidden. (default: 0.2)", valueName: "seconds")
+        help: ArgumentHelp("Seconds without work before it is hidden. (default: 0.2)", valueName: "seconds")
     )
     var completionDelay: Seconds?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Seconds that it stays at least, once shown. (default: 0)", valueName: "seconds")
+        help: ArgumentHelp("Minimum seconds that it stays shown. (default: 0)", valueName: "seconds")
     )
     var minimumVisibleTime: Seconds?
 
-    @Flag(help: "Print a line of JSON for each time it is shown or hidden, instead of the timeline.")
+    @Flag(help: "Print a JSON line each time it is shown or hidden, instead of the timeline.")
     var json = false
 
     package func overrides() throws -> DelayOverrides {
@@ -78,7 +79,7 @@ package struct ReplayCommand: AsyncParsableCommand {
                 throw ExitCode.usage
             }
             if !replayer.hasEvents {
-                try? Output.error.write("\(trace): there are no events in it\n")
+                try? Output.error.write("\(trace): no events\n")
             } else if !json {
                 try print(replayer)
             }

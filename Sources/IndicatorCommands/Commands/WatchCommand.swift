@@ -1,24 +1,23 @@
 package import ArgumentParser
 import IndicatorBackends
 
-/// `watch`: every indicator on a bus, as it changes.
+/// `watch`: all indicators on a bus and their changes.
 package struct WatchCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "watch",
-        abstract: "Print every indicator on the session bus as it appears, changes and goes away.",
+        abstract: "Print every indicator on the session bus as it appears, changes and vanishes.",
         discussion: """
-            The indicators are the names org.activityindicator.Indicator1.*, of which this is what a panel sees. It \
-            prints a line for each one that is there, then one for each that appears, changes or goes away, until it \
-            is interrupted.
+            The indicators are the bus names org.activityindicator.Indicator1.*, as a panel sees them. Prints a line \
+            for each existing indicator, then one whenever an indicator appears, changes or vanishes, until interrupted.
 
-            With --json, a line is an object: {"event": "appeared"|"changed"|"vanished", "name": ...}, with all \
-            properties unless it has vanished, and with the names of those that have changed. "progress" is null when \
-            it is not known.
+            With --json, each line is an object: {"event": "appeared"|"changed"|"vanished", "name": ...}, with all \
+            properties unless the indicator has vanished, and the names of the changed ones. "progress" is null when \
+            it is unknown.
 
-            With --mqtt, it follows every indicator of every machine on an MQTT broker, and prints who has died, what \
-            has finished, and who has vanished: the broker has nothing of it any more. {"event": \
-            "appeared"|"changed"|"finished"|"lost"|"vanished", "host": ..., "app": ..., "instance": ..., "state": \
-            {...}} is a line with --json.
+            With --mqtt, watches the indicators of all machines on an MQTT broker. Also prints finished activities, \
+            'lost' for an indicator whose process or connection died, and 'vanished' for one that the broker no longer \
+            has. With --json, each line is {"event": "appeared"|"changed"|"finished"|"lost"|"vanished", "host": ..., \
+            "app": ..., "instance": ..., "state": {...}}.
 
             EXAMPLES
               \(Program.name) watch
@@ -40,7 +39,7 @@ package struct WatchCommand: AsyncParsableCommand {
 
     package func validate() throws {
         if json, mqtt.format != nil || mqtt.forget {
-            throw ValidationError("--json does not go with --format or --forget")
+            throw ValidationError("--json cannot be combined with --format or --forget")
         }
         #if DBus
         do throws(DBusPropertyError) {

@@ -1,18 +1,17 @@
 import Foundation
 
-/// What is wrong with a JSON text, and at which byte.
+/// A problem in a JSON text, with its offset in bytes.
 package struct JSONProblem: Error, Hashable {
     package var offset: Int
     package var message: String
 }
 
-/// Reads a JSON text (RFC 8259) in memory, one token after the other, where the caller expects it.
+/// Scans a JSON text (RFC 8259) in memory. The caller requests each token that it expects.
 ///
-/// A trace has a few short keys a line and may have millions of lines. `JSONDecoder` takes microseconds to set out for
-/// each, builds a tree of the whole of an object, and does not tell where a mistake is; this scanner touches each byte
-/// once.
+/// A trace has a few short keys per line and may have millions of lines. `JSONDecoder` takes microseconds per line,
+/// builds a tree of each object, and does not report the position of a mistake. This scanner reads each byte once.
 package struct JSONScanner {
-    /// A string in the text, between its quotes and not decoded yet.
+    /// The position of a string, without its quotes. It is not decoded yet.
     package struct StringToken {
         fileprivate var range: Range<Int>
         fileprivate var hasEscapes: Bool
@@ -23,19 +22,19 @@ package struct JSONScanner {
     /// The offset of the next byte.
     private(set) var position = 0
 
-    /// Makes a scanner. The text must outlive it.
+    /// Creates a scanner. The text must outlive it.
     package init(_ base: UnsafePointer<UInt8>, count: Int) {
         self.base = base
         end = count
     }
 
-    /// Whether nothing but white space is left; skips that.
+    /// Skips white space, and returns whether the end follows.
     package mutating func isAtEnd() -> Bool {
         skipWhitespace()
         return position == end
     }
 
-    /// Skips white space, and the byte if it is the next one.
+    /// Skips white space, and the byte if it follows. Returns whether it did.
     package mutating func skip(_ byte: UInt8) -> Bool {
         skipWhitespace()
         guard position < end, base[position] == byte else { return false }
@@ -50,7 +49,7 @@ package struct JSONScanner {
         }
     }
 
-    /// Whether a string follows; skips the white space before it.
+    /// Skips white space, and returns whether a string follows.
     package mutating func isAtString() -> Bool {
         skipWhitespace()
         return position < end && base[position] == UInt8(ascii: "\"")
@@ -75,33 +74,33 @@ package struct JSONScanner {
             position += 1
         }
         position = end
-        throw problem("the string does not end", at: start - 1)
+        throw problem("unterminated string", at: start - 1)
     }
 
     /// The text of a string.
     package func text(of token: StringToken) throws(JSONProblem) -> String {
         let bytes = UnsafeBufferPointer(start: base + token.range.lowerBound, count: token.range.count)
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw problem("the string is not valid UTF-8", at: token.range.lowerBound)
+            throw problem("invalid UTF-8 in the string", at: token.range.lowerBound)
         }
         guard token.hasEscapes else { return text }
         guard let decoded = try? JSONDecoder().decode(String.self, from: Data("\"\(text)\"".utf8)) else {
-            throw problem("the string contains an invalid escape", at: token.range.lowerBound)
+            throw problem("invalid escape in the string", at: token.range.lowerBound)
         }
         return decoded
     }
 
-    /// Whether a string is this one.
+    /// Whether a string is equal to a name.
     package func isEqual(_ token: StringToken, to name: StaticString) -> Bool {
         if token.hasEscapes { return (try? text(of: token)) == "\(name)" }
         return token.range.count == name.utf8CodeUnitCount
             && memcmp(base + token.range.lowerBound, name.utf8Start, name.utf8CodeUnitCount) == 0
     }
 
-    /// The largest whole number that every reader of JSON gets right (RFC 8259, section 6): 2⁵³ - 1.
+    /// The largest integer that all JSON implementations agree on (RFC 8259, section 6): 2⁵³ - 1.
     private static let largestNumber = (1 << 53) - 1
 
-    /// Reads a whole number, zero or more.
+    /// Reads a non-negative integer.
     package mutating func wholeNumber() throws(JSONProblem) -> Int {
         skipWhitespace()
         let start = position
@@ -146,7 +145,7 @@ package struct JSONScanner {
         }
     }
 
-    /// Reads what stands between the brackets of an object or a list, the first of which was read.
+    /// Reads the elements of an object or an array after its opening bracket, and the closing bracket.
     package mutating func elements(
         until close: UInt8,
         _ element: (inout JSONScanner) throws(JSONProblem) -> Void
@@ -160,12 +159,12 @@ package struct JSONScanner {
         }
     }
 
-    /// A problem at the present position, or at another.
+    /// A problem at the current position, or at another one.
     package func problem(_ message: String, at offset: Int? = nil) -> JSONProblem {
         JSONProblem(offset: offset ?? position, message: message)
     }
 
-    /// What stands at the present position, for messages.
+    /// A description of the text at the current position, for messages.
     package var found: String {
         guard position < end else { return "the end" }
         let byte = base[position]

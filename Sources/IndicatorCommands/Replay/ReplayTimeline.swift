@@ -1,12 +1,12 @@
 package import IndicatorCore
 package import IndicatorTesting
 
-/// Draws a replayed trace: a row for each of the first identities, one for all others, one for activities without an
-/// identity.
+/// Builds the timeline of a replayed trace: a row for each of the first identities, one for all others, and one for
+/// activities without an identity.
 package struct ReplayTimeline {
-    /// How many identities have a row of their own.
+    /// The number of identities with a row of their own.
     package static let rowLimit = 20
-    /// Beyond this many, the other identities are not counted any more, so that memory is bounded.
+    /// The maximum number of other identities that are counted, so that memory is bounded.
     package static let countLimit = 100_000
 
     private struct IdentityRow {
@@ -26,13 +26,12 @@ package struct ReplayTimeline {
     private var first: Double?
     private var last = 0.0
 
-    /// Notes an event that was applied.
+    /// Records an event that was applied.
     ///
     /// - Parameters:
     ///   - event: the event.
-    ///   - growth: by how much it changed the number of activities; 0 when it changed nothing, as a repeated start
-    ///     does.
-    ///   - time: when, in seconds.
+    ///   - growth: the change of the number of activities; 0 for an event without effect, such as a repeated start.
+    ///   - time: the time in seconds.
     package mutating func note(_ event: ActivityReplay.Event, growth: Int, at time: Double) {
         first = first ?? time
         last = max(last, time)
@@ -47,13 +46,13 @@ package struct ReplayTimeline {
         }
     }
 
-    /// Notes that the indicator was shown or hidden, at a time in seconds.
+    /// Records that the indicator was shown or hidden, at a time in seconds.
     package mutating func note(isVisible: Bool, at time: Double) {
         last = max(last, time)
         if isVisible { indicator.begin(at: time) } else { indicator.end(at: time) }
     }
 
-    /// The timeline of all that was noted.
+    /// The timeline of all recorded events.
     package func timeline() -> Timeline {
         let first = first ?? 0
         let start = first > (last - first) ? first : 0
@@ -63,12 +62,12 @@ package struct ReplayTimeline {
             spans.end(at: last)
             return Timeline.Row(label: label, spans: spans.spans, note: isOpen ? open : "")
         }
-        var all = rows.map { row($0.id, $0.spans, open: "goes on") }
+        var all = rows.map { row($0.id, $0.spans, open: "in progress") }
         if !otherHashes.isEmpty {
             let count = otherHashes.count < Self.countLimit ? "\(otherHashes.count)" : "over \(Self.countLimit)"
-            all.append(row("and \(count) more", others, open: "goes on"))
+            all.append(row("and \(count) more", others, open: "in progress"))
         }
-        if hasAnonymous { all.append(row("(no id)", anonymous, open: "goes on")) }
+        if hasAnonymous { all.append(row("(no id)", anonymous, open: "in progress")) }
         let indicator = row("indicator", indicator, open: "still shown")
         return Timeline(rows: all, indicator: indicator, start: start, end: last)
     }

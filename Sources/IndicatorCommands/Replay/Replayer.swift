@@ -2,13 +2,13 @@ import Foundation
 package import IndicatorCore
 import IndicatorTesting
 
-/// Runs a trace through the rules of the indicator, on the time that the trace carries.
+/// Applies the indicator's rules to a trace, in the time of the trace.
 package struct Replayer: TraceConsumer {
-    /// What becomes of the changes of visibility.
+    /// How changes of visibility are presented.
     package enum Presentation {
-        /// A line of JSON each, as they come.
+        /// One JSON line per change, immediately.
         case json
-        /// A timeline, at the end.
+        /// A timeline at the end.
         case timeline
     }
 
@@ -18,15 +18,15 @@ package struct Replayer: TraceConsumer {
     private var replay = ActivityReplay()
     private var lines: [UInt8] = []
     private var timeline = ReplayTimeline()
-    /// Whether there was an event.
+    /// Whether the trace has events.
     package private(set) var hasEvents = false
 
-    /// Makes a replayer.
+    /// Creates a replayer.
     ///
     /// - Parameters:
-    ///   - overrides: the delays that hold whatever the trace says.
-    ///   - presentation: what becomes of the changes.
-    ///   - output: where JSON goes.
+    ///   - overrides: delays that override those of the trace.
+    ///   - presentation: how changes are presented.
+    ///   - output: where JSON is written.
     package init(overrides: DelayOverrides, presentation: Presentation, output: Output) {
         self.overrides = overrides
         self.presentation = presentation
@@ -59,7 +59,7 @@ package struct Replayer: TraceConsumer {
         lines.removeAll(keepingCapacity: true)
     }
 
-    /// Lets the last delay run out.
+    /// Lets the last delay expire, and flushes.
     package mutating func finish() throws {
         for change in replay.finish() {
             switch presentation {
@@ -70,7 +70,7 @@ package struct Replayer: TraceConsumer {
         try flush()
     }
 
-    /// The timeline of the whole trace.
+    /// The timeline of the trace.
     package func makeTimeline() -> Timeline { timeline.timeline() }
 
     private mutating func note(_ change: VisibilityChange) {
@@ -83,7 +83,7 @@ package struct Replayer: TraceConsumer {
         lines.append(contentsOf: (change.isVisible ? ", \"visible\": true}\n" : ", \"visible\": false}\n").utf8)
     }
 
-    /// A time in milliseconds: a whole number, unless a delay that is not a number of milliseconds made it a fraction.
+    /// A time in milliseconds: an integer, unless a delay is not a multiple of a millisecond.
     package static func milliseconds(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         let microseconds = attoseconds / 1_000_000_000_000

@@ -1,10 +1,10 @@
-/// A trace that cannot be read or is not understood.
+/// An error in a trace, or while reading it.
 package struct TraceError: Error, Hashable, CustomStringConvertible {
     /// The file, as the user named it.
     package var file: String
-    /// The line, counted from 1; `nil` when the file as a whole is meant.
+    /// The line, from 1; `nil` for an error of the whole file.
     package var line: Int?
-    /// What was wrong, and what was expected.
+    /// What is wrong, and what was expected.
     package var message: String
 
     package var description: String {

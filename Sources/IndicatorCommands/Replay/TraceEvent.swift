@@ -3,19 +3,19 @@ package import IndicatorTesting
 
 /// One event of a trace.
 package struct TraceEvent: Hashable, Sendable {
-    /// When it happens, in milliseconds.
+    /// The time in milliseconds.
     package var milliseconds: Int
-    /// What happens.
+    /// The event.
     package var event: ActivityReplay.Event
 }
 
-/// What a trace file says about the delays; what it does not say is `nil`.
+/// The delays in a trace file, in milliseconds; `nil` for those that it does not set.
 package struct TraceDelays: Hashable, Sendable {
     package var startDelay: Int?
     package var completionDelay: Int?
     package var minimumVisibleTime: Int?
 
-    /// The delays: what the file says, the standard for the rest.
+    /// The delays of the file, with the standard delays for those that it does not set.
     package func delays() throws(InvalidDelayError) -> IndicatorDelays {
         let standard = IndicatorDelays.standard
         return try IndicatorDelays(
@@ -31,7 +31,7 @@ extension JSONScanner {
         case start, stop, enable, disable
     }
 
-    /// Reads an event: an object of `t_ms`, `event` and, if there is an identity, `id`.
+    /// Reads an event: an object with `t_ms`, `event` and an optional `id`.
     package mutating func traceEvent(after earliest: Int) throws(JSONProblem) -> TraceEvent {
         var time: Int?
         var name: EventName?
@@ -54,7 +54,7 @@ extension JSONScanner {
                 guard id == nil else { throw scanner.problem("'id' is duplicated", at: keyOffset) }
                 guard scanner.isAtString() else {
                     throw scanner.problem(
-                        "'id' must be a string, found \(scanner.found); leave it out if there is none"
+                        "'id' must be a string, found \(scanner.found); leave it out for an anonymous activity"
                     )
                 }
                 id = try scanner.text(of: scanner.string())
@@ -66,7 +66,7 @@ extension JSONScanner {
         guard let time else { throw problem("the event has no 't_ms'", at: start) }
         guard let name else { throw problem("the event has no 'event'", at: start) }
         guard time >= earliest else {
-            throw problem("'t_ms' is \(time), earlier than \(earliest) of the event before", at: timeOffset)
+            throw problem("'t_ms' is \(time), earlier than \(earliest) of the previous event", at: timeOffset)
         }
         switch name {
         case .start: return TraceEvent(milliseconds: time, event: .start(id: id))

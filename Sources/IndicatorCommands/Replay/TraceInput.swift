@@ -1,7 +1,7 @@
 import Foundation
 
-/// The bytes of a trace: a file or standard input, read through a buffer that holds a line or, for an object, all of
-/// it.
+/// The bytes of a file or of standard input, read through a buffer that holds a line or, for an object, the whole
+/// trace.
 package final class TraceInput {
     /// The file, as the user named it.
     package let name: String
@@ -26,15 +26,15 @@ package final class TraceInput {
         close(descriptor)
     }
 
-    /// The bytes that were read and not yet consumed. Valid until the next call of ``fill(limit:)``.
+    /// The unconsumed bytes. Valid until the next call of ``fill(limit:)``.
     package var bytes: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: buffer + start, count: end - start) }
 
-    /// Goes on after these bytes.
+    /// Removes bytes from the front of the buffer.
     package func consume(_ count: Int) {
         start += count
     }
 
-    /// Reads what is there, waiting if there is nothing yet. Returns `false` at the end, and when `limit` bytes are
+    /// Reads available bytes, or waits for some. Returns `false` at the end of the input, and when `limit` bytes are
     /// buffered.
     package func fill(limit: Int) throws(TraceError) -> Bool {
         if start > 0 {

@@ -1,4 +1,4 @@
-/// The keys of a trace that is an object.
+/// The keys of a trace in object form.
 package enum TraceObjectKey: String, CaseIterable {
     case name
     case startDelay = "start_delay_ms"
@@ -9,7 +9,7 @@ package enum TraceObjectKey: String, CaseIterable {
 }
 
 extension JSONScanner {
-    /// Reads a trace that is an object to its end, checks all of it, and returns its delays.
+    /// Checks a whole trace in object form, and returns its delays.
     package mutating func traceObject() throws(JSONProblem) -> TraceDelays {
         var delays = TraceDelays()
         var seen: Set<TraceObjectKey> = []
@@ -30,7 +30,7 @@ extension JSONScanner {
         return delays
     }
 
-    /// Reads the events of a trace that is an object and that was found to be right.
+    /// Reads the events of a trace in object form that was already checked.
     package mutating func forEachEvent(_ body: (TraceEvent) throws -> Void) throws {
         var failure: (any Error)?
         try forEachKey { scanner, key, _ throws(JSONProblem) in

@@ -1,24 +1,23 @@
 import Foundation
 import IndicatorCore
 
-/// Takes what a trace says, in its order.
+/// Receives the contents of a trace in order.
 package protocol TraceConsumer {
-    /// The trace begins; `delays` is what the file says about them. Called once.
+    /// Begins the trace with the delays of the file. Called once.
     mutating func begin(delays: TraceDelays) throws
-    /// An event.
+    /// Applies an event.
     mutating func apply(_ event: TraceEvent) throws
-    /// All that can be read at once was read; more may follow.
+    /// Writes buffered output: all available input was read, but more may follow.
     mutating func flush() throws
 }
 
-/// Reads a trace in either of its forms: JSON Lines, an event a line, or an object with the delays and a list of
-/// events.
+/// Reads a trace in either form: JSON Lines with one event per line, or an object with delays and a list of events.
 ///
-/// Lines are read as they come, in memory that does not grow with their number. An object is held in memory as text.
+/// Lines are processed as they arrive, in constant memory. An object is held in memory as text.
 package struct TraceReader {
-    /// The longest line that is read.
+    /// The maximum length of a line in bytes.
     package static let longestLine = 1 << 20
-    /// The largest object that is read.
+    /// The maximum size of an object in bytes.
     package static let largestObject = 256 << 20
 
     private let input: TraceInput
@@ -30,7 +29,7 @@ package struct TraceReader {
 
     /// Reads the trace to its end.
     ///
-    /// - Throws: ``TraceError`` with the number of the line that is not understood; what the consumer throws.
+    /// - Throws: ``TraceError`` with the number of the invalid line, or the error of the consumer.
     package func read(into consumer: inout some TraceConsumer) throws {
         try skipByteOrderMark()
         if try isObject() {
@@ -49,8 +48,7 @@ package struct TraceReader {
         if input.bytes.starts(with: mark) { input.consume(mark.count) }
     }
 
-    /// Whether the trace is an object. One whose first line is only a brace is, and so is one whose first key is not an
-    /// event's.
+    /// Whether the trace is an object: its first line is only a brace, or its first key is a ``TraceObjectKey``.
     private func isObject() throws(TraceError) -> Bool {
         while true {
             if let answer = Self.isObject(input.bytes) { return answer }
@@ -58,7 +56,7 @@ package struct TraceReader {
         }
     }
 
-    /// `nil` when the bytes do not tell yet.
+    /// `nil` when more bytes are needed.
     private static func isObject(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool? {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }
         guard let brace = bytes.firstIndex(where: { !isSpace($0) }) else { return nil }
@@ -128,7 +126,7 @@ package struct TraceReader {
         guard bytes.count < Self.largestObject, let base = bytes.baseAddress else {
             throw TraceError(
                 file: input.name,
-                message: "is larger than \(Self.largestObject >> 20) MiB; use JSON Lines, an event a line, instead"
+                message: "is larger than \(Self.largestObject >> 20) MiB; use JSON Lines with one event per line"
             )
         }
         do {
@@ -148,7 +146,7 @@ package struct TraceReader {
         TraceError(file: input.name, line: line, message: message)
     }
 
-    /// The message of a problem, or that the text is not text at all, which explains any other problem.
+    /// The message of a problem. Invalid UTF-8 comes first, because it explains all other problems.
     private func message(of problem: JSONProblem, in bytes: UnsafeBufferPointer<UInt8>) -> String {
         String(validating: bytes, as: UTF8.self) == nil ? "not valid UTF-8" : problem.message
     }

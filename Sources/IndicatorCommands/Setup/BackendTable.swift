@@ -1,15 +1,15 @@
 import IndicatorBackends
 
-/// The table of backends that `backends` prints.
+/// The output of `backends`.
 package struct BackendTable {
     package let backends: [ProgramBackend]
     package let style: TerminalStyle
 
-    /// The table, with a line break at the end of each row.
+    /// The table, with a line break after each row.
     package var text: String {
         let nameWidth = (["NAME"] + backends.map(title)).map { TextWidth.columns(of: $0) }.max() ?? 0
         let stateWidth = 11
-        // On a narrow terminal, what does not fit beside the name is below it.
+        // On a narrow terminal, the text is below the name.
         let indentation = style.width - nameWidth - stateWidth - 4 >= 30 ? nameWidth + stateWidth + 4 : 2
         var text = row("NAME", "STATE", nameWidth)
         if indentation > 2 { text += "  WHERE, OR WHY NOT" }

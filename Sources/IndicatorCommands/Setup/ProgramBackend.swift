@@ -2,30 +2,30 @@ package import IndicatorBackends
 package import IndicatorCore
 import Logging
 
-/// A backend that the program uses, or that it would use if it could run here.
+/// A backend that the program uses or could use, and whether it can run here.
 package struct ProgramBackend: Sendable {
-    /// The name: that of its kind, or of its section in the config file.
+    /// The name of its kind or of its section in the config file.
     package var name: String
     /// The name of its kind.
     package var kind: String
-    /// What it is, in a few words; empty for a kind that is not in this build.
+    /// A short description; empty for a kind that is not in this build.
     package var summary = ""
-    /// Whether the configuration names it.
+    /// Whether the configuration uses it.
     package var isUsed = true
-    /// Whether it can show anything here.
+    /// Whether it can run here.
     package var availability: BackendAvailability
 
-    /// Whether it can show anything here.
+    /// Whether it can run here.
     package var isAvailable: Bool {
         if case .available = availability { true } else { false }
     }
 
-    /// Why it cannot show anything here; `nil` when it can.
+    /// Why it cannot run here; `nil` when it can.
     package var reason: String? {
         if case .unavailable(let reason, _) = availability { reason } else { nil }
     }
 
-    /// Finds out whether the backends of a configuration can run here.
+    /// The backends of a configuration, with their availability.
     package static func all(of configuration: IndicatorConfiguration) async -> [ProgramBackend] {
         var backends: [ProgramBackend] = []
         for backend in configuration.backends { backends.append(await ProgramBackend(backend)) }
@@ -72,7 +72,7 @@ package struct ProgramBackend: Sendable {
         self.availability = availability
     }
 
-    /// The backend with what has become of it where it was said to be available.
+    /// The backend with its current status, if it was available.
     package func updated(by status: BackendStatus?) -> ProgramBackend {
         guard isAvailable, let status, status.state != .running else { return self }
         var updated = self
@@ -86,7 +86,7 @@ package struct ProgramBackend: Sendable {
         return updated
     }
 
-    /// Why the backend cannot show anything here, and advice, in lines of a width.
+    /// Why the backend cannot run here, and advice, wrapped at a width.
     package func problemLines(width: Int, style: TerminalStyle) -> [String] {
         guard case .unavailable(let reason, let help) = availability else { return [] }
         let advice = help.map { TextWidth.wrapped("advice: \($0)", to: width, splitsWords: style.isTerminal) } ?? []

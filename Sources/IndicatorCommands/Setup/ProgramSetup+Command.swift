@@ -2,7 +2,7 @@ package import ArgumentParser
 package import IndicatorBackends
 
 extension ProgramSetup {
-    /// Loads the configuration for a command: prints what is wrong with it and ends the command.
+    /// Loads the configuration for a command. If it has mistakes, prints them and ends the command.
     package static func forCommand(_ options: Options, includingUnused: Bool = false) async throws -> ProgramSetup {
         do {
             return try await ProgramSetup(options, includingUnused: includingUnused)
@@ -11,14 +11,14 @@ extension ProgramSetup {
         }
     }
 
-    /// Prints mistakes. Returns the status that the command ends with.
+    /// Prints mistakes. Returns the exit status of the command.
     package static func status(for mistakes: [ConfigurationMistake]) -> ExitCode {
         for mistake in mistakes {
             let line =
                 mistake.isInCode ? "\(Program.name): error: \(mistake.message)" : mistake.line(severity: "error")
             try? Output.error.write(line + "\n")
         }
-        // What only the command line can have got wrong is wrong usage, not wrong configuration.
+        // These mistakes come from the command line, so they are usage errors.
         return mistakes.allSatisfy(\.isInCode) ? ExitCode.usage : ExitCode.configuration
     }
 }

@@ -3,18 +3,18 @@ package import IndicatorBackends
 package import IndicatorCore
 import Logging
 
-/// What a program runs with: the configuration, and the surfaces that it names.
+/// The configuration of a program and its backends.
 package struct ProgramSetup: Sendable {
-    /// What the command line says.
+    /// The options of the command line.
     package struct Options: Sendable {
         var config: String?
         var backends: [String] = []
         var delays: DelayOverrides
         var observe: [String]?
 
-        /// Makes options; what is `nil` or empty was not given.
+        /// Creates options. `nil` and empty values were not given.
         ///
-        /// - Parameter observe: the notifications that are observed, whatever the file says.
+        /// - Parameter observe: the notifications to observe, which override those of the file.
         package init(
             config: String? = nil,
             backends: [String] = [],
@@ -29,21 +29,21 @@ package struct ProgramSetup: Sendable {
     }
 
     package let configuration: IndicatorConfiguration
-    /// The surfaces that are used and, when the program chose them itself, those that cannot be.
+    /// The used backends. If ``usesAllBackends``, also those that cannot run here.
     package var backends: [ProgramBackend]
 
-    /// Whether nobody said which surfaces to use, so that the program uses every built-in one that can run here.
-    package let usesEverySurface: Bool
+    /// Whether no backends are configured, so that the program uses every built-in one that can run here.
+    package let usesAllBackends: Bool
 
     private let overrides: ConfigurationValues
     private let defaults: ConfigurationValues
     private let path: String?
 
-    /// Loads the configuration. If there is no file, every built-in surface that can run here is used.
+    /// Loads the configuration. Without a file, every built-in backend that can run here is used.
     ///
     /// - Parameters:
-    ///   - options: what the command line says.
-    ///   - includingUnused: whether ``backends`` has the kinds, too, that the configuration does not use.
+    ///   - options: the options of the command line.
+    ///   - includingUnused: whether ``backends`` includes the kinds that the configuration does not use.
     /// - Throws: ``ConfigurationError`` with every mistake.
     package init(_ options: Options, includingUnused: Bool = false) async throws {
         path = options.config
@@ -63,18 +63,18 @@ package struct ProgramSetup: Sendable {
         let isChosen = loaded.effectiveSettings.contains { setting in
             setting.backend == nil && setting.name == "backends" && setting.location != nil
         }
-        usesEverySurface = loaded.file == nil && !isChosen
-        if usesEverySurface {
-            // It would draw over what the demo prints of a run.
+        usesAllBackends = loaded.file == nil && !isChosen
+        if usesAllBackends {
+            // It would draw over the demo's output.
             defaults.backends = kinds.filter { $0 != BackendKind.terminalProgress.name }
             loaded = try load()
         }
         var backends = await ProgramBackend.all(of: loaded)
-        if usesEverySurface {
+        if usesAllBackends {
             defaults.backends = backends.filter(\.isAvailable).map(\.name)
             loaded = try load()
         } else if includingUnused {
-            // With the settings that a section which is not listed gives them.
+            // A section that is not listed still provides settings.
             var others = overrides
             others.backends = kinds.filter { kind in !loaded.backends.contains { $0.name == kind } }
             if let unused = try? Self.load(path: options.config, overrides: others, defaults: defaults) {
@@ -85,14 +85,14 @@ package struct ProgramSetup: Sendable {
                 }
             }
         }
-        if usesEverySurface || includingUnused { backends += ProgramBackend.missing(in: registry) }
+        if usesAllBackends || includingUnused { backends += ProgramBackend.missing(in: registry) }
         configuration = loaded
         self.backends = backends
         self.overrides = overrides
         self.defaults = defaults
     }
 
-    /// The backends with what has become of them, as soon as none is starting any more, or after a moment.
+    /// The backends with their current status. Waits until none is starting, at most 1 s.
     package func backends(of indicator: IndicatorManager) async -> [ProgramBackend] {
         let end = ContinuousClock.now + .seconds(1)
         while indicator.backendStatuses.contains(where: { $0.state == .starting }), ContinuousClock.now < end {
@@ -102,7 +102,7 @@ package struct ProgramSetup: Sendable {
         return backends.map { backend in backend.updated(by: statuses.first { $0.name == backend.name }) }
     }
 
-    /// Makes the indicator, which follows its config file from now on.
+    /// Creates the indicator, which from then on reloads its config file.
     package func makeIndicator() -> IndicatorManager {
         IndicatorManager.configured(
             for: Program.name,

@@ -1,10 +1,10 @@
 package import IndicatorBackends
 
-/// The settings in effect, as `check-config` prints them.
+/// The settings in effect: the output of `check-config`.
 package struct SettingsTable {
     package let configuration: IndicatorConfiguration
 
-    /// A line a setting: its name, its value, and where that comes from.
+    /// One line per setting: name, value and source.
     package var text: String {
         let rows = configuration.effectiveSettings.map { ($0.key, $0.value ?? "-", "\($0.source)") }
         let keyWidth = rows.map { TextWidth.columns(of: $0.0) }.max() ?? 0

@@ -1,10 +1,10 @@
 package import ArgumentParser
 import Foundation
 
-/// Help texts, and messages about arguments, in lines that fit the terminal.
+/// Help texts and argument errors, wrapped to the terminal's width.
 package enum HelpText {
-    /// Wraps each line between words. What does not fit continues below the second column of a table, below the first
-    /// argument of a usage, or else indented by two columns more than an indented line.
+    /// Wraps each line between words. Continuation lines are aligned with the second column of a table or the first
+    /// argument of a usage. Those of other indented lines are indented by two more columns.
     package static func wrapped(_ text: String, to width: Int) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         return lines.map { wrapped($0, to: width) }.joined(separator: "\n")
@@ -19,7 +19,7 @@ package enum HelpText {
             head = start.0
             hanging = head.count
         }
-        // An option and its value stay together.
+        // Does not separate an option from its value.
         let text = line.dropFirst(head.count).replacing(/\[[^\]]*\]/) { $0.0.replacing(" ", with: "\u{A0}") }
         let lines = TextWidth.wrapped(String(text), to: width - hanging)
         let indent = "\n" + String(repeating: " ", count: hanging)
@@ -28,18 +28,18 @@ package enum HelpText {
 }
 
 extension ParsableCommand {
-    /// Throws if the first argument should be a command and is not one: ArgumentParser would call it an unexpected
-    /// argument of the default command.
+    /// Throws if the first argument is not a command. ArgumentParser would report it as an unexpected argument of the
+    /// default command.
     package static func requireCommand(in arguments: [String] = Array(CommandLine.arguments.dropFirst())) throws {
         let names = configuration.subcommands.compactMap { $0.configuration.commandName }
         guard let name = arguments.first, !name.hasPrefix("-"), !(names + ["help"]).contains(name) else { return }
         throw ValidationError("There is no command '\(name)'; the commands are \(names.joined(separator: ", ")).")
     }
 
-    /// Prints the help that was asked for, or what an error says, and ends the process with its status.
+    /// Prints the requested help or an error's message, and ends the process with its status.
     package static func end(with error: any Error) -> Never {
         let text = fullMessage(for: error, columns: 1000)
-        // The others, such as completion scripts, are for programs.
+        // Other texts without an error, such as completion scripts, are not wrapped.
         let isHelp = text.hasPrefix("OVERVIEW: ")
         guard isHelp || exitCode(for: error) != .success, !text.isEmpty else { exit(withError: error) }
         let lines = HelpText.wrapped(text, to: TerminalStyle.standardOutput().width) + "\n"

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A value as a line of JSON Lines, which a terminal shows and does not obey.
+/// A value as a line of JSON Lines, without control characters that a terminal would interpret.
 enum JSONLine {
     static func text(of value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let text = String(decoding: try encoder.encode(value), as: UTF8.self)
-        // The encoder escapes those of ASCII alone. They occur in strings only.
+        // The encoder only escapes ASCII control characters. They only occur in strings.
         return text.unicodeScalars.map { scalar in
             switch scalar.properties.generalCategory {
             case .control, .format, .lineSeparator, .paragraphSeparator:

@@ -1,13 +1,13 @@
 import ArgumentParser
 import Foundation
 
-/// Standard output or standard error, written to without a buffer in between.
+/// Standard output or standard error, unbuffered.
 package struct Output: Sendable {
-    /// A text could not be written.
+    /// Why a write failed.
     package enum Problem: Error, Hashable {
-        /// Nobody reads any more.
+        /// The reader has closed the pipe.
         case closed
-        /// Another error, by its number.
+        /// Another error: its `errno`.
         case failed(Int32)
     }
 
@@ -41,8 +41,8 @@ package struct Output: Sendable {
         }
     }
 
-    /// Does what a command does on standard output, and ends the program as is usual when that cannot be written to:
-    /// quietly, as `SIGPIPE` would have it, when the reader has had enough, and with a message for anything else.
+    /// Runs a command, and ends the program if standard output cannot be written to: by `SIGPIPE` when the reader has
+    /// closed the pipe, otherwise with a message.
     package static func guarding<Result>(_ body: () async throws -> Result) async throws -> Result {
         do {
             return try await body()

@@ -1,14 +1,13 @@
 import Foundation
 
-/// The three streams that every program has.
+/// The standard streams of the process.
 package enum StandardStreams {
-    /// Opens `/dev/null` for those that the program was started without (`>&-`).
+    /// Opens `/dev/null` for streams that were closed when the program started (`>&-`).
     ///
-    /// Otherwise the next file or connection that is opened would take the place of standard output, and get what is
-    /// printed.
+    /// Otherwise the next file or connection would get the descriptor of standard output, and the program's output.
     package static func openMissing() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
-            // The lowest free number is the missing one, because those before it are open.
+            // `open` returns the lowest free descriptor, which is this one.
             _ = open("/dev/null", O_RDWR)
         }
     }

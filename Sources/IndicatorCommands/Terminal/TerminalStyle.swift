@@ -1,18 +1,18 @@
 import Foundation
 
-/// What the terminal that a text goes to can show.
+/// The capabilities of the output.
 package struct TerminalStyle: Sendable, Hashable {
-    /// How many columns it has.
+    /// The number of columns.
     package var width: Int
-    /// Whether it shows Unicode; else only ASCII is written.
+    /// Whether it shows Unicode; otherwise only ASCII is written.
     package var usesUnicode: Bool
     /// Whether it shows colours.
     package var usesColor: Bool
-    /// Whether it is a terminal, on which a line can be written over.
+    /// Whether it is a terminal whose lines can be overwritten.
     package var isTerminal: Bool
 
     /// The style of standard output: its width or `$COLUMNS`, colours if it is a terminal and `$NO_COLOR` is not set,
-    /// Unicode if the locale says so.
+    /// Unicode if the locale's encoding is UTF-8.
     package static func standardOutput() -> Self {
         var size = winsize()
         let hasSize = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0
@@ -23,16 +23,16 @@ package struct TerminalStyle: Sendable, Hashable {
         )
     }
 
-    /// Makes a style of what is known about an output.
+    /// Creates a style.
     ///
     /// - Parameters:
-    ///   - columns: the columns that the terminal itself reports; 0 when it does not.
+    ///   - columns: the columns that the terminal reports; 0 when it does not.
     ///   - isTerminal: whether it is a terminal.
     ///   - environment: the environment variables.
     package init(columns: Int, isTerminal: Bool, environment: [String: String]) {
         let fromEnvironment = environment["COLUMNS"].flatMap(Int.init) ?? 0
         width = columns > 0 ? columns : fromEnvironment > 0 ? fromEnvironment : 80
-        // POSIX, section 8.2: the first of these that is set and not empty says what characters there are.
+        // POSIX, section 8.2: the first of these that is set and not empty determines the encoding.
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
         let encoding = locale.lowercased()
         usesUnicode = encoding.contains("utf-8") || encoding.contains("utf8")
@@ -58,7 +58,7 @@ package struct TerminalStyle: Sendable, Hashable {
         case cyan = "36"
     }
 
-    /// A text in a colour, where there are colours.
+    /// A text in a colour, if the output shows colours.
     package func styled(_ text: String, _ emphasis: Emphasis) -> String {
         usesColor && !text.isEmpty ? "\u{1B}[\(emphasis.rawValue)m\(text)\u{1B}[0m" : text
     }

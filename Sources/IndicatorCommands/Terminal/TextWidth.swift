@@ -1,13 +1,13 @@
 import IndicatorBackends
 
-/// How many columns texts take in a terminal.
+/// The width of texts in terminal columns.
 package enum TextWidth {
-    /// The columns of a text.
+    /// The number of columns of a text.
     package static func columns(of text: String) -> Int {
         DisplayText.columns(of: text)
     }
 
-    /// A text in exactly or at most so many columns: without control characters, and cut where it is too long.
+    /// Truncates a text to a width, and pads it if `padded`. Control characters are replaced.
     package static func fitted(_ text: String, to width: Int, padded: Bool = false, usesUnicode: Bool = true) -> String
     {
         let ellipsis = usesUnicode ? "…" : "~"
@@ -29,12 +29,12 @@ package enum TextWidth {
         return padded ? result + String(repeating: " ", count: max(width - used, 0)) : result
     }
 
-    /// A text in lines of so many columns, broken between words. There is at least one line.
+    /// Wraps a text between words. Returns at least one line.
     ///
     /// - Parameters:
     ///   - text: the text.
-    ///   - width: the columns of a line; 20 at least.
-    ///   - splitsWords: whether a word that is longer, such as a path, is split; otherwise it stays whole.
+    ///   - width: the columns of a line, at least 20.
+    ///   - splitsWords: whether a longer word, such as a path, is split.
     package static func wrapped(_ text: String, to width: Int, splitsWords: Bool = false) -> [String] {
         let width = max(width, 20)
         var lines: [String] = []

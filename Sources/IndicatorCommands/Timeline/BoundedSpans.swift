@@ -1,7 +1,6 @@
-/// The bars of a row, in memory that does not grow with their number: what lies closer together than could be drawn
-/// becomes one.
+/// The bars of a row, in bounded memory: bars that are too close together to be drawn separately are joined.
 package struct BoundedSpans {
-    /// Beyond this many, bars are joined.
+    /// The number of bars above which they are joined.
     package static let capacity = 4096
 
     package private(set) var spans: [Timeline.Span] = []
@@ -12,7 +11,7 @@ package struct BoundedSpans {
         self.kind = kind
     }
 
-    /// Whether a bar was begun that has not ended.
+    /// Whether a bar has begun and not ended.
     package var isOpen: Bool { openSince != nil }
 
     /// Begins a bar. Times must not decrease.
@@ -28,7 +27,8 @@ package struct BoundedSpans {
         if spans.count > Self.capacity { join() }
     }
 
-    /// Leaves at most half as many bars. Gaps that stay are at least 1/2048 of the whole, and no terminal is that wide.
+    /// Closes gaps shorter than 1/2048 of the total, less than a column of any terminal. At most half of the bars
+    /// remain.
     private mutating func join() {
         guard let first = spans.first, let last = spans.last else { return }
         let resolution = (last.end - first.start) / Double(Self.capacity / 2)

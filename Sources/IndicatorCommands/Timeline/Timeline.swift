@@ -1,6 +1,6 @@
 /// Rows of bars on one time axis.
 package struct Timeline: Sendable, Hashable {
-    /// What a bar stands for.
+    /// What a bar represents.
     package enum Kind: Sendable, Hashable {
         /// An activity in progress.
         case busy
@@ -21,7 +21,7 @@ package struct Timeline: Sendable, Hashable {
         }
     }
 
-    /// How the row came out, for its colour.
+    /// The result of a row, for its colour.
     package enum Outcome: Sendable, Hashable {
         case neutral, good, bad
     }
@@ -30,7 +30,7 @@ package struct Timeline: Sendable, Hashable {
     package struct Row: Sendable, Hashable {
         package var label: String
         package var spans: [Span]
-        /// What stands behind the bars, such as `200 OK`.
+        /// The text after the bars, such as `200 OK`.
         package var note: String
         package var outcome: Outcome
 
@@ -43,9 +43,9 @@ package struct Timeline: Sendable, Hashable {
     package var rows: [Row]
     /// The times at which the indicator was shown.
     package var indicator: Row
-    /// Where the axis begins, in seconds.
+    /// The start of the axis in seconds.
     package var start: Double
-    /// Where it ends, at the least.
+    /// The minimum end of the axis in seconds.
     package var end: Double
 
     package init(rows: [Row], indicator: Row, start: Double = 0, end: Double) {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The time axis of a timeline: where its marks are, and what they say.
+/// The time axis of a timeline: its marks and their labels.
 package struct TimelineAxis {
     private struct Unit {
         var name: String
@@ -12,23 +12,23 @@ package struct TimelineAxis {
         Unit(name: "d", seconds: 86_400),
     ]
 
-    /// Steps in seconds that read well.
+    /// Readable steps, in seconds.
     private static let steps: [Double] =
         [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30]
         + [1, 2, 5, 10, 15, 30].map { $0 * 60 } + [1, 2, 3, 6, 12].map { $0 * 3600 }
         + [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000].map { $0 * 86_400 }
 
-    /// The row of times.
+    /// The row of labels.
     package let labels: String
     /// The row of marks.
     package let rule: String
 
-    /// Makes an axis.
+    /// Creates an axis.
     ///
     /// - Parameters:
-    ///   - duration: what it spans, in seconds; it begins at zero.
-    ///   - columns: how wide it is.
-    ///   - usesUnicode: whether the rule may be drawn with other characters than ASCII.
+    ///   - duration: its length in seconds; it begins at zero.
+    ///   - columns: its width.
+    ///   - usesUnicode: whether the rule may contain non-ASCII characters.
     package init(duration: Double, columns: Int, usesUnicode: Bool) {
         let step = Self.steps.first { duration / $0 * 9 <= Double(columns) } ?? duration / 4
         var labels = ""

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Draws a timeline as lines of text that fit a terminal.
+/// Draws a timeline as lines of text that fit the terminal.
 ///
-/// A column of the plot is drawn in halves, so bars are exact to half a column. Bars differ by their shape, and notes
-/// say in words how a row came out: colours only repeat it.
+/// Bars have a resolution of half a column. Bars differ in shape, and notes contain the result of a row, so colours are
+/// not needed to read it.
 package struct TimelineRenderer {
     private struct Glyphs {
         var both: Character
@@ -23,7 +23,7 @@ package struct TimelineRenderer {
         self.style = style
     }
 
-    /// The lines: the axis, a row a request, the indicator, and what the bars mean.
+    /// The lines: the axis, one row per request, the indicator, and a legend.
     package func render(_ timeline: Timeline) -> [String] {
         let layout = layout(of: timeline)
         let duration = max(timeline.end - timeline.start, 0.001)

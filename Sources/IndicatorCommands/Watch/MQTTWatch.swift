@@ -4,10 +4,10 @@ import IndicatorBackends
 
 /// The options of `watch --mqtt`.
 struct MQTTWatchOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Follow an MQTT broker instead of a bus.", valueName: "url"))
+    @Option(help: ArgumentHelp("Watch an MQTT broker instead of a bus.", valueName: "url"))
     var mqtt: String?
 
-    @Option(help: ArgumentHelp("With --mqtt: what all topics begin with.", valueName: "topic"))
+    @Option(help: ArgumentHelp("With --mqtt: the prefix of all topics.", valueName: "topic"))
     var topic: String?
 
     @Option(help: ArgumentHelp("With --mqtt: only this machine; may be repeated.", valueName: "name"))
@@ -18,32 +18,32 @@ struct MQTTWatchOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "With --mqtt: a line of your own, of {event} {host} {app} {instance} {state} {count} {label} {progress}.",
+            "With --mqtt: the format of a line: {event} {host} {app} {instance} {state} {count} {label} {progress}.",
             valueName: "text"
         )
     )
     var format: String?
 
-    @Flag(help: "With --mqtt: have the broker forget the indicators that are lost, print them and end.")
+    @Flag(help: "With --mqtt: remove the lost indicators from the broker, print them and exit.")
     var forget = false
 
-    @Option(help: ArgumentHelp("With --mqtt: the name of the user; the password is in INDICATOR_MQTT_PASSWORD."))
+    @Option(help: ArgumentHelp("With --mqtt: the user name; set the password in INDICATOR_MQTT_PASSWORD."))
     var username: String?
 
-    @Option(help: ArgumentHelp("With --mqtt: the file with the password.", valueName: "path"))
+    @Option(help: ArgumentHelp("With --mqtt: a file with the password.", valueName: "path"))
     var passwordFile: String?
 
-    @Option(help: ArgumentHelp("With mqtts: the authorities to trust.", valueName: "path"))
+    @Option(help: ArgumentHelp("With mqtts: a file with the trusted certificate authorities.", valueName: "path"))
     var caFile: String?
 
-    @Option(help: ArgumentHelp("With mqtts: the certificate of this client.", valueName: "path"))
+    @Option(help: ArgumentHelp("With mqtts: the client's certificate.", valueName: "path"))
     var certificateFile: String?
 
-    @Option(help: ArgumentHelp("With mqtts: its private key.", valueName: "path"))
+    @Option(help: ArgumentHelp("With mqtts: the client's private key.", valueName: "path"))
     var keyFile: String?
 
     #if MQTT
-    /// What to follow; `nil` without `--mqtt`.
+    /// The watcher of the broker; `nil` without `--mqtt`.
     var watcher: MQTTWatcher? {
         get throws(MQTTError) {
             guard let mqtt else { return nil }
@@ -66,9 +66,9 @@ struct MQTTWatchOptions: ParsableArguments {
     func validate() throws {
         let texts = [topic, format, username, passwordFile, caFile, certificateFile, keyFile] + host + app
         if mqtt == nil, forget || texts.contains(where: { $0 != nil }) {
-            throw ValidationError("without --mqtt there are only --bus and --json")
+            throw ValidationError("without --mqtt, only --bus and --json can be used")
         }
-        if forget, format != nil { throw ValidationError("--forget does not go with --format") }
+        if forget, format != nil { throw ValidationError("--forget cannot be combined with --format") }
         #if MQTT
         if let topic, let problem = MQTTTopic.problem(withPrefix: topic) {
             throw ValidationError("--topic is '\(MQTTWatchLine.shown(topic))'; it must be \(problem)")
@@ -76,13 +76,13 @@ struct MQTTWatchOptions: ParsableArguments {
         do throws(MQTTError) { _ = try watcher } catch { throw ValidationError("\(error)") }
         if let format, let problem = MQTTWatchFormat(text: format).problem { throw ValidationError(problem) }
         #else
-        if mqtt != nil { throw ValidationError("this build has no MQTT; build with the trait MQTT") }
+        if mqtt != nil { throw ValidationError("this build has no MQTT support; build with the trait MQTT") }
         #endif
     }
 }
 
 #if MQTT
-/// `watch --mqtt`: every indicator on a broker, as it changes.
+/// `watch --mqtt`: all indicators on a broker and their changes.
 struct MQTTWatch {
     let options: MQTTWatchOptions
     let printsJSON: Bool
@@ -118,7 +118,7 @@ struct MQTTWatch {
 
 /// A line of `watch --mqtt`.
 struct MQTTWatchLine: Encodable {
-    /// What has happened: `appeared`, `changed`, `finished`, `lost` or `vanished`.
+    /// The event: `appeared`, `changed`, `finished`, `lost` or `vanished`.
     var event: String
     var host: String
     var app: String
@@ -151,7 +151,7 @@ struct MQTTWatchLine: Encodable {
         get throws { try JSONLine.text(of: self) }
     }
 
-    /// For people. What a message says goes to the terminal as text and nothing else.
+    /// For people. Control characters of a message are not written to the terminal.
     var text: String {
         let name = Self.name(topic)
         if let finished {
@@ -184,17 +184,17 @@ struct MQTTWatchLine: Encodable {
     static func shown(_ text: String) -> String { DisplayText.singleLine(text, limit: 200) }
 }
 
-/// What `--format` says.
+/// The value of `--format`.
 struct MQTTWatchFormat {
     let text: String
 
     private static let names = ["event", "host", "app", "instance", "state", "count", "label", "progress"]
 
-    /// What is wrong with it.
+    /// Why the format is invalid; `nil` when it is valid.
     var problem: String? {
         let unknown = text.matches(of: /\{([^{}]*)\}/).map { String($0.1) }.first { !Self.names.contains($0) }
         return unknown.map {
-            "--format: there is no '{\($0)}', but \(Self.names.map { "{\($0)}" }.joined(separator: " "))"
+            "--format: unknown '{\($0)}', expected \(Self.names.map { "{\($0)}" }.joined(separator: " "))"
         }
     }
 

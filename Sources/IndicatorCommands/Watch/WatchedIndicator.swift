@@ -2,9 +2,9 @@
 import Foundation
 package import IndicatorBackends
 
-/// A line of `watch`: an indicator of any app, and what has become of it.
+/// A line of `watch`: an event of any app's indicator.
 package struct WatchedIndicator: Encodable {
-    /// What has become of it.
+    /// The event.
     package enum Event: String, Encodable {
         case appeared
         case changed
@@ -14,7 +14,7 @@ package struct WatchedIndicator: Encodable {
     package var event: Event
     /// The bus name.
     package var name: String
-    /// The names of the properties that have changed.
+    /// The names of the changed properties.
     package var changed: [String]?
     private var properties: [String: BusValue] = [:]
 
@@ -40,7 +40,7 @@ package struct WatchedIndicator: Encodable {
         get throws { try JSONLine.text(of: self) }
     }
 
-    /// For people. What another app says goes to the terminal as text and nothing else.
+    /// For people. Control characters of another app are not written to the terminal.
     package var text: String {
         let name = DisplayText.singleLine(name.dropFirst(IndicatorBusName.prefix.count), limit: 200)
         guard event != .vanished else { return "\(name) vanished" }
@@ -79,12 +79,12 @@ package struct WatchedIndicator: Encodable {
         var progress: Double?
     }
 
-    /// A program that is not ours may leave a property out, or have one twice.
+    /// Another program may leave properties out or repeat them.
     private static func index(_ properties: [BusProperty]) -> [String: BusValue] {
         Dictionary(properties.map { ($0.name, $0.value) }) { $1 }
     }
 
-    /// `nil` when it is not known.
+    /// `nil` when it is unknown.
     private var progress: Double? { Self.progress(properties["Progress"]) }
 
     private static func progress(_ value: BusValue?) -> Double? {
@@ -92,7 +92,7 @@ package struct WatchedIndicator: Encodable {
         return value
     }
 
-    /// `nil` for a program that does not list them.
+    /// `nil` when the program does not list them.
     private var activities: [Activity]? {
         guard case .structures("sd", let structures)? = properties["Activities"] else { return nil }
         return structures.compactMap { values in

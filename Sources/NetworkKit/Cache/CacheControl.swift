@@ -11,7 +11,7 @@ struct CacheControl: Sendable {
                 continue
             }
             let value = pair.count == 2 ? pair[1].trimmingCharacters(in: CharacterSet(charactersIn: " \t\"")) : ""
-            // Of a directive that is given twice the first counts, as RFC 9111 §4.2.1 allows.
+            // RFC 9111 §4.2.1 allows using the first of duplicate directives.
             if directives[name] == nil { directives[name] = value }
         }
     }
@@ -20,10 +20,10 @@ struct CacheControl: Sendable {
     var noCache: Bool { directives["no-cache"] != nil }
     var onlyIfCached: Bool { directives["only-if-cached"] != nil }
     var mustUnderstand: Bool { directives["must-understand"] != nil }
-    /// A freshness that cannot be read counts as none at all (RFC 9111 §4.2.1).
+    /// An invalid value counts as 0: the response is stale (RFC 9111 §4.2.1).
     var maxAge: Double? { seconds("max-age") }
     var minFresh: Double? { seconds("min-fresh") }
-    /// How stale a response may be for a request that says so; any staleness without a value.
+    /// The staleness that the request accepts, in seconds; `.infinity` when the directive has no value.
     var maxStale: Double? {
         guard let value = directives["max-stale"] else { return nil }
         return value.isEmpty ? .infinity : seconds("max-stale")
@@ -36,7 +36,7 @@ struct CacheControl: Sendable {
         return Double(value).map { min($0, 2_147_483_648) } ?? 0
     }
 
-    /// Splits at commas that are not within quotation marks.
+    /// Splits at commas outside quotation marks.
     private static func split(_ field: String) -> [Substring] {
         var isQuoted = false
         return field.split { character in

@@ -2,20 +2,20 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// The part of the cache that outlives the process: a file an entry, in a folder of its own. All functions block.
+/// The cache on disk: one file per entry, in a dedicated folder. All functions block.
 ///
-/// Files are written beside and renamed into place, so a reader, or a process that was killed, never leaves half of
-/// one. A file that cannot be read, or is not whole, is removed. The times of modification are the times of last use,
-/// for the next process. Only the user can read the files. A folder that others own or can write is not used.
+/// Files are written under a temporary name and then renamed, so no reader sees a partial file, even after a process
+/// was killed. Unreadable and incomplete files are removed. A file's modification time is the entry's time of last use.
+/// Only the user can read the files. A folder that another user owns or can write to is rejected.
 final class CacheDisk: Sendable {
-    /// How many files that killed processes left half written were removed.
+    /// The number of partial files of killed processes that were removed.
     let removedLeftovers: Int
-    /// What hashes secrets; its key is a file of the folder.
+    /// Hashes secrets. The key is stored in the folder.
     let hash: KeyedHash
     private let directory: URL
     private let index: Locked<LeastRecentlyUsed<String, Void>>
 
-    /// Opens the folder, or makes it.
+    /// Opens the folder; creates it if it does not exist.
     init(directory: URL, capacity: Int) throws {
         self.directory = directory
         try? FileManager.default.createDirectory(
@@ -36,12 +36,12 @@ final class CacheDisk: Sendable {
             else { return nil }
             return (file.lastPathComponent, date, size)
         }
-        var gone: [String] = []
+        var evicted: [String] = []
         for entry in entries.sorted(by: { $0.date < $1.date }) {
-            gone += index.insert((), for: entry.name, cost: entry.size)
+            evicted += index.insert((), for: entry.name, cost: entry.size)
         }
         self.index = Locked(index)
-        removeFiles(gone)
+        removeFiles(evicted)
     }
 
     private static func check(_ directory: URL) throws {
@@ -53,7 +53,7 @@ final class CacheDisk: Sendable {
             throw NetworkError.unwritable(
                 directory,
                 reason:
-                    "a cache's folder must be a folder that nobody else owns or can write; it may be made by the cache"
+                    "only this user may own the cache's folder and write to it; the cache creates a missing folder"
             )
         }
     }
@@ -68,7 +68,7 @@ final class CacheDisk: Sendable {
         return hash
     }
 
-    /// How many bytes the files have.
+    /// The size of all files in bytes.
     var size: Int { index.withLock { $0.cost } }
 
     func read(_ key: String) -> CachedResponse? {
@@ -84,13 +84,13 @@ final class CacheDisk: Sendable {
         }
         utimensat(AT_FDCWD, path, nil, 0)
         index.withLock { index in
-            // A file that another process has written is taken into account, too.
+            // Another process may have written the file.
             if index.use(name) == nil { _ = index.insert((), for: name, cost: data.count) }
         }
         return response
     }
 
-    /// Notes that an entry was used that is in memory, too.
+    /// Records a use of an entry that was served from memory.
     func touch(_ key: String) {
         let name = CacheFile.name(of: key, hash: hash)
         if index.withLock({ $0.use(name) }) != nil { utimensat(AT_FDCWD, file(name).path, nil, 0) }
@@ -107,7 +107,7 @@ final class CacheDisk: Sendable {
             try file.write(data)
             try file.moveIntoPlace()
         } catch {
-            // A cache that cannot be written is one that has nothing: the requests go on without it.
+            // A write error is not an error of the request: the entry is only dropped.
             return remove(key)
         }
         removeFiles(index.withLock { $0.insert((), for: name, cost: data.count) })

@@ -1,7 +1,6 @@
 import Foundation
 
-/// How an entry of the cache lies in a file: a line that says what it is, the lengths and a checksum, the metadata as
-/// JSON, the body.
+/// The file format of a cache entry: a magic line, the lengths, a checksum, the metadata as JSON, the body.
 enum CacheFile {
     private static var magic: [UInt8] { Array("NetworkKit cache 2\n".utf8) }
     private static var headerCount: Int { magic.count + 3 * 8 }
@@ -17,7 +16,7 @@ enum CacheFile {
         return data
     }
 
-    /// Reads an entry; `nil` when anything about the file is not as it was written.
+    /// Reads an entry; `nil` when the file is damaged.
     static func decode(_ data: Data, hash: KeyedHash) -> CachedResponse? {
         let data = Data(data)
         guard data.count >= headerCount, data.starts(with: magic) else { return nil }
@@ -37,7 +36,7 @@ enum CacheFile {
         return CachedResponse(metadata: metadata, body: Data(data[bodyStart...]))
     }
 
-    /// The name of the file of a URL, which says nothing of the URL.
+    /// The file name for a URL. It does not reveal the URL.
     static func name(of key: String, hash: KeyedHash) -> String {
         [hash("1" + key), hash("2" + key)].map { hash in
             let text = String(hash, radix: 16)

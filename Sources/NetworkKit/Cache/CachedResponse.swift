@@ -1,14 +1,14 @@
 import Foundation
 import HTTPTypes
 
-/// A response that is kept, with what is needed to know how long it holds (RFC 9111 §4.2).
+/// A stored response, with the metadata that its freshness is computed from (RFC 9111 §4.2).
 struct CachedResponse: Sendable, Equatable {
     struct Metadata: Sendable, Equatable, Codable {
         var status: Int
         var headers: HTTPFields
-        /// The keyed hash of the credentials and of the sensitive fields that the request had.
+        /// The keyed hash of the request's credentials and sensitive fields.
         var identity: UInt64
-        /// The fields of the request that `Vary` names, and the keyed hashes of what they were.
+        /// The request fields that `Vary` names, with the keyed hashes of their values.
         var vary: [String: UInt64]
         var requestTime: Date
         var responseTime: Date
@@ -17,7 +17,7 @@ struct CachedResponse: Sendable, Equatable {
     var metadata: Metadata
     var body: Data
 
-    /// What the entry counts for: its body, and what its description takes, roughly.
+    /// The approximate size in memory: body and metadata.
     var cost: Int {
         body.count + metadata.headers.reduce(256) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 16 }
     }
@@ -28,14 +28,14 @@ struct CachedResponse: Sendable, Equatable {
     func age(at now: Date) -> Double {
         let date = metadata.headers[.date].flatMap(HTTPDate.parse) ?? metadata.responseTime
         let apparent = max(0, metadata.responseTime.timeIntervalSince(date))
-        let said = metadata.headers[.age].flatMap(Double.init).map { max(0, $0) } ?? 0
-        let corrected = said + metadata.responseTime.timeIntervalSince(metadata.requestTime)
-        // A clock that was put back makes no response younger.
+        let ageValue = metadata.headers[.age].flatMap(Double.init).map { max(0, $0) } ?? 0
+        let corrected = ageValue + metadata.responseTime.timeIntervalSince(metadata.requestTime)
+        // A clock that was set back does not make a response younger.
         return max(apparent, corrected) + max(0, now.timeIntervalSince(metadata.responseTime))
     }
 
-    /// How long the response holds (RFC 9111 §4.2.1). If the server does not say, a tenth of the time since it was last
-    /// modified, at most a day, and no less than the cache's default (§4.2.2).
+    /// The freshness lifetime in seconds (RFC 9111 §4.2.1). If the server does not specify it: a tenth of the time
+    /// since the last modification, at most a day, but at least the cache's default (§4.2.2).
     func freshness(default defaultFreshness: Double) -> Double {
         let headers = metadata.headers
         if let maxAge = control.maxAge { return maxAge }
@@ -62,11 +62,10 @@ struct CachedResponse: Sendable, Equatable {
 
     var hasValidator: Bool { metadata.headers[.eTag] != nil || metadata.headers[.lastModified] != nil }
 
-    /// The response with what a 304 says anew (RFC 9111 §3.2): all fields but those that describe the body that was not
-    /// sent.
+    /// The response with the header fields of a 304 (RFC 9111 §3.2), except those that describe the body.
     func updated(with response: ResponseHead, requestTime: Date, responseTime: Date) -> Self {
         var copy = self
-        // The stored age counts from the old response.
+        // The stored `Age` belongs to the old response.
         copy.metadata.headers[.age] = nil
         let ofTheBody: [HTTPField.Name] = [
             .contentLength, .contentEncoding, .contentRange, .transferEncoding, .setCookie,
@@ -81,16 +80,16 @@ struct CachedResponse: Sendable, Equatable {
 }
 
 extension CachedResponse {
-    /// The settings of the cache and of the client of a request.
+    /// The settings of the cache and the client.
     struct Rules: Sendable {
         var hash: KeyedHash
         var defaultFreshness: Double
         var keepsSetCookie: Bool
-        /// Whether libcurl may add cookies to the request that nobody else knows of.
+        /// Whether libcurl may add cookies that the request does not contain.
         var addsCookies = false
     }
 
-    /// The response as it is kept; `nil` when it must not be (RFC 9111 §3).
+    /// Creates the entry for a response; `nil` when it must not be stored (RFC 9111 §3).
     init?(
         _ response: ReceivedResponse,
         to request: NetworkRequest,
@@ -102,7 +101,7 @@ extension CachedResponse {
         let names = Self.names(in: head.headers[.vary])
         guard [200, 203, 204, 404, 410].contains(head.status), !head.isRedirected, head.announcesEnd,
             !CacheControl(head.headers[.cacheControl]).noStore, !names.contains("*"),
-            // What was got with cookies is for those alone that have them.
+            // A response to a request with cookies is only for that user.
             !head.usedCookies, !(rules.addsCookies && names.contains("cookie")),
             rules.keepsSetCookie || head.headers[.setCookie] == nil
         else { return nil }
@@ -117,7 +116,7 @@ extension CachedResponse {
             ),
             body: response.data
         )
-        // What could never be used again is not kept.
+        // An entry that could never be used is not stored.
         let isAskedFor = [.returnCacheDataElseLoad, .returnCacheDataDontLoad].contains(request.cachePolicy)
         guard hasValidator || isAskedFor || freshness(default: rules.defaultFreshness) > 0 else { return nil }
     }
@@ -126,7 +125,8 @@ extension CachedResponse {
         Set((vary ?? "").split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces).lowercased() })
     }
 
-    /// Whether the response was given to the same asker, for the same fields as far as they matter (RFC 9111 §4.1).
+    /// Whether the request has the same credentials and the same values of the fields that `Vary` names (RFC 9111
+    /// §4.1).
     func matches(_ request: NetworkRequest, _ rules: Rules) -> Bool {
         metadata.identity == request.identity(rules.hash)
             && !(rules.addsCookies && metadata.vary["cookie"] != nil)
@@ -143,7 +143,7 @@ extension CachedResponse {
 }
 
 extension NetworkRequest {
-    /// What a response to the request is kept under; `nil` when none is.
+    /// The key of the response in the cache; `nil` when it must not be stored.
     var cacheKey: String? {
         guard method == .get else { return nil }
         let own: [HTTPField.Name] = [
@@ -152,7 +152,7 @@ extension NetworkRequest {
         return own.allSatisfy { headers[$0] == nil } ? url.absoluteString : nil
     }
 
-    /// The request that asks whether a response still holds (RFC 9111 §4.3.1).
+    /// The conditional request that revalidates a stored response (RFC 9111 §4.3.1).
     func conditional(on kept: CachedResponse) -> NetworkRequest {
         var copy = self
         if let tag = kept.metadata.headers[.eTag] { copy.setHeader("If-None-Match", tag) }
@@ -160,7 +160,7 @@ extension NetworkRequest {
         return copy
     }
 
-    /// The keyed hash of everything that says who asks.
+    /// The keyed hash of everything that identifies the user.
     fileprivate func identity(_ hash: KeyedHash) -> UInt64 {
         var secrets = credentials.map { ["\($0.user)\u{0}\($0.password)"] } ?? [""]
         secrets += headers.filter { isSensitive($0.name) }.map { "\($0.name.canonicalName)\u{0}\($0.value)" }.sorted()
@@ -168,7 +168,7 @@ extension NetworkRequest {
     }
 
     fileprivate func hash(of name: String, _ hash: KeyedHash) -> UInt64 {
-        // A field that is not there differs from an empty one.
+        // A missing field differs from an empty one.
         hash(HTTPField.Name(name).flatMap { headers[$0] }.map { "1" + $0 } ?? "0")
     }
 }

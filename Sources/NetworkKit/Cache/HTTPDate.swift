@@ -2,7 +2,7 @@ import Foundation
 
 /// Dates in header fields (RFC 9110 §5.6.7).
 ///
-/// Not by `DateFormatter`: on Linux it ends the process on some texts, and a server must not be able to do that.
+/// Does not use `DateFormatter`, which on Linux crashes on some texts: a server must not be able to cause that.
 enum HTTPDate {
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -32,7 +32,7 @@ enum HTTPDate {
             let second = number(parts[2], in: 0...60)
         else { return nil }
         var fields = tm()
-        // A year of two digits is within 50 years from now; nobody sends one that is not of the past.
+        // Two-digit years are 1970 to 2069.
         fields.tm_year = year < 70 ? year + 100 : year < 100 ? year : year - 1900
         fields.tm_mon = Int32(month)
         fields.tm_mday = day
@@ -41,7 +41,7 @@ enum HTTPDate {
     }
 
     static func format(_ date: Date) -> String {
-        // A date that is too far away for a calendar is as good as the epoch.
+        // A date more than 3,000 years away becomes the epoch: HTTP dates have four-digit years.
         let seconds = date.timeIntervalSince1970
         var time = abs(seconds) < 1e11 ? time_t(seconds.rounded(.down)) : 0
         var fields = tm()

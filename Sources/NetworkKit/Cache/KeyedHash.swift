@@ -1,7 +1,6 @@
 import Foundation
 
-/// SipHash-2-4 (Aumasson and Bernstein, 2012): a short hash that says nothing of what was hashed to those who do not
-/// have the key, and that they cannot forge.
+/// SipHash-2-4 (Aumasson and Bernstein, 2012): a short hash that reveals nothing without the key and cannot be forged.
 struct KeyedHash: Sendable {
     static var keySize: Int { 16 }
 
@@ -11,7 +10,7 @@ struct KeyedHash: Sendable {
         self.key = key
     }
 
-    /// Takes a key that was saved; `nil` when it has not the right size.
+    /// Uses a saved key; `nil` when it has the wrong size.
     init?(key: Data) {
         guard key.count == Self.keySize else { return nil }
         self.key = (Self.word(key.prefix(8)), Self.word(key.suffix(8)))

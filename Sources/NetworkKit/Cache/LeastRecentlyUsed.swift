@@ -1,4 +1,4 @@
-/// Entries with a cost each, of which those that were not used for the longest time go when the costs exceed a
+/// A dictionary of entries with costs. It evicts the least recently used ones when their total cost exceeds the
 /// capacity.
 struct LeastRecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Entry: Sendable {
@@ -19,10 +19,10 @@ struct LeastRecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     var count: Int { entries.count }
     var keys: [Key] { Array(entries.keys) }
 
-    /// Looks at a value without using it.
+    /// Returns a value without marking it as used.
     func peek(_ key: Key) -> Value? { entries[key]?.value }
 
-    /// Uses a value.
+    /// Returns a value and marks it as used.
     mutating func use(_ key: Key) -> Value? {
         guard entries[key] != nil else { return nil }
         clock += 1
@@ -30,7 +30,7 @@ struct LeastRecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return entries[key]?.value
     }
 
-    /// Takes a value, unless it alone exceeds the capacity. Returns the keys that had to go for it.
+    /// Inserts a value, unless it alone exceeds the capacity. Returns the keys that are not, or no longer, stored.
     mutating func insert(_ value: Value, for key: Key, cost newCost: Int) -> [Key] {
         remove(key)
         guard newCost <= capacity else { return [key] }
@@ -38,13 +38,13 @@ struct LeastRecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         entries[key] = Entry(value: value, cost: newCost, lastUse: clock)
         cost += newCost
         guard cost > capacity else { return [] }
-        var gone: [Key] = []
+        var evicted: [Key] = []
         for (key, entry) in entries.sorted(by: { $0.value.lastUse < $1.value.lastUse }) where cost > capacity {
             entries[key] = nil
             cost -= entry.cost
-            gone.append(key)
+            evicted.append(key)
         }
-        return gone
+        return evicted
     }
 
     @discardableResult

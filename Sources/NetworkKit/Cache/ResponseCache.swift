@@ -3,31 +3,31 @@ import HTTPTypes
 import IndicatorCore
 import IndicatorThreads
 
-/// Keeps responses, in memory and on disk, for as long as they hold by HTTP's rules for a private cache (RFC 9111).
+/// A private HTTP cache (RFC 9111), in memory and on disk.
 ///
-/// - A response that is fresh (`Cache-Control: max-age`, `Expires`, or a tenth of its age when it was last modified) is
-///   answered without asking the server. One that is not, but has an `ETag` or a `Last-Modified`, is asked about: the
-///   server answers 304, and the body is not sent again.
-/// - Only responses to GET, with status 200, 203, 204, 404 or 410, that arrived whole from the URL that was asked are
-///   kept; never what says `no-store` or sets a cookie, and never what a request with `Range` or conditions of its own
-///   got.
-/// - What was got with credentials, or with a field that is sensitive, is given to those alone who send the same. What
-///   was got with cookies that the client has kept is not kept. `Vary` is followed.
-/// - PUT, POST, PATCH and DELETE that succeed remove what is kept of their URL.
-/// - When there is no more room, what was not used for the longest time goes. A damaged file is removed, not served.
-/// - Of what a request said, and of its URL, only keyed hashes are kept. Only the user can read the files.
+/// - A fresh response (`Cache-Control: max-age`, `Expires`, or a tenth of the time since `Last-Modified`) is served
+///   without contacting the server. A stale one with an `ETag` or `Last-Modified` is revalidated: if the server answers
+///   304, the body is not sent again.
+/// - Only complete responses to GET with status 200, 203, 204, 404 or 410 and without a redirect are stored. Responses
+///   with `no-store` or `Set-Cookie`, and responses to requests with `Range` or conditional fields, are not.
+/// - A response to a request with credentials or sensitive fields is served only to requests with the same ones. A
+///   response to a request with cookies from the client's cookie store is not stored. `Vary` is respected.
+/// - A successful PUT, POST, PATCH or DELETE removes the entry of its URL.
+/// - When the capacity is exceeded, the least recently used entries are evicted. A damaged file is removed, not served.
+/// - URLs and request fields are stored as keyed hashes only. Only the user can read the files.
 public final class ResponseCache: Sendable {
-    /// How far the cache may answer a request. The names are those of Foundation's `URLRequest.CachePolicy`.
+    /// How a request uses the cache. The names are those of Foundation's `URLRequest.CachePolicy`.
     public enum Policy: Sendable {
-        /// As HTTP's rules say.
+        /// Follows RFC 9111.
         case useProtocolCachePolicy
-        /// The server is asked for the whole response. It is kept.
+        /// Always loads the response from the server, and stores it.
         case reloadIgnoringLocalCacheData
-        /// The server is asked whether what is kept still holds.
+        /// Revalidates a stored response, even if it is fresh.
         case reloadRevalidatingCacheData
-        /// What is kept is used, however old. What the server answers is kept even if it holds for no time.
+        /// Uses a stored response, however old. A response from the server is stored even if it has no freshness
+        /// lifetime.
         case returnCacheDataElseLoad
-        /// What is kept is used, however old; without it the request fails.
+        /// Uses a stored response, however old. Without one the request fails.
         case returnCacheDataDontLoad
     }
 
@@ -40,19 +40,19 @@ public final class ResponseCache: Sendable {
     private let disk: CacheDisk?
     private let rules: CachedResponse.Rules
     private let now: @Sendable () -> Date
-    /// Why nothing is kept on disk, although a folder was given: it cannot be made, or others own or can write it.
+    /// Why the given folder is not used: it cannot be created, or another user owns it or can write to it.
     public let diskProblem: NetworkError?
 
-    /// Makes a cache.
+    /// Creates a cache.
     ///
     /// - Parameters:
-    ///   - memoryCapacity: how many bytes to keep in memory.
-    ///   - diskCapacity: how many bytes to keep on disk.
-    ///   - directory: the folder for the files, which nothing else may use; made if it is not there. `nil`: nothing is
-    ///     kept on disk.
-    ///   - defaultFreshness: for how many seconds a response is fresh of which the server does not say it (RFC 9111
-    ///     §4.2.2); `.infinity`: for ever. Default 0: it is not kept, unless it can be asked about.
-    ///   - keepsSetCookie: whether what sets cookies is kept too, with them.
+    ///   - memoryCapacity: the capacity in memory, in bytes.
+    ///   - diskCapacity: the capacity on disk, in bytes.
+    ///   - directory: a folder for the files of this cache only; created if it does not exist. `nil`: nothing is stored
+    ///     on disk.
+    ///   - defaultFreshness: how long a response is fresh if the server does not specify it, in seconds (RFC 9111
+    ///     §4.2.2); `.infinity`: always. Default 0: it is stored only if it can be revalidated.
+    ///   - keepsSetCookie: whether responses with `Set-Cookie` are stored, including that field.
     public convenience init(
         memoryCapacity: Int = defaultMemoryCapacity,
         diskCapacity: Int = defaultDiskCapacity,
@@ -69,8 +69,8 @@ public final class ResponseCache: Sendable {
         ) { Date() }
     }
 
-    /// Makes a cache with the usual capacities, its files in `network-kit` in the user's folder for an app's caches
-    /// (`$XDG_CACHE_HOME/<app>`, by default `~/.cache/<app>`).
+    /// Creates a cache with the default capacities and its files in `$XDG_CACHE_HOME/<app>/network-kit` (by default
+    /// `~/.cache/<app>/network-kit`).
     public convenience init(app: String) {
         let environment = ProcessInfo.processInfo.environment["XDG_CACHE_HOME"]
         let base =
@@ -104,16 +104,16 @@ public final class ResponseCache: Sendable {
         self.now = now
     }
 
-    /// How many files were removed that a killed process had left half written.
+    /// The number of partial files of killed processes that were removed.
     public var removedLeftovers: Int { disk?.removedLeftovers ?? 0 }
 
-    /// How many bytes are kept in memory.
+    /// The size of the entries in memory, in bytes.
     public var memoryUsage: Int { memory.withLock { $0.cost } }
 
-    /// How many bytes are kept on disk.
+    /// The size of the entries on disk, in bytes.
     public var diskUsage: Int { disk?.size ?? 0 }
 
-    /// Removes everything that is kept.
+    /// Removes all entries.
     public func removeAll() async {
         memory.withLock { $0.removeAll() }
         try? await blocking { [disk] in disk?.removeAll() }
@@ -121,7 +121,7 @@ public final class ResponseCache: Sendable {
 
     // MARK: - Answering
 
-    /// Answers a request out of the cache, or with the network's help.
+    /// Answers a request from the cache or from the server.
     ///
     /// - Parameter addsCookies: whether libcurl may add cookies to the request.
     func respond(
@@ -133,7 +133,7 @@ public final class ResponseCache: Sendable {
         rules.addsCookies = addsCookies
         guard let key = request.cacheKey else {
             let response = try await exchange(request)
-            // What is kept is out of date (RFC 9111 §4.4).
+            // The request has invalidated the entry (RFC 9111 §4.4).
             if !request.method.isSafe, response.head.status.code < 400 { await remove(request.url.absoluteString) }
             return NetworkResponse(response)
         }
@@ -168,7 +168,7 @@ public final class ResponseCache: Sendable {
         if let new, !control.noStore {
             await write(new, for: key)
         } else if kept != nil, response.head.status.code < 500 {
-            // The server has spoken anew: what it said before no longer holds (RFC 9111 §4.3.3).
+            // The new response replaces the stored one (RFC 9111 §4.3.3).
             await remove(key)
         }
         return NetworkResponse(response)

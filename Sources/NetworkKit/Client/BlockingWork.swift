@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Does work that blocks, such as on files, on a thread that is not one of Swift's few cooperative ones.
+/// Runs blocking work, such as file access, outside Swift's cooperative thread pool.
 func blocking<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
         DispatchQueue.global().async { continuation.resume(with: Result(catching: work)) }

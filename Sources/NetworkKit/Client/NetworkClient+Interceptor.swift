@@ -2,14 +2,14 @@ import Foundation
 import HTTPTypes
 
 extension NetworkClient {
-    /// Changes every request of a client before it is sent: the one place for tokens, timeouts and header fields.
+    /// Changes every request of a client before it is sent: the place for tokens, timeouts and header fields.
     ///
-    /// Interceptors are applied in their order, anew for each attempt of a request that is retried, so that a token
-    /// that has expired can be replaced. What they make of a request is checked like what a route says.
+    /// Interceptors run in order, and again for each retry, so that they can replace an expired token. The resulting
+    /// request is validated like that of a route.
     public struct Interceptor: Sendable {
         let change: @Sendable (inout NetworkRequest) async throws -> Void
 
-        /// Makes an interceptor of your own. What it throws is what the request fails with.
+        /// Creates an interceptor. The request fails with the error that it throws.
         public init(_ change: @escaping @Sendable (inout NetworkRequest) async throws -> Void) {
             self.change = change
         }
@@ -18,17 +18,17 @@ extension NetworkClient {
         ///
         /// - Parameters:
         ///   - token: the token.
-        ///   - hosts: the hosts that it is meant for; `nil`: any that a route names. Give them when routes take URLs
-        ///     out of responses. A redirect to another host, port or scheme never takes the token along.
+        ///   - hosts: the hosts that the token is sent to; `nil`: every host in a route. Set this when routes use URLs
+        ///     from responses. The token is never sent to another origin after a redirect.
         public static func bearerToken(_ token: String, hosts: Set<String>? = nil) -> Self {
             bearerToken(hosts: hosts) { token }
         }
 
-        /// Sends a token that is asked for at each request.
+        /// Sends a token that is obtained for each request.
         ///
         /// - Parameters:
-        ///   - hosts: the hosts that it is meant for; `nil`: any that a route names.
-        ///   - token: gives the token; `nil` to send none.
+        ///   - hosts: the hosts that the token is sent to; `nil`: every host in a route.
+        ///   - token: returns the token; `nil` to send none.
         public static func bearerToken(
             hosts: Set<String>? = nil,
             _ token: @escaping @Sendable () async throws -> String?
@@ -39,12 +39,12 @@ extension NetworkClient {
             }
         }
 
-        /// Answers the servers that ask for a name and a password (Basic or Digest), unless the route has credentials.
+        /// Authenticates with a user name and a password (Basic or Digest), unless the route has credentials.
         ///
         /// - Parameters:
-        ///   - credentials: the name and the password.
-        ///   - hosts: the hosts that they are meant for; `nil`: any that a route names. A redirect to another host,
-        ///     port or scheme never takes them along.
+        ///   - credentials: the user name and the password.
+        ///   - hosts: the hosts that they are sent to; `nil`: every host in a route. They are never sent to another
+        ///     origin after a redirect.
         public static func credentials(_ credentials: Credentials, hosts: Set<String>? = nil) -> Self {
             Self { request in
                 guard request.credentials == nil, request.isMeant(for: hosts) else { return }
@@ -65,7 +65,7 @@ extension NetworkClient {
             }
         }
 
-        /// Sets the timeout of all requests, in seconds, whatever their routes say.
+        /// Sets the timeout of all requests, in seconds. It overrides the routes' timeouts.
         public static func timeout(_ seconds: Double) -> Self {
             Self { $0.timeout = seconds }
         }

@@ -2,38 +2,39 @@ import Foundation
 public import HTTPTypes
 
 extension NetworkClient {
-    /// When a request that failed is sent again: only if its method is idempotent (RFC 9110 §9.2.2).
+    /// When a failed request is sent again. Only idempotent methods are retried (RFC 9110 §9.2.2).
     public struct Retry: Sendable {
         /// A request that is about to be sent again.
         public struct Attempt: Sendable {
-            /// Which repetition it is, from 1.
+            /// The number of the retry, from 1.
             public var number: Int
-            /// How many there are at most.
+            /// The maximum number of retries.
             public var count: Int
-            /// How long the client waits before it.
+            /// The delay before the retry.
             public var delay: Duration
-            /// Why it is needed.
+            /// The error of the previous attempt.
             public var error: any Error
         }
 
-        /// How often a request is sent at most, the first time included.
+        /// The maximum number of attempts, including the first.
         public var maximumAttempts: Int
-        /// How long to wait before the second attempt; each further wait is twice as long.
+        /// The delay before the second attempt. Each further delay is twice as long.
         public var initialDelay: Duration
-        /// The longest wait. A server that asks for a longer one with `Retry-After` is not asked again.
+        /// The longest delay. If `Retry-After` demands a longer one, the request is not retried.
         public var maximumDelay: Duration
-        /// The part of each wait that is left to chance, 0…1, so that many clients do not come back at once.
+        /// The random part of each delay, 0…1, so that many clients do not retry simultaneously.
         public var jitter: Double
-        /// The statuses that are worth another attempt.
+        /// The statuses that are retried.
         public var statuses: Set<HTTPResponse.Status> = [408, 429, 500, 502, 503, 504]
-        /// The failures without a whole response that are worth another attempt.
+        /// The transport failures that are retried.
         public var failures: Set<TransportFailure.Kind> = [
             .timedOut, .cannotFindHost, .cannotConnect, .connectionLost, .incompleteBody,
         ]
-        /// Called before each wait, on one of Swift's threads. The indicator's label says "retry 2 of 4" by itself.
+        /// Called before each delay, on the cooperative thread pool. The indicator's label shows "retry 2 of 4" without
+        /// it.
         public var onRetry: @Sendable (Attempt) -> Void = { _ in }
 
-        /// Makes a policy.
+        /// Creates a policy.
         public init(
             maximumAttempts: Int = 3,
             initialDelay: Duration = .milliseconds(500),
@@ -46,16 +47,16 @@ extension NetworkClient {
             self.jitter = jitter
         }
 
-        /// Every request is sent once: the default.
+        /// No retries: the default.
         public static var never: Self { Self(maximumAttempts: 1) }
 
-        /// How long to wait before sending a request again; `nil`: it is not.
+        /// The delay before the next attempt; `nil` when there is none.
         ///
         /// - Parameters:
-        ///   - attempt: which attempt failed, from 1.
+        ///   - attempt: the number of the failed attempt, from 1.
         ///   - method: the request's method.
-        ///   - error: how it failed.
-        ///   - chance: a number of 0…1.
+        ///   - error: why it failed.
+        ///   - chance: a random number, 0…1.
         func delay(
             afterAttempt attempt: Int,
             of method: HTTPRequest.Method,
@@ -87,8 +88,7 @@ extension NetworkClient {
 }
 
 extension HTTPRequest.Method {
-    /// Whether sending the same request twice has the effect of sending it once (RFC 9110 §9.2.2): only such requests
-    /// are retried.
+    /// Whether sending the request twice has the same effect as sending it once (RFC 9110 §9.2.2).
     var isIdempotent: Bool { isSafe || self == .put || self == .delete }
 
     /// Whether the request only reads (RFC 9110 §9.2.1).

@@ -2,15 +2,15 @@ public import Foundation
 public import HTTPTypes
 public import IndicatorCore
 
-/// A response whose body arrives piece by piece.
+/// A response whose body is read in chunks.
 ///
-/// The transfer pauses while nobody takes the pieces, so that a body of any length needs little memory. It can be read
-/// once. The request ends with the body, or when the last reference to the stream is released.
+/// The transfer pauses while the chunks are not consumed, so memory use does not depend on the length of the body. The
+/// body can be read once. The request ends with the body, or when the last reference to the stream is released.
 public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
-    /// Pieces of the body, none of them empty.
+    /// A chunk of the body, never empty.
     public typealias Element = Data
 
-    /// The URL that answered: the request's, or the one that it was redirected to.
+    /// The URL of the response: the request's, or that of the last redirect.
     public let url: URL
     /// The status.
     public let status: HTTPResponse.Status
@@ -44,7 +44,7 @@ public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let source: Source
 
-        /// Waits for the next piece; `nil` at the end.
+        /// Waits for the next chunk; `nil` at the end.
         ///
         /// - Throws: ``NetworkError``, or `CancellationError`.
         public mutating func next() async throws -> Data? {
@@ -61,16 +61,16 @@ public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
 }
 
 extension NetworkClient {
-    /// Sends a request, and waits for the head of its response. The body is read from what is returned.
+    /// Sends a request and waits for the response's head. The body is read from the returned stream.
     ///
-    /// The cache is not used. A failure before the body is retried as the client's policy says, one within it is not.
+    /// The cache is not used. Only failures before the body are retried.
     ///
     /// - Parameters:
-    ///   - route: what to ask for.
-    ///   - container: the indicator or the group in which the request is an activity; by default it announces itself by
-    ///     notifications, to every indicator that observes them.
-    ///   - onProgress: called with how far the request has come, on the network's thread.
-    /// - Throws: ``NetworkError``, what an interceptor threw, or `CancellationError`.
+    ///   - route: the endpoint.
+    ///   - container: the indicator or group that the request's activity belongs to; by default the request posts
+    ///     notifications for all indicators that observe them.
+    ///   - onProgress: called with the progress, on the network thread.
+    /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`.
     public func bytes(
         _ route: some RequestRoute,
         in container: (any ActivityContainer)? = nil,
@@ -90,20 +90,21 @@ extension NetworkClient {
         }
     }
 
-    /// Downloads to a file, which appears under its name when it is whole, and replaces what was there.
+    /// Downloads to a file. The complete download replaces an existing file atomically.
     ///
-    /// The bytes go to a hidden file beside it, which is removed when the download fails or is cancelled. What a killed
-    /// process has left is removed by the next download to the same file. A retried download goes on where it broke
-    /// off, if the server can do that and says that the file is the same (`Range`, `If-Range`; RFC 9110 §13.1.5, §14).
+    /// The bytes are written to a hidden file in the same folder, which is removed when the download fails or is
+    /// cancelled. After the process was killed, the next download to the same file removes it. A retried download
+    /// resumes where it stopped if the server supports that and the content is unchanged (`Range`, `If-Range`; RFC 9110
+    /// §13.1.5, §14).
     ///
     /// - Parameters:
-    ///   - route: what to ask for.
-    ///   - file: where to put it. Its folder must exist.
-    ///   - container: the indicator or the group in which the request is an activity; by default it announces itself by
-    ///     notifications, to every indicator that observes them.
-    ///   - onProgress: called with how far the request has come, on the network's thread.
+    ///   - route: the endpoint.
+    ///   - file: the destination. Its folder must exist.
+    ///   - container: the indicator or group that the request's activity belongs to; by default the request posts
+    ///     notifications for all indicators that observe them.
+    ///   - onProgress: called with the progress, on the network thread.
     /// - Returns: the response, without its body.
-    /// - Throws: ``NetworkError``, what an interceptor threw, or `CancellationError`.
+    /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`.
     public func download(
         _ route: some RequestRoute,
         to file: URL,
@@ -119,7 +120,7 @@ extension NetworkClient {
             var validator: String?
             return try await perform(route, task) { request, body in
                 var request = request
-                // The parts of a compressed body do not fit together.
+                // Ranges of a compressed body cannot be concatenated.
                 if request.headers[.acceptEncoding] == nil { request.setHeader("Accept-Encoding", "identity") }
                 let start = validator == nil ? 0 : partial.count
                 if start > 0 {
@@ -131,7 +132,7 @@ extension NetworkClient {
                 if start > 0, head.status == .partialContent {
                     guard head.rangeStart == start else {
                         validator = nil
-                        throw transfer.failure(.incompleteBody, "the server sent another part than it was asked for")
+                        throw transfer.failure(.incompleteBody, "the server sent a different range than requested")
                     }
                     task.progressed { $0.shift(by: start) }
                 } else {
@@ -146,7 +147,7 @@ extension NetworkClient {
         }
     }
 
-    /// Sends a request, waits for the head of the response, and throws if it is not one of the accepted.
+    /// Sends a request, waits for the response's head, and throws if the response is not accepted.
     private func openChecked(
         _ route: some RequestRoute,
         _ request: NetworkRequest,
@@ -173,13 +174,13 @@ extension NetworkClient {
 }
 
 extension ResponseHead {
-    /// What says that the body is still the same; a weak tag does not (RFC 9110 §8.8.1).
+    /// The validator for resuming a download. A weak tag does not guarantee the same bytes (RFC 9110 §8.8.1).
     fileprivate var validator: String? {
         if let tag = headers[.eTag], !tag.hasPrefix("W/") { return tag }
         return headers[.lastModified]
     }
 
-    /// Where the part begins, of `Content-Range: bytes 100-199/200`.
+    /// The first position in `Content-Range: bytes 100-199/200`.
     fileprivate var rangeStart: Int64? {
         let words = (headers[.contentRange] ?? "").split { $0 == " " || $0 == "-" }
         return words.count > 1 && words[0].lowercased() == "bytes" ? Int64(words[1]) : nil
@@ -187,7 +188,7 @@ extension ResponseHead {
 }
 
 extension TransferProgress {
-    /// Counts what was there before the first byte.
+    /// Adds the bytes of earlier attempts.
     fileprivate mutating func shift(by count: Int64) {
         bytesReceived += count
         bytesToReceive? += count

@@ -2,7 +2,7 @@ public import Foundation
 import HTTPTypes
 public import IndicatorCore
 
-/// Sends the requests of an app, with the indicator built in.
+/// An HTTP client whose requests appear in the indicator.
 ///
 /// ```swift
 /// let client = NetworkClient(interceptors: [.bearerToken(token)])
@@ -10,12 +10,11 @@ public import IndicatorCore
 /// ```
 ///
 /// Every request posts `indicatorTaskDidResume`, `indicatorTaskDidSuspend`, `indicatorTaskDidProgress` and
-/// `indicatorTaskDidComplete`, so that an indicator that observes `.indicator` shows it, with the method and path as
-/// its label and with its progress.
+/// `indicatorTaskDidComplete`. An indicator that observes `.indicator` shows it with its progress; the label is the
+/// method and path.
 ///
-/// The requests go through libcurl, on one thread of the client's: HTTP/1.1 and 2, TLS, compression, proxies as the
-/// environment says (`https_proxy`, `no_proxy`). Any thread may use a client; its connections are kept for as long as
-/// it lives.
+/// The client uses libcurl on a thread of its own: HTTP/1.1 and 2, TLS, compression, and the proxies in the environment
+/// (`https_proxy`, `no_proxy`). A client is thread-safe. It reuses connections and closes them when it is deallocated.
 public final class NetworkClient: Sendable {
     private let interceptors: [Interceptor]
     let validation: NetworkResponse.Validation
@@ -26,16 +25,16 @@ public final class NetworkClient: Sendable {
     private let options: Options
     private let loop: CurlLoop
 
-    /// Makes a client.
+    /// Creates a client.
     ///
     /// - Parameters:
-    ///   - interceptors: what changes every request before it is sent.
-    ///   - validation: which responses are errors, where a route does not say.
-    ///   - retry: when a request that failed is sent again; by default never.
-    ///   - cache: where responses are kept; by default nowhere.
+    ///   - interceptors: change every request before it is sent.
+    ///   - validation: which responses are errors; a route can override it.
+    ///   - retry: when a failed request is sent again; by default never.
+    ///   - cache: where responses are stored; by default nowhere.
     ///   - options: redirects, sizes, connections, cookies.
     ///   - center: where the indicator's notifications are posted.
-    ///   - clock: what measures the waits between attempts.
+    ///   - clock: measures the delays between attempts.
     public init(
         interceptors: [Interceptor] = [],
         validation: NetworkResponse.Validation = .init(),
@@ -62,11 +61,11 @@ public final class NetworkClient: Sendable {
     /// Sends a request and waits for the whole response. Cancelling the Swift task cancels the request.
     ///
     /// - Parameters:
-    ///   - route: what to ask for.
-    ///   - container: the indicator or the group in which the request is an activity; by default it announces itself by
-    ///     notifications, to every indicator that observes them.
-    ///   - onProgress: called with how far the request has come, on the network's thread.
-    /// - Throws: ``NetworkError``, what an interceptor threw, or `CancellationError`.
+    ///   - route: the endpoint.
+    ///   - container: the indicator or group that the request's activity belongs to; by default the request posts
+    ///     notifications for all indicators that observe them.
+    ///   - onProgress: called with the progress, on the network thread.
+    /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`.
     public func send(
         _ route: some RequestRoute,
         in container: (any ActivityContainer)? = nil,
@@ -76,11 +75,11 @@ public final class NetworkClient: Sendable {
         return try await task.run { try await whole(route, task) }
     }
 
-    /// Starts a request that can be paused, and goes on when nobody waits for it.
+    /// Starts a request that can be paused, and continues even if no task waits for it.
     ///
     /// - Parameters:
-    ///   - route: what to ask for.
-    ///   - onProgress: called with how far the request has come, on the network's thread.
+    ///   - route: the endpoint.
+    ///   - onProgress: called with the progress, on the network thread.
     public func start(
         _ route: some RequestRoute,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
@@ -101,11 +100,10 @@ public final class NetworkClient: Sendable {
         return NetworkTask(label: label, container: container, center: center, onProgress: onProgress)
     }
 
-    /// The request as a command line of the `curl` program, to be tried by hand: with what interceptors add, and
-    /// without secrets: sensitive header fields, passwords, the body, and values in the query whose names sound like
-    /// secrets.
+    /// The request as a `curl` command, for debugging. It includes the changes of the interceptors. It leaves out
+    /// secrets: sensitive header fields, passwords, the body, and query values whose names suggest secrets.
     ///
-    /// - Throws: ``NetworkError/invalidRequest(_:)``, or what an interceptor threw.
+    /// - Throws: ``NetworkError/invalidRequest(_:)``, or the error of an interceptor.
     public func curlDescription(of route: some RequestRoute) async throws -> String {
         let description = route.request
         let body = try await blocking { try description.body.prepared() }
@@ -131,7 +129,7 @@ public final class NetworkClient: Sendable {
         }
     }
 
-    /// Sends a request, as often as it takes.
+    /// Sends a request, with retries.
     func perform<Value: Sendable>(
         _ route: some RequestRoute,
         _ task: NetworkTask,
@@ -140,7 +138,7 @@ public final class NetworkClient: Sendable {
         let description = route.request
         let body = try await blocking { try description.body.prepared() }
         let request = try description.networkRequest(relativeTo: route.baseURL, body)
-        task.begins(bytesToSend: body?.count ?? 0)
+        task.setBytesToSend(body?.count ?? 0)
         var number = 1
         while true {
             do {
@@ -158,7 +156,7 @@ public final class NetworkClient: Sendable {
                         chance: .random(in: 0...1)
                     )
                 else { throw error }
-                task.retries(number, of: retry.maximumAttempts - 1)
+                task.willRetry(number, of: retry.maximumAttempts - 1)
                 retry.onRetry(.init(number: number, count: retry.maximumAttempts - 1, delay: delay, error: error))
                 try await clock.sleep(for: delay)
                 number += 1
@@ -200,7 +198,7 @@ public final class NetworkClient: Sendable {
                 transfer.cancel()
                 throw NetworkError.tooManyRedirects(visited)
             }
-            // So that the connection can be used again, if that does not take long.
+            // Reads a short body to its end, so that the connection can be reused.
             _ = try await transfer.collect(limit: 1 << 16)
             request = next.request
             if !next.keepsBody { body = nil }
@@ -218,7 +216,7 @@ extension TransferProgress {
     }
 }
 
-/// A whole response as it came over the network.
+/// A complete response from the network.
 struct ReceivedResponse: Sendable {
     var head: ResponseHead
     var data: Data

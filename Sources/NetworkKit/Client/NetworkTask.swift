@@ -2,15 +2,15 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// A request that is on its way, as ``NetworkClient/start(_:onProgress:)`` returns it.
+/// A request in progress, returned by ``NetworkClient/start(_:onProgress:)``.
 ///
-/// It is the `object` of the indicator's notifications, which it posts by itself, each once and in order, whichever
-/// threads things happen on. Any thread may use it.
+/// The task is the `object` of the indicator's notifications. It posts each of them once and in order, from any thread.
+/// It is thread-safe.
 public final class NetworkTask: Sendable {
     private enum Phase {
-        /// Not begun.
+        /// Not started.
         case waiting
-        /// Announced as going on.
+        /// Announced as running.
         case running
         /// Announced as paused.
         case suspended
@@ -36,9 +36,9 @@ public final class NetworkTask: Sendable {
         var outbox = Outbox<Event>()
     }
 
-    /// Where the request is an activity; `nil`: where the notifications lead.
+    /// Contains the request's activity; `nil`: the task posts notifications instead.
     private let container: (any ActivityContainer)?
-    /// That activity. Changed by the thread that announces alone.
+    /// The activity in `container`. Only the thread that announces events changes it.
     private let activity = Locked<ManagedActivity?>(nil)
     private let center: NotificationCenter
     private let onProgress: (@Sendable (TransferProgress) -> Void)?
@@ -58,13 +58,14 @@ public final class NetworkTask: Sendable {
         state = Locked(State(label: label))
     }
 
-    /// How far the request has come.
+    /// The progress of the request.
     public var progress: TransferProgress { state.withLock { $0.progress } }
 
-    /// The response, once it is whole.
+    /// The complete response. Waits for it.
     ///
-    /// - Throws: ``NetworkError``, what an interceptor threw, or `CancellationError`. Cancelling the Swift task that
-    ///   waits does not cancel the request; ``cancel()`` does.
+    /// Cancelling the Swift task that waits does not cancel the request; ``cancel()`` does.
+    ///
+    /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`.
     public var response: NetworkResponse {
         get async throws {
             guard let work = state.withLock({ $0.work }) else { throw CancellationError() }
@@ -72,7 +73,7 @@ public final class NetworkTask: Sendable {
         }
     }
 
-    /// Pauses the request; without effect when it is paused or has ended.
+    /// Pauses the request. No effect when it is paused or has ended.
     public func suspend() {
         announce { state in
             guard state.phase == .running else { return nil }
@@ -82,13 +83,13 @@ public final class NetworkTask: Sendable {
         passOnPause()
     }
 
-    /// Goes on with a paused request.
+    /// Resumes a paused request.
     public func resume() {
         begin()
         passOnPause()
     }
 
-    /// Cancels the request: ``response`` throws a `CancellationError`. Without effect when it has ended.
+    /// Cancels the request: ``response`` throws a `CancellationError`. No effect when it has ended.
     public func cancel() {
         state.withLock { $0.work }?.cancel()
     }
@@ -96,7 +97,7 @@ public final class NetworkTask: Sendable {
     // MARK: - The client
 
     func run(_ send: @escaping @Sendable () async throws -> NetworkResponse) {
-        // Before anyone has the task, or a pause or an end could come before the beginning.
+        // Announces the start before a caller can pause or cancel the task.
         begin()
         let work = Task {
             defer { complete(.unspecified) }
@@ -106,8 +107,8 @@ public final class NetworkTask: Sendable {
         state.withLock { $0.work = work }
     }
 
-    /// The same for a caller who waits and whose cancellation is that of the request. What is returned may go on; when
-    /// it throws, the request has ended.
+    /// Runs the request in the caller's task, whose cancellation cancels the request. With `isEnd` false, the request
+    /// continues after the return. If this throws, the request has ended.
     func run<Value>(
         isEnd: Bool = true,
         isolation: isolated (any Actor)? = #isolation,
@@ -134,13 +135,13 @@ public final class NetworkTask: Sendable {
         }
     }
 
-    /// Takes the transfer that does the work at the moment, and starts it, unless things are paused.
+    /// Sets the current transfer, and starts it unless the task is suspended.
     func attach(_ transfer: Transfer) {
         state.withLock { $0.transfer = transfer }
         passOnPause()
     }
 
-    /// Starts or pauses the transfer, until what it was told last is still so.
+    /// Starts or pauses the transfer. Repeats this if the state has changed meanwhile.
     private func passOnPause() {
         var last: Bool?
         while true {
@@ -151,13 +152,13 @@ public final class NetworkTask: Sendable {
         }
     }
 
-    /// Says how much there is to send, before the first attempt.
-    func begins(bytesToSend: Int64) {
+    /// Sets the length of the request's body, before the first attempt.
+    func setBytesToSend(_ bytesToSend: Int64) {
         progressed { $0.bytesToSend = bytesToSend }
     }
 
-    /// Begins to count anew, and says in the label which attempt this is.
-    func retries(_ number: Int, of count: Int) {
+    /// Resets the progress, and shows the number of the retry in the label.
+    func willRetry(_ number: Int, of count: Int) {
         var progress = TransferProgress()
         announce { [label] state in
             state.label = "\(label), retry \(number) of \(count)"
@@ -205,8 +206,8 @@ public final class NetworkTask: Sendable {
 
     // MARK: - Announcing
 
-    /// Posts what a change calls for. The caller that brings an event while another thread is posting leaves it to that
-    /// thread, so that no lock is held while observers run and none is notified of an end before its beginning.
+    /// Posts the event of a state change. If another thread is posting, that thread posts this event too: no lock is
+    /// held while observers run, and the events stay in order.
     private func announce(_ change: (inout State) -> Event?) {
         let isPoster = state.withLock { state in
             guard let event = change(&state) else { return false }
@@ -225,7 +226,7 @@ public final class NetworkTask: Sendable {
         }
     }
 
-    /// Does what an observer of the notifications would do.
+    /// Applies an event to the activity, as an observer of the notifications would.
     private func show(_ event: Event, in container: any ActivityContainer) {
         let label = event.userInfo[TaskNotifications.labelKey] as? String
         switch event.name {
@@ -242,7 +243,7 @@ public final class NetworkTask: Sendable {
                 }
             }
             let step = (event.userInfo[TaskNotifications.completedBytesKey] as? Int ?? 0) - activity.completed
-            // By steps, of which the rate is made; a new attempt begins again.
+            // `advance(by:)` measures the rate. A retry starts again from a lower count.
             if step < 0 { activity.completed += step } else { activity.advance(by: step) }
         case .indicatorTaskDidComplete:
             activity.withLock { $0.take() }?.end(event.outcome)

@@ -1,15 +1,15 @@
-/// How far a request has come.
+/// The progress of a request.
 public struct TransferProgress: Hashable, Sendable {
-    /// How many bytes of the request's body were sent.
+    /// The number of bytes sent of the request's body.
     public internal(set) var bytesSent: Int64 = 0
-    /// How many bytes the request's body has; 0 without one, or when it is not known.
+    /// The length of the request's body in bytes; 0 without one, or when it is unknown.
     public internal(set) var bytesToSend: Int64 = 0
-    /// How many bytes of the response's body have arrived, after decompression.
+    /// The number of bytes received of the response's body, after decompression.
     public internal(set) var bytesReceived: Int64 = 0
-    /// How many bytes the response's body has; `nil` when the server does not say, or compresses.
+    /// The length of the response's body in bytes; `nil` when the server does not send it, or compresses the body.
     public internal(set) var bytesToReceive: Int64?
 
-    /// How much is done, 0…1: of the upload when there is one, else of the download. `nil` when it is not known.
+    /// The completed fraction, 0…1: of the upload if there is one, else of the download. `nil` when it is unknown.
     public var fractionCompleted: Double? {
         let (count, total) = shown
         guard let total else { return nil }

@@ -1,10 +1,10 @@
-/// Percent-encoding by RFC 3986.
+/// Percent-encoding (RFC 3986).
 enum PercentEncoding {
-    /// The characters that stay as they are.
+    /// The characters that are not encoded.
     enum Allowed {
-        /// Only the unreserved ones (§2.3): for values, which must not have any meaning in a URL.
+        /// The unreserved characters only (§2.3): for values.
         case unreserved
-        /// Those of a path, with the slashes between its segments (§3.3).
+        /// The characters of a path, including slashes (§3.3).
         case path
     }
 

@@ -1,7 +1,7 @@
-/// How parameters are written in a query or a form, in the variants that servers differ in.
+/// How parameters are encoded in a query or a form. Servers expect different variants.
 ///
-/// Keys are in the order of their Unicode code points, elements of arrays in their own. What is `null` is left out.
-/// Everything but unreserved characters is percent-encoded (RFC 3986 §2), the brackets of nested keys too.
+/// Keys are sorted by their Unicode code points; array elements keep their order. `null` values are left out. All
+/// characters except unreserved ones are percent-encoded (RFC 3986 §2), including the brackets of nested keys.
 public struct QueryEncoding: Hashable, Sendable {
     /// How the elements of an array are named.
     public enum Arrays: Hashable, Sendable {
@@ -13,7 +13,7 @@ public struct QueryEncoding: Hashable, Sendable {
         case indices
     }
 
-    /// How the members of an object within another are named.
+    /// How the members of a nested object are named.
     public enum Objects: Hashable, Sendable {
         /// `a[b]=1`.
         case brackets
@@ -21,7 +21,7 @@ public struct QueryEncoding: Hashable, Sendable {
         case dots
     }
 
-    /// How booleans are written.
+    /// How booleans are encoded.
     public enum Booleans: Hashable, Sendable {
         /// `1` and `0`.
         case numbers
@@ -29,24 +29,24 @@ public struct QueryEncoding: Hashable, Sendable {
         case words
     }
 
-    /// How spaces are written.
+    /// How spaces are encoded.
     public enum Spaces: Hashable, Sendable {
-        /// `%20`, which is right everywhere in a URL.
+        /// `%20`, valid everywhere in a URL.
         case percent
-        /// `+`, as HTML forms do.
+        /// `+`, as in HTML forms.
         case plus
     }
 
     /// How the elements of an array are named.
     public var arrays: Arrays
-    /// How the members of an object within another are named.
+    /// How the members of a nested object are named.
     public var objects: Objects
-    /// How booleans are written.
+    /// How booleans are encoded.
     public var booleans: Booleans
-    /// How spaces are written.
+    /// How spaces are encoded.
     public var spaces: Spaces
 
-    /// Makes an encoding.
+    /// Creates an encoding.
     public init(
         arrays: Arrays = .brackets,
         objects: Objects = .brackets,
@@ -59,14 +59,14 @@ public struct QueryEncoding: Hashable, Sendable {
         self.spaces = spaces
     }
 
-    /// What queries use by default: brackets, `1` and `0`, `%20`.
+    /// The default for queries: brackets, `1` and `0`, `%20`.
     public static var query: Self { Self() }
-    /// What form bodies use by default: brackets, `1` and `0`, `+`.
+    /// The default for form bodies: brackets, `1` and `0`, `+`.
     public static var form: Self { Self(spaces: .plus) }
 
     /// The parameters as `key=value&key=value`.
     ///
-    /// - Throws: ``NetworkError/invalidRequest(_:)`` when they are not an object, or what their encoding threw.
+    /// - Throws: ``NetworkError/invalidRequest(_:)`` when they are not an object, or the error of their encoding.
     public func encode(_ parameters: RouteParameters) throws -> String {
         switch try parameters.value.get() {
         case .object(let members):
@@ -77,8 +77,8 @@ public struct QueryEncoding: Hashable, Sendable {
             return ""
         case let other:
             throw NetworkError.invalidRequest(
-                "a query or form needs named parameters, and \(other.serialized.prefix(80)) has no names; "
-                    + "give an object"
+                "a query or form needs an object with named parameters, "
+                    + "not \(other.serialized.prefix(80))"
             )
         }
     }

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What a request says: in its query, in the fields of a form, or as a JSON body.
+/// The parameters of a request: its query, the fields of a form, or a JSON body.
 ///
 /// A dictionary of JSON values, or anything `Encodable`:
 ///
@@ -9,15 +9,15 @@ public import Foundation
 /// .post("post", body: .json(.encoding(post)))
 /// ```
 public struct RouteParameters: Sendable, ExpressibleByDictionaryLiteral {
-    /// The value, or why what was to be encoded could not be: the request that uses it fails with that.
+    /// The value, or the error of its encoding, which is thrown when the request is sent.
     let value: Result<JSONValue, any Error>
 
-    /// Takes a JSON value.
+    /// Creates parameters from a JSON value.
     public init(_ value: JSONValue) {
         self.value = .success(value)
     }
 
-    /// Takes members.
+    /// Creates parameters from keys and values. The last of duplicate keys counts.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self.init(.object(Dictionary(elements) { _, last in last }))
     }
@@ -29,11 +29,11 @@ public struct RouteParameters: Sendable, ExpressibleByDictionaryLiteral {
     /// No parameters.
     public static var none: Self { [:] }
 
-    /// Encodes a value. What it throws is thrown when the request is sent.
+    /// Encodes a value. An encoding error is thrown when the request is sent.
     ///
     /// - Parameters:
-    ///   - value: the value; for a query or a form it must encode to an object.
-    ///   - encoder: how to encode it; by default dates are written as in ISO 8601.
+    ///   - value: the value. For a query or a form it must encode to an object.
+    ///   - encoder: the encoder; the default one encodes dates as ISO 8601.
     public static func encoding(_ value: some Encodable, using encoder: JSONEncoder? = nil) -> Self {
         Self(value: Result { try JSONValue(encoding: value, using: encoder) })
     }

@@ -1,26 +1,26 @@
 #if Images
 public import Foundation
 
-/// A decoded image: its pixels.
+/// The pixels of a decoded image.
 ///
-/// Decoded by gdk-pixbuf: PNG, JPEG, GIF and other animations (their first frame), BMP, ICO, TIFF, and WebP where a
-/// loader for it is installed (Debian's `webp-pixbuf-loader`). Other formats, SVG among them, are errors: little of
-/// them can take for ever.
+/// gdk-pixbuf decodes PNG, JPEG, GIF and other animations (the first frame), BMP, ICO, TIFF, and WebP if a loader is
+/// installed (Debian's `webp-pixbuf-loader`). Other formats, including SVG, are errors: a small file can take unlimited
+/// time to decode.
 public struct DecodedImage: Hashable, Sendable {
-    /// The default limit on the number of pixels: 64 million, which take 256 MB.
+    /// The default limit on the number of pixels: 64 million (256 MB).
     public static let defaultMaximumPixels = 64_000_000
 
     /// The number of columns.
     public let width: Int
     /// The number of rows.
     public let height: Int
-    /// How many channels the image had: 3 (red, green, blue), or 4 with alpha.
+    /// The number of channels of the image file: 3 (red, green, blue), or 4 with alpha.
     public let channels: Int
-    /// The pixels, row by row from the top left, four bytes each: red, green, blue, and alpha, which the colours are
-    /// not multiplied by. `width * height * 4` bytes.
+    /// The pixels, row by row from the top left: red, green, blue and alpha (not premultiplied), one byte each.
+    /// `width * height * 4` bytes.
     public let rgba: Data
 
-    /// Makes an image of its pixels; `nil` when their number is not `width * height`.
+    /// Creates an image from its pixels; `nil` when their number is not `width * height`.
     public init?(width: Int, height: Int, channels: Int = 4, rgba: Data) {
         guard width > 0, height > 0, channels == 3 || channels == 4 else { return nil }
         let (pixels, overflows) = width.multipliedReportingOverflow(by: height)
@@ -35,8 +35,8 @@ public struct DecodedImage: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - data: the bytes of a file.
-    ///   - maximumPixels: how many pixels it may have. A larger one is an error before memory is taken for it.
-    ///   - timeLimit: how long the decoding may take. Default 10 s. It blocks for so long at most.
+    ///   - maximumPixels: the maximum number of pixels. A larger image is rejected before its memory is allocated.
+    ///   - timeLimit: the maximum time, for which the call blocks at most. Default 10 s.
     /// - Throws: ``ImageError``.
     public init(
         decoding data: Data,
@@ -53,7 +53,7 @@ public struct DecodedImage: Hashable, Sendable {
         try PixbufEncoder.png(self)
     }
 
-    /// Writes the image as a PNG file, by whose path it can be the icon of a desktop notification.
+    /// Writes the image as a PNG file, for example to use it as the icon of a desktop notification.
     ///
     /// - Throws: ``ImageError/unwritable(_:)``, or what writing a file throws.
     public func writePNG(to url: URL) throws {
@@ -63,7 +63,7 @@ public struct DecodedImage: Hashable, Sendable {
 
 /// Why an image cannot be decoded or written.
 public enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The bytes are not an image in any format that can be read, or are damaged.
+    /// The data is not an image in a supported format, or is damaged.
     case unreadable(String)
     /// The image ends before all of its pixels.
     case truncated(String)
@@ -78,11 +78,11 @@ public enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .unreadable(let reason): "the image cannot be read: \(reason)"
-        case .truncated(let reason): "the image is not whole: \(reason)"
+        case .truncated(let reason): "the image is incomplete: \(reason)"
         case .tooLarge(let width, let height, let maximumPixels):
             "the image has \(width) × \(height) pixels, and at most \(maximumPixels) are allowed; "
-                + "raise maximumPixels if it is meant"
-        case .tooSlow(let limit): "the image took longer than \(limit) to decode; raise timeLimit if it is meant"
+                + "raise maximumPixels to allow it"
+        case .tooSlow(let limit): "the image took longer than \(limit) to decode; raise timeLimit to allow it"
         case .unwritable(let reason): "the image cannot be written as PNG: \(reason)"
         }
     }
@@ -91,7 +91,7 @@ public enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
 extension NetworkResponse {
     /// The body as an image.
     ///
-    /// - Parameter maximumPixels: how many pixels it may have.
+    /// - Parameter maximumPixels: the maximum number of pixels.
     /// - Throws: ``ImageError``.
     public func image(maximumPixels: Int = DecodedImage.defaultMaximumPixels) throws(ImageError) -> DecodedImage {
         try DecodedImage(decoding: data, maximumPixels: maximumPixels)

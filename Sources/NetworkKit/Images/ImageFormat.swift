@@ -1,8 +1,8 @@
 #if Images
 import Foundation
 
-/// The formats that are decoded, by their first bytes: those whose decoding takes time in proportion to their pixels.
-/// Of the others that gdk-pixbuf may have loaders for, a few kilobytes of SVG can take minutes.
+/// The supported formats, recognised by their first bytes. Their decoding time is proportional to the number of pixels.
+/// gdk-pixbuf may have loaders for others, but a few kilobytes of SVG can take minutes.
 enum ImageFormat {
     case png, jpeg, gif, bmp, icon, tiff, webp
 
@@ -20,8 +20,8 @@ enum ImageFormat {
         }
     }
 
-    /// What is missing of an image, in the formats that say how long they are; `nil` when nothing is. gdk-pixbuf's
-    /// loaders take some images that were cut for whole, and fill the rest with grey.
+    /// Why the image is incomplete, in formats that allow detecting it; `nil` when it is not. gdk-pixbuf accepts some
+    /// truncated images and fills the rest with grey.
     func problem(of data: Data) -> String? {
         switch self {
         case .jpeg:
@@ -42,7 +42,7 @@ enum ImageFormat {
         }
     }
 
-    /// How many bytes a BMP has at least, by the sizes in its header.
+    /// The minimum length of a BMP in bytes, computed from its header.
     private static func bitmapSize(_ data: Data) -> Int {
         let bytes = [UInt8](data.prefix(54))
         func number(_ offset: Int, _ count: Int) -> Int {
@@ -54,13 +54,13 @@ enum ImageFormat {
         let height = isOld ? number(20, 2) : abs(Int(Int32(truncatingIfNeeded: number(22, 4))))
         let bits = isOld ? number(24, 2) : number(28, 2)
         let isRunLength = !isOld && [1, 2].contains(number(30, 4))
-        // Two bytes at least end a row of run lengths.
+        // A run-length encoded row has at least a two-byte end marker.
         let row = isRunLength ? 2 : (width * bits + 31) / 32 * 4
         let (pixels, overflows) = row.multipliedReportingOverflow(by: height)
         return overflows ? .max : max(number(2, 4), number(10, 4) &+ pixels)
     }
 
-    /// A GIF without the frames after its first: the others would be decoded too.
+    /// Removes all frames but the first, because gdk-pixbuf would decode them too.
     static func firstFrame(ofGIF data: Data) -> Data {
         let bytes = [UInt8](data)
         var position = 13

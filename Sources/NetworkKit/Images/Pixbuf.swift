@@ -5,14 +5,14 @@ import IndicatorCore
 import IndicatorThreads
 import Synchronization
 
-// The only file that knows gdk-pixbuf.
+// The only file that uses gdk-pixbuf.
 
-/// Decodes with a loader, so that nothing is allocated for an image that is too large, on a thread that can be left
-/// behind: it stops before the next piece.
+/// Decodes with a loader, which rejects an image that is too large before allocating it. After a timeout, the decoding
+/// thread is abandoned; it stops before the next chunk.
 enum PixbufDecoder {
-    /// What the loader's signal and the one who waits say; it lives as long as the decoding.
+    /// The state shared by the loader's signal handler and the waiting caller, for the duration of the decoding.
     private final class Limit: @unchecked Sendable {
-        // `@unchecked`: `refused` is used by the decoding thread only.
+        // `@unchecked`: only the decoding thread uses `refused`.
         let maximumPixels: Int
         let isOver = Atomic(false)
         var refused: (width: Int, height: Int)?
@@ -28,7 +28,7 @@ enum PixbufDecoder {
     }
 
     static func decode(_ data: Data, maximumPixels: Int, timeLimit: Duration) throws(ImageError) -> DecodedImage {
-        guard !data.isEmpty else { throw .unreadable("there are no bytes") }
+        guard !data.isEmpty else { throw .unreadable("the data is empty") }
         guard let format = ImageFormat(data) else {
             throw .unreadable("it is not a PNG, JPEG, GIF, BMP, ICO, TIFF or WebP")
         }
@@ -48,12 +48,12 @@ enum PixbufDecoder {
             limit.isOver.store(true, ordering: .relaxed)
             throw .tooSlow(limit: timeLimit)
         }
-        guard let result = outcome.result.withLock({ $0 }) else { throw .unreadable("its decoder has failed") }
+        guard let result = outcome.result.withLock({ $0 }) else { throw .unreadable("the decoder failed") }
         return try result.get()
     }
 
     private static func decode(_ data: Data, _ limit: Limit) throws(ImageError) -> DecodedImage {
-        guard let loader = gdk_pixbuf_loader_new() else { throw .unreadable("gdk-pixbuf gave no loader") }
+        guard let loader = gdk_pixbuf_loader_new() else { throw .unreadable("gdk-pixbuf could not create a loader") }
         defer { g_object_unref(UnsafeMutableRawPointer(loader)) }
         connect(limit, to: loader)
         let failure = withExtendedLifetime(limit) { load(data, into: loader, limit: limit) }
@@ -61,11 +61,11 @@ enum PixbufDecoder {
             throw .tooLarge(width: refused.width, height: refused.height, maximumPixels: limit.maximumPixels)
         }
         if let failure { throw failure }
-        guard let pixbuf = gdk_pixbuf_loader_get_pixbuf(loader) else { throw .unreadable("there is no picture in it") }
+        guard let pixbuf = gdk_pixbuf_loader_get_pixbuf(loader) else { throw .unreadable("it contains no picture") }
         return try image(pixbuf, maximumPixels: limit.maximumPixels)
     }
 
-    /// Small, because a piece is the least that is decoded at a time.
+    /// Small, because the time limit is only checked between chunks.
     private static var pieceSize: Int { 4096 }
 
     private static func connect(_ limit: Limit, to loader: OpaquePointer) {
@@ -77,7 +77,7 @@ enum PixbufDecoder {
             let (pixels, overflows) = Int(width).multipliedReportingOverflow(by: Int(height))
             guard overflows || pixels > limit.maximumPixels else { return }
             limit.refused = (Int(width), Int(height))
-            // The loaders take a size of zero for a reason to stop before they allocate.
+            // A size of zero makes the loaders stop before they allocate.
             gdk_pixbuf_loader_set_size(loader, 0, 0)
         }
         g_signal_connect_data(
@@ -90,7 +90,7 @@ enum PixbufDecoder {
         )
     }
 
-    /// Gives the loader the bytes, piece by piece, and closes it, which must be done in any case.
+    /// Writes the bytes to the loader in chunks. Closes the loader in any case, as gdk-pixbuf requires.
     private static func load(
         _ data: Data,
         into loader: OpaquePointer,
@@ -135,7 +135,7 @@ enum PixbufDecoder {
         }
         guard let pixels = gdk_pixbuf_read_pixels(pixbuf), channels == 3 || channels == 4,
             gdk_pixbuf_get_bits_per_sample(pixbuf) == 8
-        else { throw .unreadable("its pixels are of a kind that is not known") }
+        else { throw .unreadable("unsupported pixel format") }
         var rgba = Data(count: width * height * 4)
         rgba.withUnsafeMutableBytes { (buffer: UnsafeMutableRawBufferPointer) in
             guard var target = buffer.bindMemory(to: UInt8.self).baseAddress else { return }
@@ -173,7 +173,7 @@ enum PixbufEncoder {
         let bytes = pixels.withUnsafeBytes { (buffer: UnsafeRawBufferPointer) in
             g_bytes_new(buffer.baseAddress, buffer.count)
         }
-        guard let bytes else { throw .unwritable("there is no memory") }
+        guard let bytes else { throw .unwritable("out of memory") }
         defer { g_bytes_unref(bytes) }
         let width = Int32(image.width)
         guard

@@ -1,28 +1,28 @@
 public import Foundation
 
-/// A number in JSON: the decimal text that it was written with, and what it is as one of Swift's types.
+/// A number in JSON. It keeps its decimal text, and converts to Swift's number types.
 public struct JSONNumber: Hashable, Sendable {
     /// The decimal text.
     public let text: String
 
-    /// Takes a text that is already known to be a JSON number.
+    /// Creates a number from a text that is known to be a JSON number.
     init(unchecked text: String) {
         self.text = text
     }
 
-    /// Makes a number of its decimal text, `nil` when the text is not a number by RFC 8259 §6.
+    /// Creates a number from its decimal text; `nil` when the text is not a JSON number (RFC 8259 §6).
     public init?(_ text: String) {
         guard case .number(let number)? = try? JSONValue(parsing: text), number.text == text else { return nil }
         self = number
     }
 
-    /// Makes a number of an integer.
+    /// Creates a number from an integer.
     public init(_ value: some BinaryInteger) {
         text = String(value)
     }
 
-    /// Makes a number of a floating-point value, with the fewest digits that tell it from its neighbours. JSON has no
-    /// infinity and no NaN: those give `nil`.
+    /// Creates a number from a floating-point value, with the shortest text that converts back to it; `nil` for
+    /// infinity and NaN, which JSON does not have.
     public init?(_ value: Double) {
         guard value.isFinite else { return nil }
         var text = "\(value)"
@@ -30,7 +30,7 @@ public struct JSONNumber: Hashable, Sendable {
         self.text = text
     }
 
-    /// The value as an integer; `nil` when it is not one or does not fit. `1.0` and `1e3` are integers.
+    /// The value as an integer; `nil` when it is not an integer or does not fit. `1.0` and `1e3` are integers.
     public var int: Int? {
         if let int = Int(text) { return int }
         guard let decimal else { return nil }
@@ -47,7 +47,7 @@ public struct JSONNumber: Hashable, Sendable {
         return value
     }
 
-    /// The value as a decimal number, exact up to its 38 digits.
+    /// The value as a decimal number, exact up to 38 digits.
     public var decimal: Decimal? { Decimal(string: text, locale: Locale(identifier: "en_US_POSIX")) }
 }
 

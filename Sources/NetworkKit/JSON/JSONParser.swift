@@ -1,39 +1,39 @@
 public import Foundation
 
-/// What is wrong with a text that is not JSON.
+/// A syntax error in a JSON text.
 public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What was found and what was expected.
+    /// What was expected and what was found.
     public let problem: String
-    /// Where, counted in bytes from 0.
+    /// The offset in bytes, from 0.
     public let offset: Int
     /// The line, from 1.
     public let line: Int
     /// The column in bytes, from 1.
     public let column: Int
 
-    /// What is wrong and where.
+    /// The problem and its position.
     public var description: String { "not JSON: line \(line), column \(column): \(problem)" }
 }
 
 extension JSONValue {
-    /// Reads a value from JSON in UTF-8 (RFC 8259). A byte order mark at the beginning is passed over.
+    /// Parses JSON in UTF-8 (RFC 8259). A byte order mark at the beginning is ignored.
     ///
-    /// - Throws: ``JSONSyntaxError``. More than 512 levels of nesting are an error too.
+    /// - Throws: ``JSONSyntaxError``, also for more than 512 levels of nesting.
     public init(parsing data: Data) throws(JSONSyntaxError) {
         var parser = JSONParser(bytes: [UInt8](data))
         self = try parser.parse()
     }
 
-    /// Reads a value from JSON (RFC 8259).
+    /// Parses JSON (RFC 8259).
     ///
-    /// - Throws: ``JSONSyntaxError``. More than 512 levels of nesting are an error too.
+    /// - Throws: ``JSONSyntaxError``, also for more than 512 levels of nesting.
     public init(parsing text: String) throws(JSONSyntaxError) {
         var parser = JSONParser(bytes: [UInt8](text.utf8))
         self = try parser.parse()
     }
 }
 
-/// A strict reader of RFC 8259 that keeps the text of numbers, which `JSONSerialization` does not.
+/// A strict parser of RFC 8259 that, unlike `JSONSerialization`, keeps the text of numbers.
 struct JSONParser {
     static var maximumDepth: Int { 512 }
 
@@ -48,7 +48,7 @@ struct JSONParser {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
         let value = try parseValue(depth: 0)
         skipSpace()
-        guard position == bytes.count else { throw error("something follows the value") }
+        guard position == bytes.count else { throw error("unexpected data after the value") }
         return value
     }
 
@@ -128,12 +128,12 @@ struct JSONParser {
         position += 1
         var contents: [UInt8] = []
         while true {
-            guard let byte = peek() else { throw error("a string has no end", at: start) }
+            guard let byte = peek() else { throw error("unterminated string", at: start) }
             switch byte {
             case UInt8(ascii: "\""):
                 position += 1
                 guard let string = String(validating: contents, as: UTF8.self) else {
-                    throw error("a string is not valid UTF-8", at: start)
+                    throw error("invalid UTF-8 in a string", at: start)
                 }
                 return string
             case UInt8(ascii: "\\"):
@@ -150,7 +150,7 @@ struct JSONParser {
 
     private mutating func parseEscape(into contents: inout [UInt8]) throws(JSONSyntaxError) {
         let start = position - 1
-        guard let byte = peek() else { throw error("a string has no end", at: start) }
+        guard let byte = peek() else { throw error("unterminated string", at: start) }
         position += 1
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): contents.append(byte)
@@ -163,13 +163,13 @@ struct JSONParser {
             var code = UInt32(try parseHexadecimal())
             if (0xD800...0xDBFF).contains(code), take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) {
                 let low = UInt32(try parseHexadecimal())
-                guard (0xDC00...0xDFFF).contains(low) else { throw error("half of a surrogate pair", at: start) }
+                guard (0xDC00...0xDFFF).contains(low) else { throw error("unpaired surrogate", at: start) }
                 code = 0x10000 + (code - 0xD800) << 10 + (low - 0xDC00)
             }
-            guard let scalar = Unicode.Scalar(code) else { throw error("half of a surrogate pair", at: start) }
+            guard let scalar = Unicode.Scalar(code) else { throw error("unpaired surrogate", at: start) }
             contents += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
         default:
-            throw error("an escape that JSON does not have", at: start)
+            throw error("invalid escape", at: start)
         }
     }
 

@@ -1,7 +1,7 @@
 public import Foundation
 
 extension JSONValue {
-    /// Whether the value is `null`, or was not there.
+    /// Whether the value is `null` or missing.
     public var isNull: Bool { self == .null }
 
     /// The boolean, if it is one.
@@ -38,7 +38,7 @@ extension JSONValue {
         if case .object(let value) = self { value } else { nil }
     }
 
-    /// How many elements or members there are; 0 for what has none.
+    /// The number of elements or members; 0 for other values.
     public var count: Int {
         switch self {
         case .array(let elements): elements.count
@@ -47,31 +47,31 @@ extension JSONValue {
         }
     }
 
-    /// Makes a string.
+    /// Creates a string.
     public init(_ value: String) { self = .string(value) }
 
-    /// Makes a boolean.
+    /// Creates a boolean.
     public init(_ value: Bool) { self = .bool(value) }
 
-    /// Makes a number.
+    /// Creates a number.
     public init(_ value: some BinaryInteger) { self = .number(JSONNumber(value)) }
 
-    /// Makes a number; `null` of an infinity and of what is not a number, which JSON does not have.
+    /// Creates a number; `null` for infinity and NaN, which JSON does not have.
     public init(_ value: Double) { self = JSONNumber(value).map(JSONValue.number) ?? .null }
 
-    /// Makes a value of anything that can be encoded.
+    /// Creates a value by encoding another one.
     ///
     /// - Parameters:
     ///   - value: the value.
-    ///   - encoder: how to encode it; by default dates are written as in ISO 8601.
-    /// - Throws: what the value or the encoder throws.
+    ///   - encoder: the encoder; the default one encodes dates as ISO 8601.
+    /// - Throws: the error of the value or the encoder.
     public init(encoding value: some Encodable, using encoder: JSONEncoder? = nil) throws {
         self = try JSONValue(parsing: (encoder ?? .forParameters).encode(value))
     }
 
     /// Decodes a type from the value.
     ///
-    /// - Throws: a `DecodingError` that tells the path at which the value is not what the type expects.
+    /// - Throws: a `DecodingError` with the path of the value that does not match the type.
     public func decode<Value: Decodable>(_ type: Value.Type = Value.self, using decoder: JSONDecoder? = nil) throws
         -> Value
     {
@@ -110,15 +110,14 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
     /// An array.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
 
-    /// An object. Of equal keys the last one counts.
+    /// An object. The last of duplicate keys counts.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(Dictionary(elements) { _, last in last })
     }
 }
 
 extension JSONValue: Codable {
-    /// Reads a value from any decoder. Numbers go through the decoder, which may not keep their text;
-    /// ``init(parsing:)-(Data)`` does.
+    /// Decodes a value. The decoder may not keep the text of numbers; ``init(parsing:)-(Data)`` does.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
@@ -140,8 +139,7 @@ extension JSONValue: Codable {
         }
     }
 
-    /// Writes the value to any encoder. Numbers go through the encoder, which may not keep their text; ``serialized``
-    /// does.
+    /// Encodes the value. The encoder may not keep the text of numbers; ``serialized`` does.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

@@ -1,13 +1,13 @@
 public import Foundation
 
 extension JSONValue: CustomStringConvertible {
-    /// The value as JSON on one line, with the keys of objects in the order of their Unicode code points.
+    /// The value as JSON on one line, with object keys sorted by their Unicode code points.
     public var serialized: String { String(decoding: bytes(), as: UTF8.self) }
 
     /// ``serialized`` in UTF-8.
     public var serializedData: Data { Data(bytes()) }
 
-    /// The value as JSON over several lines, indented by two spaces a level.
+    /// The value as JSON on several lines, indented by two spaces per level.
     public var prettySerialized: String { String(decoding: bytes(indent: 0), as: UTF8.self) }
 
     /// The value as JSON on one line.
@@ -20,7 +20,7 @@ extension JSONValue: CustomStringConvertible {
     }
 }
 
-/// Writes JSON. Non-ASCII text stays as it is (RFC 8259 §8.1), control characters are escaped.
+/// Writes JSON. Non-ASCII text is not escaped (RFC 8259 §8.1), control characters are.
 private struct JSONWriter {
     var bytes: [UInt8] = []
 

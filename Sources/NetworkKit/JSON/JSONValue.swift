@@ -1,18 +1,17 @@
-/// A JSON value whose members are reached by name and index, without a type for each answer of a server.
+/// A JSON value with access to members by name and index, without a type for each response.
 ///
 /// ```swift
 /// let name = json.feed.entry[0]["im:name"].label.string
 /// ```
 ///
-/// A member that is not there, or is asked of a value that has no members, is ``null``: only the typed accessor at the
-/// end tells, by being `nil`. A member whose name is that of a property of this type (`string`, `count`) is reached by
-/// subscript; there are few of those on purpose.
+/// A missing member, and any member of a value that has none, is ``null``. The typed accessor at the end of a chain
+/// then returns `nil`. Members with the name of a property of this type (`string`, `count`) need the subscript.
 ///
-/// Numbers keep the decimal text that they arrived with, and that text is what is compared: `1` and `1.0` differ. Of
-/// equal keys in an object the last one counts. Text output has the keys in a stable order.
+/// Numbers keep their original decimal text and are compared by it: `1` and `1.0` differ. The last of duplicate keys
+/// counts. Text output has a stable key order.
 @dynamicMemberLookup
 public enum JSONValue: Hashable, Sendable {
-    /// `null`, and whatever is not there.
+    /// `null`, or a missing member.
     case null
     /// `true` or `false`.
     case bool(Bool)
@@ -25,8 +24,8 @@ public enum JSONValue: Hashable, Sendable {
     /// An object.
     case object([String: JSONValue])
 
-    /// The member of an object. Getting one that is not there gives ``null``; setting one makes an object of what is
-    /// ``null`` and does nothing to other kinds.
+    /// The member of an object; ``null`` when it is missing. Setting a member turns ``null`` into an object; it has no
+    /// effect on other kinds.
     public subscript(key: String) -> JSONValue {
         get {
             guard case .object(let members) = self else { return .null }
@@ -46,8 +45,8 @@ public enum JSONValue: Hashable, Sendable {
         }
     }
 
-    /// The element of an array. Getting one that is not there gives ``null``; setting one beyond the end does nothing,
-    /// except that the index just after the last element appends.
+    /// The element of an array; ``null`` when it is missing. Setting the element at the end index appends it; beyond
+    /// that it has no effect.
     public subscript(index: Int) -> JSONValue {
         get {
             guard case .array(let elements) = self, elements.indices.contains(index) else { return .null }

@@ -1,7 +1,6 @@
-/// The media types that go with the extensions of files (IANA's registry of media types).
+/// The media types of file name extensions (IANA's registry of media types).
 public enum MIMEType {
-    /// The type of a file with an extension, without regard to case; `application/octet-stream` when the extension is
-    /// not known.
+    /// The media type of a file name extension, case-insensitive; `application/octet-stream` for an unknown extension.
     public static func forPathExtension(_ pathExtension: String) -> String {
         types[pathExtension.lowercased()] ?? "application/octet-stream"
     }

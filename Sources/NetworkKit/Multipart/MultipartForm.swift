@@ -1,7 +1,7 @@
 public import Foundation
 import HTTPTypes
 
-/// A form whose parts may be files: `multipart/form-data` (RFC 7578).
+/// A form that may contain files: `multipart/form-data` (RFC 7578).
 ///
 /// ```swift
 /// var form = MultipartForm()
@@ -10,9 +10,8 @@ import HTTPTypes
 /// let answer = try await client.send(Store.upload(form))
 /// ```
 ///
-/// Nothing is read before the form is sent, and then as it is sent: a file of any size takes no more memory than one of
-/// a few bytes. The length is sent first, unless a stream is among the parts: it is not known then, and the body goes
-/// in chunks.
+/// Files are read while the form is sent, so memory use does not depend on their size. The length of a form with a
+/// stream is unknown; its body is sent in chunks.
 public struct MultipartForm: Sendable {
     enum Content: Sendable {
         case data(Data)
@@ -27,11 +26,11 @@ public struct MultipartForm: Sendable {
         var content: Content
     }
 
-    /// What separates the parts: 128 random bits, which no content holds by chance.
+    /// The separator of the parts: 128 random bits, which do not occur in any content by chance.
     let boundary: String
     private(set) var parts: [Part] = []
 
-    /// Makes an empty form.
+    /// Creates an empty form.
     public init() {
         var generator = SystemRandomNumberGenerator()
         let bits = (generator.next() as UInt64, generator.next() as UInt64)
@@ -59,31 +58,31 @@ public struct MultipartForm: Sendable {
     /// - Parameters:
     ///   - data: the bytes.
     ///   - name: the field's name.
-    ///   - fileName: the name of a file that they are the contents of.
-    ///   - contentType: their media type; by default that of the file name's extension, and none without a file name.
+    ///   - fileName: the file name to send.
+    ///   - contentType: the media type; by default that of the file name's extension, and none without a file name.
     public mutating func append(_ data: Data, name: String, fileName: String? = nil, contentType: String? = nil) {
         append(.data(data), name: name, fileName: fileName, contentType: contentType)
     }
 
-    /// Adds a file. It is read when the form is sent.
+    /// Adds a file. It is read while the form is sent.
     ///
     /// - Parameters:
-    ///   - file: where it is.
+    ///   - file: the URL of the file.
     ///   - name: the field's name.
-    ///   - fileName: the name to send; by default its own.
-    ///   - contentType: its media type; by default that of its extension.
+    ///   - fileName: the file name to send; by default that of the file.
+    ///   - contentType: the media type; by default that of the extension.
     public mutating func append(file: URL, name: String, fileName: String? = nil, contentType: String? = nil) {
         append(.file(file), name: name, fileName: fileName ?? file.lastPathComponent, contentType: contentType)
     }
 
-    /// Adds what a stream delivers. It is read to its end when the form is sent.
+    /// Adds the contents of a stream. It is read to its end while the form is sent.
     ///
     /// - Parameters:
     ///   - name: the field's name.
-    ///   - fileName: the name of a file that it is the contents of.
-    ///   - contentType: its media type; by default that of the file name's extension, and none without a file name.
-    ///   - stream: makes the stream; called once each time that the form is sent. It is read on the network's thread:
-    ///     one that blocks holds up the client's other requests.
+    ///   - fileName: the file name to send.
+    ///   - contentType: the media type; by default that of the file name's extension, and none without a file name.
+    ///   - stream: creates the stream; called each time the form is sent. It is read on the network thread: a blocking
+    ///     stream delays the client's other requests.
     public mutating func append(
         name: String,
         fileName: String? = nil,
@@ -100,7 +99,7 @@ public struct MultipartForm: Sendable {
 }
 
 extension MultipartForm {
-    /// The whole body. Blocks.
+    /// The complete body. Blocks.
     func body() throws -> RequestBody {
         var body = RequestBody()
         body.contentType = contentType
@@ -121,16 +120,16 @@ extension MultipartForm {
 extension MultipartForm.Part {
     /// The lines before the content.
     ///
-    /// Names are quoted strings (RFC 7578 §4.2, RFC 2183 §2, RFC 2045 §5.1): quotation marks and backslashes have a
-    /// backslash before them. Characters beyond ASCII are sent in UTF-8 (§5.1). Control characters cannot stand in a
-    /// quoted string; they are percent-encoded, as browsers do with line breaks.
+    /// Names are quoted strings (RFC 7578 §4.2, RFC 2183 §2, RFC 2045 §5.1): quotation marks and backslashes are
+    /// escaped with a backslash. Non-ASCII characters are sent in UTF-8 (RFC 7578 §5.1). A quoted string cannot contain
+    /// control characters; they are percent-encoded, as browsers encode line breaks.
     func header(boundary: String) throws -> String {
         var lines = "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.quote(name))\""
         if let fileName { lines += "; filename=\"\(Self.quote(fileName))\"" }
         lines += "\r\n"
         if let contentType {
             guard HTTPField.isValidValue(contentType) else {
-                throw NetworkError.invalidRequest("the content type of part '\(name)' has a control character in it")
+                throw NetworkError.invalidRequest("the content type of part '\(name)' contains a control character")
             }
             lines += "Content-Type: \(contentType)\r\n"
         }

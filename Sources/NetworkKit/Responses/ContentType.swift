@@ -19,8 +19,8 @@ struct ContentType: Hashable, Sendable {
         }
     }
 
-    /// Whether the type is one that a pattern such as `application/json`, `image/*` or `*/*` names. `application/json`
-    /// names also types that are JSON by their suffix, such as `application/problem+json` (RFC 6839 §3.1).
+    /// Whether the type matches a pattern such as `application/json`, `image/*` or `*/*`. `application/json` also
+    /// matches types with the suffix `+json`, such as `application/problem+json` (RFC 6839 §3.1).
     func matches(_ pattern: String) -> Bool {
         let pattern = ContentType(pattern)?.mediaType ?? pattern.lowercased()
         if pattern == "*/*" || pattern == mediaType { return true }
@@ -28,7 +28,7 @@ struct ContentType: Hashable, Sendable {
         return pattern == "application/json" && mediaType.hasSuffix("+json")
     }
 
-    /// The text encoding that a charset names (the names are IANA's and their common aliases).
+    /// The text encoding of the charset, by its IANA name or a common alias.
     var encoding: String.Encoding? {
         switch charset {
         case nil, "utf-8", "utf8": .utf8

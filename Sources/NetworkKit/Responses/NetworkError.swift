@@ -1,37 +1,37 @@
 public import Foundation
 public import HTTPTypes
 
-/// Why a request failed. Cancelling one throws `CancellationError` instead.
+/// Why a request failed. A cancelled request throws `CancellationError` instead.
 ///
-/// Descriptions are for logs and people: they have no control characters from a server, and no passwords or query
-/// values.
+/// Descriptions are safe to log: they contain no control characters from a server, no passwords and no query values.
 public enum NetworkError: Error, Sendable, CustomStringConvertible {
-    /// The request could not be made of what the route or an interceptor says.
+    /// The route or an interceptor describes an invalid request.
     case invalidRequest(String)
-    /// No whole response arrived: the server could not be reached, did not answer in time, or broke off.
+    /// No complete response arrived: the server could not be reached, did not respond in time, or closed the
+    /// connection.
     case transport(TransportFailure)
-    /// The server redirected more often than the client follows: the URLs that were asked, in order.
+    /// The server redirected too often; the requested URLs in order.
     case tooManyRedirects([URL])
-    /// The server redirected to what is not an http or https URL.
+    /// The server redirected to something other than an http or https URL.
     case invalidRedirect(URL, location: String)
-    /// The response's body is longer than the client takes.
+    /// The response's body is longer than the client allows.
     case responseTooLarge(URL, limit: Int)
-    /// The response's status is not one of the accepted.
+    /// The response's status is not accepted.
     case unacceptableStatus(ResponseFailure)
-    /// The response's content type is not one of the accepted.
+    /// The response's content type is not accepted.
     case unacceptableContentType(ResponseFailure, accepted: [String])
-    /// The response's bytes are not text in the charset that it names.
+    /// The response's body is not text in its charset.
     case undecodableText(URL, charset: String)
-    /// Only the cache was to answer, and it does not have the response.
+    /// The request may only be answered from the cache, which does not have the response.
     case notInCache(URL)
-    /// The file for a download could not be written.
+    /// A file could not be written.
     case unwritable(URL, reason: String)
 
-    /// What went wrong, with what, and what to do.
+    /// The problem, the URL, and what to do.
     public var description: String {
         switch self {
         case .invalidRequest(let problem):
-            "the request cannot be made: \(problem.withoutControls)"
+            "invalid request: \(problem.withoutControls)"
         case .transport(let failure):
             failure.description
         case .tooManyRedirects(let urls):
@@ -39,8 +39,8 @@ public enum NetworkError: Error, Sendable, CustomStringConvertible {
         case .invalidRedirect(let url, let location):
             "\(url.withoutSecrets): redirected to '\(location.withoutControls)', which is not an http or https URL"
         case .responseTooLarge(let url, let limit):
-            "\(url.withoutSecrets): the response is longer than \(limit) bytes; raise maximumBodySize if it is meant "
-                + "to be, or download it to a file"
+            "\(url.withoutSecrets): the response is longer than \(limit) bytes; raise maximumBodySize "
+                + "or download it to a file"
         case .unacceptableStatus(let failure):
             failure.description
         case .unacceptableContentType(let failure, let accepted):
@@ -60,22 +60,22 @@ public enum NetworkError: Error, Sendable, CustomStringConvertible {
         let count = "redirected \(urls.count) times"
         guard let last = urls.last else { return count }
         guard let earlier = urls.dropLast().lastIndex(of: last) else {
-            return "\(last.withoutSecrets): \(count); raise maximumRedirects if that is meant to be"
+            return "\(last.withoutSecrets): \(count); raise maximumRedirects to allow more"
         }
         let loop = urls[earlier...].prefix(5).map(\.withoutSecrets).joined(separator: " → ")
         return "\(last.withoutSecrets): \(count), in a loop: \(loop)"
     }
 }
 
-/// What is known of a request that got no whole response.
+/// A request without a complete response.
 public struct TransportFailure: Sendable, CustomStringConvertible {
-    /// What kind of failure it is.
+    /// The kind of failure.
     public enum Kind: Hashable, Sendable {
         /// The name of the host, or of the proxy, has no address.
         case cannotFindHost
-        /// Nothing listens there, or it cannot be reached.
+        /// The host refuses connections or cannot be reached.
         case cannotConnect
-        /// Nothing happened for as long as the request's timeout.
+        /// No data was transferred within the request's timeout.
         case timedOut
         /// The request took longer than its time limit.
         case timeLimitExceeded
@@ -83,19 +83,19 @@ public struct TransportFailure: Sendable, CustomStringConvertible {
         case connectionLost
         /// The connection ended in the middle of the response's body.
         case incompleteBody
-        /// The connection could not be made secure, or the server's certificate is not trusted.
+        /// The TLS handshake failed, or the server's certificate is not trusted.
         case insecure
-        /// What the server sent is not HTTP, or breaks its rules or the client's limits.
+        /// The response is not valid HTTP, or exceeds a limit of the client.
         case invalidResponse
-        /// Something else.
+        /// Another failure.
         case other
     }
 
     /// The request's URL.
     public let url: URL
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let kind: Kind
-    /// What is known of the cause, without control characters.
+    /// The cause, without control characters.
     public let reason: String
 
     init(url: URL, kind: Kind, reason: String) {
@@ -108,9 +108,9 @@ public struct TransportFailure: Sendable, CustomStringConvertible {
     public var description: String { "\(url.withoutSecrets): \(reason) (\(kind))" }
 }
 
-/// What is known of a response that was not accepted.
+/// A response that was not accepted.
 public struct ResponseFailure: Sendable, CustomStringConvertible {
-    /// The request's URL, or the one that it was redirected to.
+    /// The request's URL, or that of the last redirect.
     public let url: URL
     /// The status.
     public let status: HTTPResponse.Status
@@ -129,10 +129,10 @@ public struct ResponseFailure: Sendable, CustomStringConvertible {
     /// URL, status and the beginning of the body, on one line.
     public var description: String { "\(url.withoutSecrets): status \(status.code)\(excerpt)" }
 
-    /// The beginning of a body that is text, for a message of one line.
+    /// The beginning of a text body, for a one-line message.
     var excerpt: String {
         let start = String(decoding: bodyStart.prefix(200), as: UTF8.self)
-        // Of a character that was cut in two, the first part is left out.
+        // The prefix may end within a character.
         let text = start.hasSuffix("\u{FFFD}") ? start.dropLast() : start[...]
         guard !text.isEmpty, !text.contains("\u{FFFD}") else { return "" }
         return ": \(String(text).withoutControls)"

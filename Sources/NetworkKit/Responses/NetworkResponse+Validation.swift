@@ -3,22 +3,22 @@ import HTTPTypes
 extension NetworkResponse {
     /// Which responses are errors.
     public struct Validation: Sendable {
-        /// The statuses that are not; `nil`: any.
+        /// The accepted statuses; `nil`: all.
         public var statuses: Range<Int>?
-        /// The content types that are not, as in `application/json`, `image/*`; `nil`: any. They are sent as `Accept`.
-        /// A response without a body needs none.
+        /// The accepted content types, such as `application/json` or `image/*`; `nil`: all. They are sent as `Accept`.
+        /// A response without a body needs no content type.
         public var contentTypes: [String]?
 
-        /// Makes a validation: by default, any response with a status of 200…299 is good.
+        /// Creates a validation. The default accepts every status from 200 to 299.
         public init(statuses: Range<Int>? = 200..<300, contentTypes: [String]? = nil) {
             self.statuses = statuses
             self.contentTypes = contentTypes
         }
 
-        /// Every response is good.
+        /// Accepts every response.
         public static var none: Self { Self(statuses: nil) }
 
-        /// Good are responses with a status of 200…299 and one of these content types.
+        /// Accepts the statuses 200 to 299 with one of these content types.
         public static func contentTypes(_ types: String...) -> Self { Self(contentTypes: types) }
 
         func check(_ response: NetworkResponse) throws(NetworkError) {

@@ -1,19 +1,19 @@
 public import Foundation
 public import HTTPTypes
 
-/// A whole response.
+/// A complete response.
 public struct NetworkResponse: Sendable, CustomStringConvertible {
     /// Where a response came from.
     public enum Source: Hashable, Sendable {
         /// The server sent it.
         case network
-        /// It was in the cache, and fresh: the server was not asked.
+        /// The cache had a fresh response.
         case cache
-        /// It was in the cache, and the server said with status 304 that it still holds.
+        /// The cache had a stale response, and the server confirmed it with status 304.
         case revalidatedCache
     }
 
-    /// The URL that answered: the request's, or the one that it was redirected to.
+    /// The URL of the response: the request's, or that of the last redirect.
     public let url: URL
     /// The status.
     public let status: HTTPResponse.Status
@@ -24,7 +24,7 @@ public struct NetworkResponse: Sendable, CustomStringConvertible {
     /// Where the response came from.
     public let source: Source
 
-    /// Makes a response, as tests of an app need it.
+    /// Creates a response, for example for an app's tests.
     public init(
         url: URL,
         status: HTTPResponse.Status,
@@ -42,11 +42,9 @@ public struct NetworkResponse: Sendable, CustomStringConvertible {
     /// URL, status and length, without secrets.
     public var description: String { "\(url.withoutSecrets): status \(status.code), \(data.count) bytes" }
 
-    /// The body as text, in the charset that the response names, and in UTF-8 if it names none. A byte order mark at
-    /// the beginning is left out.
+    /// The body as text in the response's charset; by default UTF-8. A byte order mark at the beginning is left out.
     ///
-    /// - Throws: ``NetworkError/undecodableText(_:charset:)`` when the charset is not known, or the bytes are not text
-    ///   in it.
+    /// - Throws: ``NetworkError/undecodableText(_:charset:)`` when the charset is unknown or does not match the bytes.
     public func string() throws -> String {
         let type = ContentType(headers[.contentType])
         let charset = type?.charset ?? "utf-8"
@@ -58,7 +56,7 @@ public struct NetworkResponse: Sendable, CustomStringConvertible {
         return text
     }
 
-    /// Decodes a type from the body, which is JSON unless the decoder reads something else.
+    /// Decodes a value from the body, which by default is JSON.
     ///
     /// - Throws: a `DecodingError`.
     public func decode<Value: Decodable>(

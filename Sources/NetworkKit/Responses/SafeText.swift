@@ -1,8 +1,8 @@
 import Foundation
 
 extension String {
-    /// The text without what could change how the text around it is shown: control characters, line separators, and the
-    /// formatting characters that turn the direction of writing. Each becomes a space.
+    /// The text with control characters, line separators and formatting characters, such as those that change the
+    /// writing direction, replaced by spaces.
     var withoutControls: String {
         var safe = String.UnicodeScalarView()
         for scalar in unicodeScalars {
@@ -16,7 +16,7 @@ extension String {
 }
 
 extension URL {
-    /// The URL without names, passwords, and the values in its query: for messages.
+    /// The URL without user name, password and query values, for messages.
     var withoutSecrets: String {
         guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return "an invalid URL" }
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)

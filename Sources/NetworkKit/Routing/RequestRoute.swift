@@ -1,6 +1,6 @@
 public import Foundation
 
-/// An endpoint of a web service, with its values: usually a case of an enum.
+/// An endpoint of a web service with its parameters, usually a case of an enum.
 ///
 /// ```swift
 /// enum Store: RequestRoute {
@@ -19,23 +19,23 @@ public import Foundation
 /// }
 /// ```
 public protocol RequestRoute: Sendable {
-    /// What the route's path is appended to. A query in it is kept; a fragment is not sent.
+    /// The URL that the route's path is appended to. Its query is kept; its fragment is not sent.
     var baseURL: URL { get }
     /// The request.
     var request: RouteRequest { get }
 }
 
-/// A route that is a URL and a request, for the places where a type for it would be too much.
+/// A route made of a URL and a request, where a type of its own is not worthwhile.
 public struct URLRoute: RequestRoute {
-    /// What the request's path is appended to.
+    /// The URL that the request's path is appended to.
     public var baseURL: URL
     /// The request.
     public var request: RouteRequest
 
-    /// Makes a route: by default a GET of the URL itself.
+    /// Creates a route: by default a GET of the URL itself.
     ///
     /// - Parameters:
-    ///   - baseURL: what the request's path is appended to.
+    ///   - baseURL: the URL that the request's path is appended to.
     ///   - request: the request.
     ///   - label: a short text for the indicator; by default the request's.
     public init(_ baseURL: URL, _ request: RouteRequest = .get(""), label: String? = nil) {
@@ -49,7 +49,7 @@ extension RequestRoute {
     /// The route's URL: the base URL with path and query.
     ///
     /// - Throws: ``NetworkError/invalidRequest(_:)`` when the base URL is not an `http` or `https` URL with a host, or
-    ///   a path segment is `.` or `..`; and what the encoding of the parameters throws.
+    ///   a path segment is `.` or `..`; or the error of the parameters' encoding.
     public func url() throws -> URL {
         try request.url(relativeTo: baseURL)
     }

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What a request carries.
+/// The body of a request.
 public struct RouteBody: Sendable {
     enum Content: Sendable {
         case none
@@ -22,12 +22,12 @@ public struct RouteBody: Sendable {
         Self(content: .form(parameters, encoding), contentType: "application/x-www-form-urlencoded; charset=utf-8")
     }
 
-    /// JSON, with its keys in a stable order.
+    /// JSON, with a stable key order.
     public static func json(_ parameters: RouteParameters) -> Self {
         Self(content: .json(parameters), contentType: "application/json")
     }
 
-    /// A form whose parts may be files, `multipart/form-data`.
+    /// A form that may contain files, `multipart/form-data`.
     public static func multipart(_ form: MultipartForm) -> Self {
         Self(content: .multipart(form), contentType: nil)
     }
@@ -37,12 +37,12 @@ public struct RouteBody: Sendable {
         Self(content: .data(data), contentType: contentType)
     }
 
-    /// The contents of a file, which are streamed; its type is that of its extension unless given.
+    /// The contents of a file, streamed. By default the content type is that of the extension.
     public static func file(_ url: URL, contentType: String? = nil) -> Self {
         Self(content: .file(url), contentType: contentType ?? MIMEType.forPathExtension(url.pathExtension))
     }
 
-    /// The body, to be sent; `nil` without one. Blocks.
+    /// The encoded body; `nil` without one. Blocks.
     func prepared() throws -> RequestBody? {
         var body: RequestBody
         switch content {

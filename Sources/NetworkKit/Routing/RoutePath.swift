@@ -4,45 +4,45 @@
 /// .get("users/\(name)/posts")
 /// ```
 ///
-/// What is written in the literal is the path's structure; what is interpolated is a value within a segment, of which
-/// everything but unreserved characters is percent-encoded, so that no value can add a segment, a query or a fragment.
-/// The literal is written unencoded too: a `%` in it means a percent sign. A segment that values make `.` or `..` is
-/// refused when the request is sent, because clients and servers take such segments away, encoded or not.
+/// The literal is the structure of the path. An interpolated value is part of a segment: all of its characters except
+/// unreserved ones are percent-encoded, so it cannot add a segment, a query or a fragment. The literal is not
+/// percent-encoded either: a `%` in it is a percent sign. A request whose path has a segment `.` or `..` is rejected,
+/// because clients and servers remove such segments, even encoded ones.
 public struct RoutePath: ExpressibleByStringInterpolation, Hashable, Sendable {
     /// The path, percent-encoded.
     public let encoded: String
 
-    /// Makes a path of a literal.
+    /// Creates a path from a literal.
     public init(stringLiteral value: String) {
         encoded = PercentEncoding.encode(value, allowed: .path)
     }
 
-    /// Makes a path of a literal with values.
+    /// Creates a path from a literal with values.
     public init(stringInterpolation: StringInterpolation) {
         encoded = stringInterpolation.encoded
     }
 
-    /// Makes a path of segments, each a value.
+    /// Creates a path from segments, each a value.
     public init(segments: some Sequence<String>) {
         encoded = segments.map { PercentEncoding.encode($0) }.joined(separator: "/")
     }
 
-    /// Makes a path of a text that is known at run time only, whose slashes separate segments. Nothing else in it has a
-    /// meaning.
+    /// Creates a path from a text that is only known at run time. Its slashes separate segments; no other character has
+    /// a meaning.
     public init(path: String) {
         encoded = PercentEncoding.encode(path, allowed: .path)
     }
 
-    /// Gathers the pieces of a path.
+    /// Builds a path from a literal with values.
     public struct StringInterpolation: StringInterpolationProtocol {
         var encoded = ""
 
-        /// Begins a path.
+        /// Creates an empty path.
         public init(literalCapacity: Int, interpolationCount: Int) {
             encoded.reserveCapacity(literalCapacity + 8 * interpolationCount)
         }
 
-        /// Adds a piece of structure.
+        /// Adds a part of the literal.
         public mutating func appendLiteral(_ literal: String) {
             encoded += PercentEncoding.encode(literal, allowed: .path)
         }
@@ -52,24 +52,24 @@ public struct RoutePath: ExpressibleByStringInterpolation, Hashable, Sendable {
             encoded += PercentEncoding.encode(value.description)
         }
 
-        /// Adds several segments: the slashes in the value separate them.
+        /// Adds several segments, separated by the slashes in the value.
         public mutating func appendInterpolation(path value: String) {
             encoded += PercentEncoding.encode(value, allowed: .path)
         }
 
-        /// Adds a value that is one of some strings or numbers.
+        /// Adds the raw value of an enum case.
         public mutating func appendInterpolation<Value: RawRepresentable>(_ value: Value)
         where Value.RawValue: LosslessStringConvertible {
             appendInterpolation(value.rawValue)
         }
 
-        /// Adds a value that is text, such as a UUID, by its description.
+        /// Adds the description of a value, such as a UUID.
         public mutating func appendInterpolation(describing value: some CustomStringConvertible) {
             encoded += PercentEncoding.encode(value.description)
         }
     }
 
-    /// The first segment that would be taken away, with what stands before it.
+    /// The first segment that is `.` or `..`.
     var dotSegment: Substring? {
         encoded.split(separator: "/").first { $0 == "." || $0 == ".." }
     }

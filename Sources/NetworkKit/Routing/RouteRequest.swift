@@ -1,7 +1,7 @@
 import Foundation
 public import HTTPTypes
 
-/// What a route asks for, relative to its base URL.
+/// The request of a route, relative to its base URL.
 public struct RouteRequest: Sendable, CustomStringConvertible {
     /// The method.
     public var method: HTTPRequest.Method
@@ -9,21 +9,21 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
     public var path: RoutePath
     /// The query.
     public var query: RouteParameters
-    /// How the query is written.
+    /// How the query is encoded.
     public var queryEncoding: QueryEncoding = .query
-    /// Header fields; those of the same name that the body brings are replaced.
+    /// The header fields. They replace those of the body with the same name.
     public var headers: [String: String]
-    /// What the request carries.
+    /// The body.
     public var body: RouteBody
-    /// Who asks; `nil`: what the URL or an interceptor says.
+    /// The credentials; `nil`: those of the URL or an interceptor.
     public var credentials: Credentials?
-    /// How long nothing may happen before the request fails, in seconds; `.infinity`: for ever. Default 60.
+    /// The time without any transfer after which the request fails, in seconds; `.infinity`: no limit. Default 60.
     public var timeout: Double = 60
-    /// How long an attempt may take in all, redirects included, in seconds. Default `.infinity`.
+    /// The maximum duration of an attempt, including redirects, in seconds. Default `.infinity`.
     public var timeLimit: Double = .infinity
-    /// How far the response cache may answer. Default: as HTTP's rules say.
+    /// How the request uses the response cache. By default it follows RFC 9111.
     public var cachePolicy: ResponseCache.Policy = .useProtocolCachePolicy
-    /// Which responses are errors; `nil`: the client's choice, which is those with a status other than 200…299.
+    /// Which responses are errors; `nil`: the client's validation, which by default accepts the statuses 200 to 299.
     public var validation: NetworkResponse.Validation?
     /// A short text for the indicator; `nil`: method and path.
     public var label: String?
@@ -31,7 +31,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
     /// Method and path, without secrets.
     public var description: String { "\(method.rawValue) /\(path.encoded)" }
 
-    /// Makes a request.
+    /// Creates a request.
     public init(
         _ method: HTTPRequest.Method,
         _ path: RoutePath,
@@ -48,7 +48,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         self.label = label
     }
 
-    /// Reads something.
+    /// Creates a GET request.
     public static func get(
         _ path: RoutePath,
         query: RouteParameters = .none,
@@ -58,7 +58,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         Self(.get, path, query: query, headers: headers, label: label)
     }
 
-    /// Reads the header fields of something.
+    /// Creates a HEAD request.
     public static func head(
         _ path: RoutePath,
         query: RouteParameters = .none,
@@ -68,7 +68,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         Self(.head, path, query: query, headers: headers, label: label)
     }
 
-    /// Deletes something.
+    /// Creates a DELETE request.
     public static func delete(
         _ path: RoutePath,
         query: RouteParameters = .none,
@@ -78,7 +78,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         Self(.delete, path, query: query, headers: headers, label: label)
     }
 
-    /// Sends something to be processed.
+    /// Creates a POST request.
     public static func post(
         _ path: RoutePath,
         body: RouteBody = .none,
@@ -89,7 +89,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         Self(.post, path, query: query, headers: headers, body: body, label: label)
     }
 
-    /// Puts something in a place.
+    /// Creates a PUT request.
     public static func put(
         _ path: RoutePath,
         body: RouteBody,
@@ -100,7 +100,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         Self(.put, path, query: query, headers: headers, body: body, label: label)
     }
 
-    /// Changes something.
+    /// Creates a PATCH request.
     public static func patch(
         _ path: RoutePath,
         body: RouteBody,
@@ -111,7 +111,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         Self(.patch, path, query: query, headers: headers, body: body, label: label)
     }
 
-    /// The same with another value of a property: `.get("feed").with(\.timeout, 5)`.
+    /// A copy with another value of a property: `.get("feed").with(\.timeout, 5)`.
     public func with<Value>(_ property: WritableKeyPath<Self, Value>, _ value: Value) -> Self {
         var copy = self
         copy[keyPath: property] = value
@@ -129,8 +129,8 @@ extension RouteRequest {
         }
         if let segment = path.dotSegment {
             throw NetworkError.invalidRequest(
-                "the path '\(path.encoded)' has the segment '\(segment)', which would be taken away; "
-                    + "check the values in it"
+                "the path '\(path.encoded)' has the segment '\(segment)', which servers remove; "
+                    + "check its values"
             )
         }
         if !path.encoded.isEmpty {
@@ -147,13 +147,13 @@ extension RouteRequest {
         components.fragment = nil
         guard let url = components.url else {
             throw NetworkError.invalidRequest(
-                "the base '\(base.withoutSecrets)' and the path '\(path.encoded)' make no URL"
+                "the base '\(base.withoutSecrets)' and the path '\(path.encoded)' do not form a URL"
             )
         }
         return url
     }
 
-    /// The request without its body, but with the body's content type.
+    /// The request with the content type of the body, but without the body.
     func networkRequest(relativeTo base: URL, _ body: RequestBody?) throws -> NetworkRequest {
         var request = NetworkRequest(url: try url(relativeTo: base), method: method)
         request.credentials = credentials

@@ -3,12 +3,12 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// The thread on which libcurl does a client's transfers, all at once, with the connections that it keeps.
+/// The thread on which libcurl runs all transfers of a client, with its connection pool.
 ///
-/// The thread waits in one call for the sockets, for the next time limit and for an `eventfd`, so an idle one costs no
-/// wake-up. It is started by the first transfer, and ends when the loop is closed and the last transfer has ended.
+/// The thread waits in one call for the sockets, the next time limit and an `eventfd`, so an idle one causes no
+/// wake-ups. The first transfer starts it. It ends when the loop is closed and the last transfer has ended.
 final class CurlLoop: @unchecked Sendable {
-    // `@unchecked`: `inbox` is a lock; the other variables are used by the loop's thread only.
+    // `@unchecked`: `inbox` is locked; only the loop's thread uses the other variables.
 
     private struct Inbox {
         var transfers: [Transfer] = []
@@ -20,7 +20,7 @@ final class CurlLoop: @unchecked Sendable {
     private let wakeUp = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
     private let options: NetworkClient.Options
     private var active: [UnsafeMutableRawPointer: Transfer] = [:]
-    /// When the first of the time limits may be exceeded.
+    /// When the first time limit may be exceeded.
     private var nextCheck: ContinuousClock.Instant?
 
     init(_ options: NetworkClient.Options) {
@@ -31,7 +31,7 @@ final class CurlLoop: @unchecked Sendable {
         Glibc.close(wakeUp)
     }
 
-    /// Looks at a transfer soon, on the loop's thread: begins it, ends it when it was cancelled, pauses or goes on.
+    /// Schedules a transfer on the loop's thread: starts, ends, pauses or resumes it, as its state requires.
     func attend(to transfer: Transfer) {
         let mustStart = inbox.withLock { inbox in
             inbox.transfers.append(transfer)
@@ -45,13 +45,13 @@ final class CurlLoop: @unchecked Sendable {
                 inbox.isRunning = false
                 return inbox.transfers
             }
-            let problem = "could not create what the network's thread needs: the process is at its limits"
+            let problem = "could not start the network thread: the process has reached its limits"
             for transfer in waiting { transfer.finish(throwing: transfer.failure(.other, problem)) }
             return
         }
     }
 
-    /// Ends the thread after the last transfer.
+    /// Lets the thread end after the last transfer.
     func close() {
         inbox.withLock { $0.isClosed = true }
         wake()
@@ -83,7 +83,7 @@ final class CurlLoop: @unchecked Sendable {
         }
     }
 
-    /// What has arrived; `nil` when there is nothing left to do, ever.
+    /// The scheduled transfers; `nil` when the thread should end.
     private func takeInbox() -> [Transfer]? {
         inbox.withLock { inbox in
             if inbox.isClosed, inbox.transfers.isEmpty, active.isEmpty {
@@ -139,7 +139,7 @@ final class CurlLoop: @unchecked Sendable {
     private func wait(_ multi: UnsafeMutableRawPointer) {
         var timeout = Int32.max
         if let nextCheck {
-            // One more: rounded down, it would look too early and wait again.
+            // Rounded up: otherwise the thread would wake too early and wait again.
             timeout = Int32(clamping: (nextCheck - .now).wholeMilliseconds + 1)
         }
         var waker = curl_waitfd(fd: wakeUp, events: Int16(CURL_WAIT_POLLIN), revents: 0)
@@ -148,11 +148,11 @@ final class CurlLoop: @unchecked Sendable {
         _ = eventfd_read(wakeUp, &count)
     }
 
-    /// Without memory for libcurl's own handles.
+    /// Fails all transfers: libcurl could not allocate its handles.
     private func fail() {
         while let arrived = takeInbox(), !arrived.isEmpty {
             for transfer in arrived {
-                transfer.finish(throwing: transfer.failure(.other, "there is no memory for libcurl"))
+                transfer.finish(throwing: transfer.failure(.other, "libcurl is out of memory"))
             }
         }
         inbox.withLock { $0.isRunning = false }

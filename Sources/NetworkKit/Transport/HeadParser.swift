@@ -1,13 +1,13 @@
 import Foundation
 import HTTPTypes
 
-/// Reads the lines that come before a response's body, as libcurl passes them on.
+/// Parses the status line and the header fields of a response, which libcurl delivers line by line.
 struct HeadParser: Sendable {
     struct Problem: Error, CustomStringConvertible {
         var description: String
     }
 
-    /// The most bytes that header fields may have, as in libcurl since 8.3.
+    /// The maximum size of the header fields in bytes, as in libcurl since 8.3.
     static var maximumSize: Int { 300 * 1024 }
 
     private(set) var status = 0
@@ -20,18 +20,18 @@ struct HeadParser: Sendable {
 
     var responseStatus: HTTPResponse.Status { .init(code: min(max(status, 0), 999), reasonPhrase: reason) }
 
-    /// Whether the end of the body will be known to be its end.
+    /// Whether a complete body can be distinguished from a truncated one.
     var announcesEnd: Bool {
         if isFramed || status == 204 || status == 304 { return true }
         if fields[.transferEncoding]?.lowercased().contains("chunked") == true { return true }
         return fields[.contentLength].flatMap(Int.init) != nil
     }
 
-    /// Takes a line. What follows the body, trailers, is not to be given.
+    /// Parses a line. Trailers must not be passed.
     mutating func take(_ line: UnsafeRawBufferPointer) throws(Problem) {
         size += line.count
         guard size <= Self.maximumSize else {
-            throw Problem(description: "the header fields have more than \(Self.maximumSize) bytes")
+            throw Problem(description: "the header fields are longer than \(Self.maximumSize) bytes")
         }
         if line.starts(with: "HTTP/".utf8) { return begin(line) }
         guard !isComplete else { return }
@@ -40,7 +40,7 @@ struct HeadParser: Sendable {
             finishField()
             isComplete = true
         } else if text.first == 0x20 || text.first == 0x09 {
-            // A line that goes on with the one before (RFC 9112 §5.2).
+            // A continuation of the previous line (RFC 9112 §5.2).
             last?.value += " " + String(decoding: text, as: UTF8.self)
         } else {
             finishField()
@@ -51,7 +51,7 @@ struct HeadParser: Sendable {
         }
     }
 
-    /// Begins with a status line; what was read before belongs to an interim response.
+    /// Parses a status line. Earlier lines belong to an interim response.
     private mutating func begin(_ line: UnsafeRawBufferPointer) {
         let words = String(decoding: line, as: UTF8.self).split(maxSplits: 2) { $0.isWhitespace }
         self = HeadParser()

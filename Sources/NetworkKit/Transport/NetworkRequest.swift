@@ -1,21 +1,21 @@
 public import Foundation
 public import HTTPTypes
 
-/// A request as it is sent, without its body: what an interceptor may change.
+/// A request without its body, as an interceptor can change it.
 public struct NetworkRequest: Sendable {
-    /// Where it goes. Names and passwords in a route's URL are in ``credentials`` instead.
+    /// The URL. User name and password of a route's URL are moved to ``credentials``.
     public var url: URL
     /// The method.
     public var method: HTTPRequest.Method
-    /// The header fields; ``setHeader(_:_:isSensitive:)`` changes them.
+    /// The header fields. Change them with ``setHeader(_:_:isSensitive:)``.
     public private(set) var headers = HTTPFields()
-    /// Who asks.
+    /// The credentials.
     public var credentials: Credentials?
-    /// How long nothing may happen before the request fails, in seconds; `.infinity`: for ever. Default 60.
+    /// The time without any transfer after which the request fails, in seconds; `.infinity`: no limit. Default 60.
     public var timeout: Double = 60
-    /// How long an attempt may take in all, redirects included, in seconds. Default `.infinity`.
+    /// The maximum duration of an attempt, including redirects, in seconds. Default `.infinity`.
     public var timeLimit: Double = .infinity
-    /// How far the response cache may answer.
+    /// How the request uses the response cache.
     public var cachePolicy = ResponseCache.Policy.useProtocolCachePolicy
     private var sensitiveNames: Set<HTTPField.Name> = []
     private var problem: NetworkError?
@@ -25,17 +25,17 @@ public struct NetworkRequest: Sendable {
         self.method = method
     }
 
-    /// Sets a header field, or removes it.
+    /// Sets or removes a header field.
     ///
-    /// A name or value that no field can have (RFC 9110 §5.1, §5.5), such as one with a line break, is an error of the
-    /// request.
+    /// The request fails if the name or the value is invalid (RFC 9110 §5.1, §5.5), for example if it contains a line
+    /// break.
     ///
     /// - Parameters:
     ///   - name: the field's name.
     ///   - value: its value; `nil` to remove it.
-    ///   - isSensitive: whether the value is a secret. It is not sent to another origin, not described, and what it got
-    ///     is not given to others out of the cache. `Authorization`, `Proxy-Authorization`, `Cookie` and names that end
-    ///     in `-Key`, `-Token` or `-Secret` always are.
+    ///   - isSensitive: whether the value is a secret. A secret is not sent to another origin and not included in
+    ///     descriptions, and the cache uses the response only for requests with the same secret. `Authorization`,
+    ///     `Proxy-Authorization`, `Cookie` and names that end in `-Key`, `-Token` or `-Secret` are always sensitive.
     public mutating func setHeader(_ name: String, _ value: String?, isSensitive: Bool = false) {
         guard let fieldName = HTTPField.Name(name) else {
             problem = .invalidRequest("'\(name)' is not the name of a header field (RFC 9110 §5.1)")
@@ -47,14 +47,14 @@ public struct NetworkRequest: Sendable {
         }
         let value = value?.trimmingCharacters(in: .whitespaces)
         if let value, !HTTPField.isValidValue(value) {
-            problem = .invalidRequest("the header field '\(name)' has a control character in its value (RFC 9110 §5.5)")
+            problem = .invalidRequest("the header field '\(name)' contains a control character (RFC 9110 §5.5)")
             return
         }
         headers[fieldName] = value
         if isSensitive { sensitiveNames.insert(fieldName) }
     }
 
-    /// What says how long the body is: a wrong one would begin another request.
+    /// The length of the body: a wrong one would allow request smuggling.
     private static let ownNames: Set<HTTPField.Name> = [.contentLength, .transferEncoding]
 
     func isSensitive(_ name: HTTPField.Name) -> Bool {
@@ -63,7 +63,7 @@ public struct NetworkRequest: Sendable {
             || ["-key", "-token", "-secret"].contains { text.hasSuffix($0) }
     }
 
-    /// Checks what a route or an interceptor has made of the request.
+    /// Validates the request after the interceptors, and moves the URL's credentials to ``credentials``.
     func checked() throws(NetworkError) -> Self {
         if let problem { throw problem }
         var copy = self
@@ -88,30 +88,30 @@ public struct NetworkRequest: Sendable {
 }
 
 extension Double {
-    /// This many seconds; `nil` for what is longer than a lifetime.
+    /// This number of seconds; `nil` when it is longer than a lifetime.
     var limit: Duration? { self < 1e10 ? .seconds(self) : nil }
 }
 
-/// A name and a password, for the origin that a request goes to and for no other.
+/// A user name and a password, sent to the origin of the request only.
 public struct Credentials: Sendable {
-    /// How they are shown to the server.
+    /// The authentication scheme.
     public enum Scheme: Sendable {
-        /// The best that the server asks for of Digest and Basic: a request more when it asks.
+        /// Digest or Basic, the best that the server supports. Costs an additional request.
         case any
-        /// `Basic` (RFC 7617), at once. To be used over TLS only.
+        /// `Basic` (RFC 7617), sent with the first request. Use it over TLS only.
         case basic
         /// `Digest` (RFC 7616).
         case digest
     }
 
-    /// The name.
+    /// The user name.
     public var user: String
     /// The password.
     public var password: String
-    /// How they are shown to the server.
+    /// The authentication scheme.
     public var scheme: Scheme
 
-    /// Makes credentials.
+    /// Creates credentials.
     public init(user: String, password: String, scheme: Scheme = .any) {
         self.user = user
         self.password = password
@@ -120,16 +120,16 @@ public struct Credentials: Sendable {
 }
 
 extension Credentials: CustomStringConvertible, CustomReflectable {
-    /// The name alone.
+    /// The user name only.
     public var description: String { "\(user.withoutControls):…" }
-    /// The name alone.
+    /// The user name only.
     public var customMirror: Mirror { Mirror(self, children: ["user": user]) }
 }
 
 extension NetworkRequest: CustomStringConvertible, CustomReflectable {
     /// Method and URL, without secrets.
     public var description: String { "\(method.rawValue) \(url.withoutSecrets)" }
-    /// The description alone.
+    /// The description only.
     public var customMirror: Mirror { Mirror(self, children: ["request": description]) }
 
     func curlDescription(_ body: RequestBody?) -> String {
@@ -153,7 +153,7 @@ extension NetworkRequest: CustomStringConvertible, CustomReflectable {
 }
 
 extension URL {
-    /// The URL with those values in its query left out whose names sound like secrets.
+    /// The URL without query values whose names suggest secrets.
     fileprivate var withoutSecretValues: String {
         guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return withoutSecrets }
         parts.percentEncodedQueryItems = parts.percentEncodedQueryItems?.map { item in

@@ -1,11 +1,11 @@
 import Foundation
 
-/// A file that is written beside its target and renamed into its place when it is whole.
+/// A temporary file that is written next to its target and replaces it when it is complete.
 ///
-/// It is locked while its writer lives. That distinguishes what a killed process left behind, which the next writer
-/// removes, from what another process is writing.
+/// It is locked while it is written. An unlocked file was left behind by a killed process, and the next writer removes
+/// it.
 final class PartialFile: @unchecked Sendable {
-    // `@unchecked`: one task at a time uses it.
+    // `@unchecked`: only one task at a time uses it.
 
     private static let suffix = ".partial"
 
@@ -15,7 +15,7 @@ final class PartialFile: @unchecked Sendable {
     private var isInPlace = false
     private(set) var count: Int64 = 0
 
-    /// Makes the file. Blocks.
+    /// Creates the file. Blocks.
     init(for target: URL, mode: mode_t) throws {
         self.target = target
         let folder = target.deletingLastPathComponent()
@@ -31,7 +31,7 @@ final class PartialFile: @unchecked Sendable {
                 self.descriptor = descriptor
                 return
             }
-            // Another process took it for a left-over before it was locked.
+            // Another process has removed the file before it was locked.
             close(descriptor)
         }
     }
@@ -56,27 +56,27 @@ final class PartialFile: @unchecked Sendable {
         count += Int64(data.count)
     }
 
-    /// Begins anew.
+    /// Truncates the file.
     func removeContents() throws {
         guard ftruncate(descriptor, 0) == 0, lseek(descriptor, 0, SEEK_SET) == 0 else { throw Self.error(target) }
         count = 0
     }
 
-    /// Puts the file in its place. What was there before is replaced at once.
+    /// Renames the file. It replaces an existing target atomically.
     func moveIntoPlace() throws {
         guard rename(path, target.path) == 0 else { throw Self.error(target) }
         isInPlace = true
     }
 
-    /// Removes what writers that no longer live have left behind. Returns how many files that were.
+    /// Removes the files of killed processes. Returns their number.
     ///
-    /// - Parameter target: whose files; `nil`: all in the folder.
+    /// - Parameter target: the target of the files; `nil`: all files in the folder.
     @discardableResult
     static func removeLeftovers(in folder: URL, for target: URL? = nil) -> Int {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         let prefix = target.map { Self.prefix(of: $0) } ?? "."
         return names.count { name in
-            // The folder is the user's: nothing but what `init` has named.
+            // The folder belongs to the user, so only names that `init` has created are removed.
             guard name.hasPrefix(prefix), name.hasSuffix(suffix),
                 UUID(uuidString: String(name.dropLast(suffix.count).suffix(36))) != nil
             else { return false }

@@ -2,9 +2,10 @@ import Foundation
 import HTTPTypes
 
 extension NetworkRequest {
-    /// The request that a redirect leads to (RFC 9110 §15.4), as `curl -L` makes it; `nil` when a response is none.
+    /// The request that follows a redirect (RFC 9110 §15.4), as `curl -L` sends it; `nil` when the response is not a
+    /// redirect.
     ///
-    /// - Returns: the request, and whether it has the body of the one before.
+    /// - Returns: the request, and whether it has the same body.
     func redirected(by head: ResponseHead) throws(NetworkError) -> (request: NetworkRequest, keepsBody: Bool)? {
         guard [300, 301, 302, 303, 307, 308].contains(head.status.code), let location = head.headers[.location] else {
             return nil
@@ -15,7 +16,7 @@ extension NetworkRequest {
         else {
             throw .invalidRedirect(url, location: String(location.prefix(200)))
         }
-        // A name and password that the server chose are not the user's.
+        // The server must not choose the credentials.
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
         guard let next = parts.url else { throw .invalidRedirect(url, location: String(location.prefix(200))) }
         var copy = self

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a request carries, in pieces, to be read as often as the request is sent.
+/// The body of a request, as pieces that can be read again for each attempt.
 struct RequestBody: Sendable {
     enum Piece: Sendable {
         case data(Data)
@@ -10,7 +10,7 @@ struct RequestBody: Sendable {
     }
 
     private(set) var pieces: [Piece] = []
-    /// How many bytes there are; `nil` with a stream among the pieces.
+    /// The length in bytes; `nil` when a piece is a stream.
     private(set) var count: Int64? = 0
     var contentType: String?
 
@@ -23,7 +23,7 @@ struct RequestBody: Sendable {
         count? += Int64(data.count)
     }
 
-    /// Adds a file, which has to keep the length that it has now. Blocks.
+    /// Adds a file. Its length must not change until it is sent. Blocks.
     mutating func append(fileAt url: URL) throws {
         var status = stat()
         guard stat(url.path, &status) == 0 else { throw RequestBody.unreadable(url, errno) }
@@ -44,7 +44,7 @@ struct RequestBody: Sendable {
     }
 }
 
-/// Reads a body once. On one thread.
+/// Reads a body once, on one thread.
 final class BodyReader {
     private enum Source {
         case data(Data)

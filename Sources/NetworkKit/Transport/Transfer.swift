@@ -4,18 +4,18 @@ import HTTPTypes
 import IndicatorCore
 import IndicatorThreads
 
-/// What came before a response's body.
+/// The head of a response: everything before its body.
 struct ResponseHead: Sendable {
     var url: URL
     var status: HTTPResponse.Status
     var headers: HTTPFields
-    /// Whether the end of the body will be known to be its end: it has a length, or comes in frames.
+    /// Whether a complete body can be distinguished from a truncated one: it has a length, or is framed.
     var announcesEnd: Bool
-    /// Whether libcurl sent cookies of its own with the request.
+    /// Whether libcurl added cookies to the request.
     var usedCookies = false
     var isRedirected = false
 
-    /// How many bytes the body will have; `nil` when that is not known, as of a compressed one.
+    /// The length of the body in bytes; `nil` when it is unknown, for example because the body is compressed.
     var bodyCount: Int64? {
         guard headers[.contentEncoding].map({ $0.lowercased() == "identity" }) ?? true else { return nil }
         return headers[.contentLength].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
@@ -24,23 +24,23 @@ struct ResponseHead: Sendable {
 
 /// One request and its response, without redirects, through libcurl.
 ///
-/// Callbacks of libcurl on the loop's thread fill a buffer, of which one task at a time takes: first the head, then the
-/// body. When the buffer is full, the transfer pauses.
+/// libcurl's callbacks on the loop's thread fill a buffer. One task at a time reads first the head, then the body. When
+/// the buffer is full, the transfer pauses.
 final class Transfer: @unchecked Sendable {
-    // `@unchecked`: `state` is a lock; the variables below "The loop's thread" are used by that thread only.
+    // `@unchecked`: `state` is locked; only the loop's thread uses the variables below "The loop's thread".
 
     /// What a task waits for.
     private enum Event {
         case head
         case bytes
-        /// The end, or more bytes than there may be.
+        /// The end, or more bytes than the limit.
         case end(limit: Int)
     }
 
     private struct State {
         var head: ResponseHead?
         var buffer = Data()
-        /// How many bytes may lie in the buffer before the transfer pauses.
+        /// The number of buffered bytes at which the transfer pauses.
         var capacity = 1 << 18
         var outcome: Result<Void, any Error>?
         var isSuspended = false
@@ -70,18 +70,18 @@ final class Transfer: @unchecked Sendable {
     private let onProgress: @Sendable (Progress) -> Void
     private let state = Locked(State())
 
-    /// What libcurl has done.
+    /// The progress that libcurl reports.
     enum Progress: Sendable {
         case sent(Int64)
-        /// A response, of so many bytes.
+        /// A response has begun. The value is the length of its body, if known.
         case began(Int64?)
         case received(Int)
     }
 
-    /// Makes a transfer, to be started.
+    /// Creates a transfer. `setSuspended(false)` starts it.
     ///
     /// - Parameters:
-    ///   - deadline: when it must have ended.
+    ///   - deadline: when the transfer fails if it has not ended.
     ///   - onProgress: called on the loop's thread.
     init(
         _ request: NetworkRequest,
@@ -101,13 +101,13 @@ final class Transfer: @unchecked Sendable {
 
     // MARK: - Any thread
 
-    /// Pauses, or starts or goes on.
+    /// Pauses, starts or resumes the transfer.
     func setSuspended(_ isSuspended: Bool) {
         state.withLock { $0.isSuspended = isSuspended }
         loop.attend(to: self)
     }
 
-    /// Ends the transfer, and its connection.
+    /// Ends the transfer and its connection.
     func cancel() {
         finish(throwing: CancellationError())
         loop.attend(to: self)
@@ -137,7 +137,7 @@ final class Transfer: @unchecked Sendable {
 
     /// Waits for the end of the body.
     ///
-    /// - Returns: the body; `nil` when it is longer than the limit, and the transfer is cancelled then.
+    /// - Returns: the body; `nil` when it is longer than the limit. The transfer is then cancelled.
     func collect(limit: Int) async throws -> Data? {
         let wasFull = state.withLock { state in
             defer { state.capacity = .max }
@@ -176,7 +176,7 @@ final class Transfer: @unchecked Sendable {
         .transport(TransportFailure(url: request.url, kind: kind, reason: reason))
     }
 
-    /// Ends the transfer for those who wait; the first end counts.
+    /// Sets the outcome and resumes the waiting task. The first outcome counts.
     func finish(throwing error: (any Error)?) {
         let due = state.withLock { state in
             if state.outcome == nil { state.outcome = error.map { .failure($0) } ?? .success(()) }
@@ -199,7 +199,7 @@ final class Transfer: @unchecked Sendable {
     /// Why a callback ended the transfer.
     private var problem: (any Error)?
     private var bytes: (sent: Int64, received: Int64) = (0, 0)
-    /// When something happened last; `nil` as long as the transfer waits for a connection.
+    /// When data was last transferred; `nil` while the transfer waits for a connection.
     private var lastActivity: ContinuousClock.Instant?
 
     deinit {
@@ -235,7 +235,7 @@ final class Transfer: @unchecked Sendable {
         curl_kit_set_pointer(handle, CURLOPT_ERRORBUFFER, errorText)
         curl_kit_allow_http_only(handle)
         curl_kit_set_string(handle, CURLOPT_URL, request.url.absoluteString)
-        // The path is sent as the route says it; libcurl would take away its dots.
+        // Otherwise libcurl would remove dot segments from the route's path.
         curl_kit_set_long(handle, CURLOPT_PATH_AS_IS, 1)
         curl_kit_set_long(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
         curl_kit_set_long(handle, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
@@ -252,7 +252,7 @@ final class Transfer: @unchecked Sendable {
             let line = field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
             headerList = curl_slist_append(headerList, line)
         }
-        // Otherwise libcurl waits a second for servers that do not know of it.
+        // Otherwise libcurl waits a second for servers that do not support it.
         if request.headers[.expect] == nil { headerList = curl_slist_append(headerList, "Expect:") }
         curl_kit_set_pointer(handle, CURLOPT_HTTPHEADER, headerList)
     }
@@ -303,7 +303,7 @@ final class Transfer: @unchecked Sendable {
 
     // MARK: - Callbacks
 
-    /// Called for the first time when the transfer has a connection, or begins to make one.
+    /// libcurl first calls this when the transfer has a connection or starts to establish one.
     private func progressed(sent: Int64, received: Int64) {
         if lastActivity == nil { lastActivity = .now }
         guard bytes != (sent, received) else { return }
@@ -321,7 +321,7 @@ final class Transfer: @unchecked Sendable {
             problem = failure(.invalidResponse, error.description)
             return 0
         }
-        // After a 401 libcurl may ask again, with the credentials.
+        // After a 401 or 407 libcurl may repeat the request with the credentials.
         let mayBeAskedAgain = request.credentials != nil && [401, 407].contains(parser.status)
         if parser.isComplete, parser.status >= 200, !mayBeAskedAgain { deliverHead() }
         return line.count
@@ -388,21 +388,21 @@ final class Transfer: @unchecked Sendable {
         }
     }
 
-    /// When one of the limits is exceeded, unless something happens.
+    /// When the first limit is exceeded, unless data is transferred.
     var nextLimit: ContinuousClock.Instant? {
         let idle = timeout.map { (lastActivity ?? .now) + $0 }
         guard let idle, let deadline else { return idle ?? deadline }
         return min(idle, deadline)
     }
 
-    /// Fails when a limit is exceeded. While the transfer is paused nothing can happen, and that time does not count.
+    /// Fails the transfer when a limit is exceeded. Time while it is paused does not count towards the timeout.
     func failIfOverdue() -> Bool {
         let now = ContinuousClock.now
         if isPaused { lastActivity = now }
         if let deadline, deadline <= now {
             finish(throwing: failure(.timeLimitExceeded, "the request took longer than its time limit"))
         } else if let timeout, let lastActivity, lastActivity + timeout <= now {
-            finish(throwing: failure(.timedOut, "nothing was heard for \(timeout)"))
+            finish(throwing: failure(.timedOut, "no data was transferred for \(timeout)"))
         } else {
             return false
         }
@@ -417,7 +417,7 @@ final class Transfer: @unchecked Sendable {
         finish(throwing: failure(.init(code), text.isEmpty ? String(cString: curl_easy_strerror(code)) : text))
     }
 
-    /// Forgets libcurl's handle, which no longer exists.
+    /// Releases everything after libcurl's handle was freed.
     func end() {
         handle = nil
         reader = nil

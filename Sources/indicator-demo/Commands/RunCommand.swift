@@ -4,26 +4,26 @@ import IndicatorBackends
 import IndicatorCommands
 import IndicatorCore
 
-/// `indicator-demo run`: real requests, and the indicator that follows them.
+/// `indicator-demo run`: real requests, shown by the indicator.
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Make real HTTP requests and show the indicator on every surface that can.",
+        abstract: "Make real HTTP requests and show the indicator on every available backend.",
         discussion: """
-            The requests go through NetworkKit to a server that runs inside the demo: some are too short to show, one \
-            is long, some overlap, two have a short gap between them, one is not found, one is refused, one is \
-            cancelled, one is suspended and resumed, one is an upload. Then an app store's feeds are fetched side by \
-            side, its icons from the server and again from the cache, and JSON and a picture are posted. Watch the \
-            terminal's title; the timeline at the end shows when each request ran and when the indicator was shown.
+            Makes the requests with NetworkKit to a server inside the demo: some are too short to show, one is long, \
+            some overlap, two have a short gap between them, one is not found, one is refused, one is cancelled, one \
+            is suspended and resumed, one is an upload. Then it loads an app store's feeds concurrently, the icons \
+            from the server and again from the cache, and posts JSON and a picture. Watch the terminal's title. The \
+            timeline at the end shows when each request ran and when the indicator was shown.
 
-            With --base-url another server answers, as far as it can: one that 'serve' runs, or httpbin, which has no \
-            store.
+            --base-url selects another server, such as one started with 'serve', or httpbin, which has no store. \
+            Requests that it does not support are left out.
 
-            The surfaces are those of the config file, see 'indicator-demo check-config'. Without a config file they \
-            are all that can run here, and the log goes to $XDG_STATE_HOME/indicator-demo/indicator.log.
+            The backends are those of the config file; see 'indicator-demo check-config'. Without a config file, all \
+            backends that can run here are used, and the log is $XDG_STATE_HOME/indicator-demo/indicator.log.
 
-            The status is 1 when the indicator was not shown and hidden when the rules say that it should have been, \
-            and when what a server sent back is not what it was sent.
+            The status is 1 when the indicator was not shown and hidden as the rules require, or when a response was \
+            not as expected.
 
             EXAMPLES
               indicator-demo
@@ -32,19 +32,19 @@ struct RunCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The config file to use, whatever is at the usual places.", valueName: "file"))
+    @Option(help: ArgumentHelp("The config file to use instead of those at the default locations.", valueName: "file"))
     var config: String?
 
     @Option(
         name: .customLong("backend"),
         help: ArgumentHelp(
-            "A surface to use instead of those of the config file. May be given several times.",
+            "A backend to use instead of those of the config file; may be repeated.",
             valueName: "name"
         )
     )
     var backends: [String] = []
 
-    // Unconditional: "-1" is a number that is wrong, and not another option.
+    // Unconditional: "-1" is an invalid number, not another option.
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp("Seconds of work before the indicator is shown.", valueName: "seconds")
@@ -53,14 +53,14 @@ struct RunCommand: AsyncParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Seconds of no work before it is hidden.", valueName: "seconds")
+        help: ArgumentHelp("Seconds without work before it is hidden.", valueName: "seconds")
     )
     var completionDelay: Seconds?
 
     @Option(
         name: .customLong("base-url"),
         help: ArgumentHelp(
-            "Use this server instead, such as one that 'serve' runs elsewhere, or httpbin.",
+            "Use another server, such as one started with 'serve', or httpbin.",
             valueName: "url"
         )
     )
@@ -68,13 +68,13 @@ struct RunCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Seconds, beyond 0.1, that the indicator may be early or late by; more on a busy machine.",
+            "Additional tolerance in seconds, beyond 0.1, for a busy machine.",
             valueName: "seconds"
         )
     )
     var slack = 0.0
 
-    @Flag(help: "Print one JSON object, at the end, and nothing else.")
+    @Flag(help: "Only print one JSON object at the end.")
     var json = false
 
     func validate() throws {
@@ -86,7 +86,7 @@ struct RunCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        // A reader of the output that goes away must not leave the terminal with the demo's title.
+        // Otherwise a closed pipe would end the demo without restoring the terminal's title.
         signal(SIGPIPE, SIG_IGN)
         let signals = Signals.caught()
         var setup = try await ProgramSetup.forCommand(
@@ -94,7 +94,7 @@ struct RunCommand: AsyncParsableCommand {
                 config: config,
                 backends: backends,
                 delays: try overrides(),
-                // The requests are announced in this way, whatever else the file has observed.
+                // The demo's requests are announced by these notifications.
                 observe: [TaskNotifications.indicator.name]
             )
         )
@@ -108,7 +108,7 @@ struct RunCommand: AsyncParsableCommand {
         let recorder = RunRecorder()
         let watching = Task {
             for await signal in signals {
-                // First, so that what the shutdown does to the indicator is not told as if it were part of the run.
+                // First, so that the effects of the shutdown are not recorded as part of the run.
                 recorder.close()
                 await indicator.shutdown()
                 Signals.end(by: signal)
@@ -169,7 +169,7 @@ struct RunCommand: AsyncParsableCommand {
         guard let baseURL else { return nil }
         guard let url = URL(string: baseURL), ["http", "https"].contains(url.scheme?.lowercased()), url.host != nil
         else {
-            throw ValidationError("--base-url is '\(baseURL)'; it must be an address such as http://127.0.0.1:8080")
+            throw ValidationError("--base-url is '\(baseURL)'; it must be a URL such as http://127.0.0.1:8080")
         }
         return url
     }

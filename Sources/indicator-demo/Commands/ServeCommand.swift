@@ -2,15 +2,15 @@ import ArgumentParser
 import Foundation
 import IndicatorCommands
 
-/// `indicator-demo serve`: the demo's server, alone.
+/// `indicator-demo serve`: only the demo's server.
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
-        abstract: "Run the demo's HTTP server alone, until Ctrl-C.",
+        abstract: "Run only the demo's HTTP server, until Ctrl-C.",
         discussion: """
-            It listens on this machine only, and prints where, and what it answers:
+            Listens on the loopback address, and prints its URL and routes:
             \(DemoRoutes.table)
-            What a parameter must not be is answered with 400.
+            An invalid parameter is answered with status 400.
 
             EXAMPLES
               indicator-demo serve --port 8080
@@ -18,7 +18,7 @@ struct ServeCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "The port to listen on; 0 has the system pick one.")
+    @Option(help: "The port to listen on; 0 for any free port.")
     var port: UInt16 = 0
 
     func run() async throws {
@@ -31,7 +31,7 @@ struct ServeCommand: AsyncParsableCommand {
             throw ExitCode.failure
         }
         try await Output.guarding { try Output.standard.write("\(server.url.absoluteString)\n") }
-        // For people; standard output has the address alone, for programs.
+        // For people. Standard output has only the URL, for programs.
         let width = TerminalStyle.standardOutput().width
         try? Output.error.write(HelpText.wrapped(DemoRoutes.table + "\n", to: width))
         for await _ in signals { break }

@@ -2,19 +2,19 @@ import Foundation
 
 /// A step of a run: a row of its timeline.
 struct PlannedStep: Sendable {
-    /// What the user reads.
+    /// The title for the user.
     var title: String
-    /// How long after the beginning of its act, or after the step before it ended.
+    /// The delay after the beginning of the act, or after the end of the previous step.
     var delay = Duration.zero
-    /// Makes the requests, and throws when what comes back is not what it should be.
+    /// Makes the requests, and throws when a response is not as expected.
     var perform: @Sendable (StepContext) async throws -> Void
 }
 
-/// What a run does: acts, one after the other.
+/// The plan of a run: acts, one after the other.
 struct DemoPlan: Sendable {
-    /// Steps that go on side by side.
+    /// Steps that run concurrently.
     struct Act: Sendable {
-        /// Each a sequence of steps, one after the other.
+        /// Concurrent sequences of steps.
         var chains: [[PlannedStep]]
     }
 
@@ -25,7 +25,7 @@ struct DemoPlan: Sendable {
     ///
     /// - Parameters:
     ///   - server: where the requests go.
-    ///   - features: what that server can answer; the rest is left out.
+    ///   - features: the features of that server. Steps that need others are left out.
     init(server: URL, features: ServerFeatures) {
         acts = []
         if features.hasTimedAnswers || features.hasEcho {
@@ -33,7 +33,7 @@ struct DemoPlan: Sendable {
         }
         let visit = StoreVisit()
         if features.hasStore {
-            // Side by side.
+            // Concurrently.
             acts.append(Act(chains: [[visit.freeFeed(server)], [visit.paidFeed(server)]]))
             #if Images
             acts.append(Act(chains: [[visit.icons, visit.iconsAgain]]))

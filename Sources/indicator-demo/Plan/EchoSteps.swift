@@ -2,7 +2,7 @@ import Foundation
 import HTTPTypes
 import NetworkKit
 
-/// Requests whose answers httpbin sets: a status, redirects, a tag, a time to keep.
+/// Requests to httpbin's endpoints: a status, redirects, an entity tag, a freshness lifetime.
 enum EchoSteps {
     static func all(_ server: URL) -> [PlannedStep] {
         [status(server), redirect(server), bytes(server), tag(server), kept(server)]
@@ -12,21 +12,21 @@ enum EchoSteps {
         PlannedStep(title: "GET /status/418") { context in
             let request = RouteRequest.get("status/418").with(\.validation, NetworkResponse.Validation.none)
             let status = try await context.send(URLRoute(server, request)).status
-            try check(status == 418, "the status should have been 418")
+            try check(status == 418, "expected status 418, got \(status.code)")
         }
     }
 
     private static func redirect(_ server: URL) -> PlannedStep {
         PlannedStep(title: "GET /redirect/3") { context in
             let url = try await context.send(URLRoute(server, .get("redirect/3"))).url
-            try check(url.path().hasSuffix("/get"), "the redirects led to \(url), not to /get")
+            try check(url.path().hasSuffix("/get"), "expected a redirect to /get, got \(url)")
         }
     }
 
     private static func bytes(_ server: URL) -> PlannedStep {
         PlannedStep(title: "GET /bytes/1024") { context in
             let count = try await context.send(URLRoute(server, .get("bytes/1024"))).data.count
-            try check(count == 1024, "1024 bytes were asked for, and \(count) came")
+            try check(count == 1024, "expected 1024 bytes, got \(count)")
         }
     }
 
@@ -37,9 +37,9 @@ enum EchoSteps {
             let second = try await context.send(route)
             try check(
                 second.source == .revalidatedCache,
-                "the server should have said that what has the tag is unchanged"
+                "expected status 304 for an unchanged entity tag"
             )
-            try check(second.data == first.data, "the cache gave something else than the server had")
+            try check(second.data == first.data, "the cached response differs from the server's")
         }
     }
 
@@ -48,8 +48,8 @@ enum EchoSteps {
             let route = URLRoute(server, .get("cache/60"))
             let first = try await context.send(route)
             let second = try await context.send(route)
-            try check(second.source == .cache, "what may be kept for 60 seconds was sent again")
-            try check(second.data == first.data, "the cache gave something else than the server had")
+            try check(second.source == .cache, "a response that is fresh for 60 seconds was loaded again")
+            try check(second.data == first.data, "the cached response differs from the server's")
         }
     }
 }

@@ -4,7 +4,7 @@ import IndicatorCore
 import IndicatorThreads
 import NetworkKit
 
-/// What a step of a run makes its requests with, and where their outcomes are noted.
+/// Makes the requests of a step, and records their outcomes.
 final class StepContext: Sendable {
     private struct State: Sendable {
         var count = 0
@@ -22,10 +22,10 @@ final class StepContext: Sendable {
         self.title = title
     }
 
-    /// The outcomes of the requests that have ended.
+    /// The outcomes of the ended requests.
     var outcomes: [RequestOutcome] { state.withLock { $0.outcomes } }
 
-    /// Makes a request and waits until it has ended.
+    /// Makes a request and waits for its end.
     func send(
         _ route: some RequestRoute,
         announcement: RequestRelay.Announcement = .notifications,
@@ -52,12 +52,12 @@ final class StepContext: Sendable {
     }
 }
 
-/// What came back is not what it should have been.
+/// A response is not as expected.
 struct CheckFailure: Error, CustomStringConvertible {
     var description: String
 }
 
-/// Throws unless something is as it should be.
+/// Throws unless a condition holds.
 func check(_ condition: Bool, _ problem: @autoclosure () -> String) throws(CheckFailure) {
     if !condition { throw CheckFailure(description: problem()) }
 }

@@ -3,7 +3,7 @@ import IndicatorCore
 import IndicatorThreads
 import NetworkKit
 
-/// A visit to the app store: the feeds, the icons that they name, the icons again, and two posts.
+/// A visit to the app store: the feeds, their icons, the icons again, and two posts.
 final class StoreVisit: Sendable {
     private struct State: Sendable {
         var icons: [URL] = []
@@ -12,7 +12,7 @@ final class StoreVisit: Sendable {
 
     private let state = Locked(State())
 
-    /// How many apps a feed has.
+    /// The number of apps in a feed.
     private static let limit = 10
 
     // MARK: - Feeds
@@ -55,13 +55,13 @@ final class StoreVisit: Sendable {
         }
     }
 
-    /// The same icons, which the cache has by now.
+    /// The same icons, now cached.
     var iconsAgain: PlannedStep {
         PlannedStep(title: "GET icons again") { [self] context in
             let pictures = state.withLock { $0.pictures }
             for (url, response) in try await fetchIcons(context) {
-                try check(response.source != .network, "\(url) was sent again, and should have come from the cache")
-                try check(response.data == pictures[url], "\(url) is another picture the second time")
+                try check(response.source != .network, "\(url) was loaded again, not from the cache")
+                try check(response.data == pictures[url], "\(url) is a different picture the second time")
             }
         }
     }
@@ -78,20 +78,20 @@ final class StoreVisit: Sendable {
 
     // MARK: - Posts
 
-    /// JSON, which the server is to tell back.
+    /// Posts JSON, which the server echoes.
     func post(_ server: URL) -> PlannedStep {
         PlannedStep(title: "POST /post (JSON)") { context in
             let (title, body) = ("Größe & Maß: 100 %", "a \"quoted\" line\nand \\ another, in 日本語")
             let route = Store.createPost(title: title, body: body, server: server)
             let echo = try await context.send(route).json()
             let sent: JSON = ["title": JSON(title), "body": JSON(body)]
-            try check(echo.json == sent, "the server was sent \(sent) as JSON and read \(echo.json)")
+            try check(echo.json == sent, "sent \(sent) as JSON, but the server received \(echo.json)")
             let type = echo.headers["Content-Type"]
-            try check(type == "application/json", "the server was sent application/json and read \(type)")
+            try check(type == "application/json", "sent application/json, but the server received \(type)")
         }
     }
 
-    /// A form with a text and a picture, which the server is to tell back.
+    /// Posts a form with a text and a picture, which the server echoes.
     func upload(_ server: URL) -> PlannedStep {
         PlannedStep(title: "POST /post (picture)") { [self] context in
             let picture = state.withLock { $0.pictures.min { $0.key.path < $1.key.path }?.value } ?? Self.pixel
@@ -102,12 +102,12 @@ final class StoreVisit: Sendable {
             let echo = try await context.send(Store.upload(form, server: server)).json()
             try check(
                 echo.form == ["title": JSON(title)],
-                "the server was sent the field 'title' with \(JSON(title)) and read \(echo.form)"
+                "sent the field 'title' with \(JSON(title)), but the server received \(echo.form)"
             )
             let sent = JSON("data:image/png;base64,\(picture.base64EncodedString())")
             try check(
                 echo.files == ["picture": sent],
-                "the server was sent a picture of \(picture.count) bytes and read something else"
+                "sent a picture of \(picture.count) bytes, but the server received something else"
             )
         }
     }

@@ -2,45 +2,45 @@ import Foundation
 import HTTPTypes
 import NetworkKit
 
-/// A request whose answer takes a time that the demo sets.
+/// A request whose response takes a given time.
 struct TimedRequest: Sendable {
-    /// An answer that the demo's own server and httpbin both have, at paths of their own.
+    /// A response of both the demo's server and httpbin, at different paths.
     enum Answer: Sendable, Hashable {
-        /// At once.
+        /// Immediate.
         case fast
-        /// That there is nothing.
+        /// Status 404.
         case missing
-        /// After so many milliseconds.
+        /// After a number of milliseconds.
         case slow(Int)
-        /// Little by little for so many milliseconds.
+        /// A body that is sent slowly, for a number of milliseconds.
         case download(Int)
-        /// The same by another name.
+        /// The same at another path.
         case stream(Int)
-        /// After a body that is read for so many milliseconds.
+        /// After reading the request's body for a number of milliseconds.
         case upload(Int)
-        /// None: nobody listens there.
+        /// None: the port is closed.
         case closedPort
     }
 
     var answer: Answer
-    /// How long after the beginning, or after the request before it ended.
+    /// The delay after the beginning, or after the end of the previous request.
     var delay: Duration
     var announcement = RequestRelay.Announcement.notifications
     var interference = RequestClient.Interference.nothing
 
-    /// Three acts of a play that takes about nine seconds.
+    /// Three scenes that take about nine seconds.
     private static let chains: [[TimedRequest]] = [
-        // Too short to show: all of these are over before the start delay is.
+        // Too short to show: all of these end before the start delay.
         [Self(answer: .fast, delay: .zero)],
         [Self(answer: .fast, delay: .milliseconds(150))],
         [Self(answer: .missing, delay: .milliseconds(300))],
         [Self(answer: .closedPort, delay: .milliseconds(450))],
-        // A long one, and after a gap that is shorter than the completion delay another: the indicator stays.
+        // Two with a gap that is shorter than the completion delay: the indicator stays.
         [
             Self(answer: .download(2400), delay: .milliseconds(1300), announcement: .steps),
             Self(answer: .slow(900), delay: .milliseconds(100), announcement: .steps),
         ],
-        // Overlapping: the indicator is shown once, whatever becomes of each.
+        // Overlapping requests with different outcomes: the indicator is shown once.
         [Self(answer: .upload(1800), delay: .milliseconds(5400), announcement: .steps)],
         [Self(answer: .slow(1600), delay: .milliseconds(5800))],
         [
@@ -59,7 +59,7 @@ struct TimedRequest: Sendable {
         ],
     ]
 
-    /// The steps of all of them.
+    /// The steps of all requests.
     static func chains(server: URL, features: ServerFeatures) -> [[PlannedStep]] {
         let closedPort = ClosedPort()
         return chains.map { chain in
@@ -74,7 +74,7 @@ struct TimedRequest: Sendable {
             var url = server
             if answer == .closedPort {
                 guard let port = closedPort?.number, let closed = URL(string: "http://127.0.0.1:\(port)/") else {
-                    throw CheckFailure(description: "the system has no port to spare")
+                    throw CheckFailure(description: "could not reserve a closed port")
                 }
                 url = closed
             }
@@ -99,10 +99,10 @@ struct TimedRequest: Sendable {
             case .upload: [.answered(isOwn ? 201 : 200)]
             case .fast, .slow, .download, .stream: [.answered(200)]
             }
-        // An answer may be quicker than a machine that is busy is with cancelling.
+        // On a busy machine, the response may arrive before the cancellation.
         if case .cancelled = interference { expected.append(.cancelled) }
         guard !expected.contains(outcome), !Task.isCancelled else { return }
-        throw CheckFailure(description: "the answer should have been: \(expected[0].text)")
+        throw CheckFailure(description: "expected \(expected[0].text)")
     }
 
     private var ownRequest: RouteRequest {
@@ -125,7 +125,7 @@ struct TimedRequest: Sendable {
         case .slow(let time): .get("delay/\(Double(time) / 1000)")
         case .download(let time), .stream(let time):
             .get("drip", query: ["duration": JSON(Double(time) / 1000), "numbytes": 40, "delay": 0])
-        // It is echoed, so there is less of it.
+        // A smaller body, because it is echoed.
         case .upload: .post("post", body: .data(Data(repeating: UInt8(ascii: "."), count: 256 << 10)))
         case .closedPort: .get("")
         }

@@ -1,13 +1,12 @@
 import Foundation
 
-/// A port of this machine that refuses connections: it is taken, so that nobody else listens on it, and not listened
-/// on.
+/// A port of this machine that refuses connections. It is bound, so that no other process can listen on it.
 final class ClosedPort: Sendable {
     private let descriptor: Int32
     /// The port.
     let number: UInt16
 
-    /// Takes a port; `nil` when the system has none.
+    /// Binds a port; `nil` when that fails.
     init?() {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()

@@ -2,9 +2,9 @@ import Foundation
 import IndicatorCore
 import NetworkKit
 
-/// Makes the requests of a run, with NetworkKit as an app does.
+/// Makes the requests of a run with NetworkKit, as an app would.
 final class RequestClient: Sendable {
-    /// What is done to a request while it is in progress.
+    /// An operation on a request in progress.
     enum Interference: Sendable, Hashable {
         case nothing
         case cancelled(after: Duration)
@@ -14,7 +14,7 @@ final class RequestClient: Sendable {
     private let client: NetworkClient
     private let relay: RequestRelay
 
-    /// Makes a client whose requests the indicator shows, and whose cache lasts as long as the run.
+    /// Creates a client whose requests the indicator shows, with a cache in memory.
     init(indicator: IndicatorManager, observing observed: NotificationCenter = .default, recorder: RunRecorder) {
         relay = RequestRelay(indicator: indicator, observing: observed, recorder: recorder)
         var options = NetworkClient.Options()
@@ -26,7 +26,7 @@ final class RequestClient: Sendable {
         )
     }
 
-    /// Makes a request and waits until it has ended.
+    /// Makes a request and waits for its end.
     func send(
         _ route: some RequestRoute,
         as request: RequestRelay.Request,

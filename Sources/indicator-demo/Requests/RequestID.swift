@@ -1,4 +1,4 @@
-/// One request of a run: the row of the plan that it belongs to, and which of that row's requests it is.
+/// The identity of a request: its row in the plan, and its index among that row's requests.
 struct RequestID: Sendable, Hashable {
     var row: Int
     var index = 0

@@ -2,16 +2,16 @@ import Foundation
 import HTTPTypes
 import NetworkKit
 
-/// How a request came out.
+/// The outcome of a request.
 enum RequestOutcome: Sendable, Hashable {
-    /// The server answered, or the cache did, with this status code.
+    /// The server or the cache responded with this status code.
     case answered(Int, NetworkResponse.Source = .network)
     case refused
     case cancelled
-    /// It failed for another reason.
+    /// Failed for another reason.
     case failed(String)
 
-    /// Reads what a request came to.
+    /// Creates the outcome for the result of a request.
     init(_ result: Result<NetworkResponse, any Error>) {
         switch result {
         case .success(let response):
@@ -29,7 +29,7 @@ enum RequestOutcome: Sendable, Hashable {
         }
     }
 
-    /// In a word, for the timeline.
+    /// Short, for the timeline.
     var note: String {
         switch self {
         case .answered(let status, .network): "\(status)"
@@ -41,7 +41,7 @@ enum RequestOutcome: Sendable, Hashable {
         }
     }
 
-    /// In full, for the progress.
+    /// Complete, for the progress.
     var text: String {
         switch self {
         case .answered(let status, .network): Self.text(of: status)
@@ -61,12 +61,12 @@ enum RequestOutcome: Sendable, Hashable {
         return known.first { $0.code == code }.map { "\(code) \($0.reasonPhrase)" } ?? "\(code)"
     }
 
-    /// Whether the server answered with what was asked for.
+    /// Whether the status is below 400.
     var isSuccess: Bool {
         if case .answered(200..<400, _) = self { true } else { false }
     }
 
-    /// Whether nobody had to send the body, because it was kept.
+    /// Whether the body came from the cache.
     var isFromCache: Bool {
         switch self {
         case .answered(_, .cache), .answered(_, .revalidatedCache): true

@@ -3,14 +3,13 @@ import IndicatorCore
 import IndicatorThreads
 import NetworkKit
 
-/// Stands between the requests and the indicator: notes what the requests announce, and passes each announcement on,
-/// once.
+/// Connects the requests to the indicator: records the requests' notifications, and forwards each once.
 ///
-/// The client posts in a notification center of the relay's own. From there a request reaches the indicator in one of
-/// two ways, never in both: by the same notification in the center that the indicator observes, or as an activity of
-/// the tracker that is attached to the indicator.
+/// The client posts to the relay's own notification center. The relay announces a request in one of two ways, never
+/// both: by the same notification in the center that the indicator observes, or as an activity of the tracker that is
+/// attached to the indicator.
 final class RequestRelay: Sendable {
-    /// How a request reaches the indicator.
+    /// How a request is announced to the indicator.
     enum Announcement: Sendable, Hashable {
         /// By the notifications of `TaskNotifications.indicator`.
         case notifications
@@ -18,25 +17,25 @@ final class RequestRelay: Sendable {
         case steps
     }
 
-    /// What is known of a request before it begins.
+    /// The description of a request before it begins.
     struct Request: Sendable {
         var id: RequestID
         var title: String
         var announcement = Announcement.notifications
-        /// Whether it carries something, so that it is sent before it is answered.
+        /// Whether it has a body that is sent before the response arrives.
         var isUpload = false
     }
 
     private struct Running: Sendable {
         var request: Request
-        /// Of a request whose steps are tracked.
+        /// `nil` unless the request's steps are tracked.
         var activity: ManagedTrackedActivity<RequestStep>?
     }
 
-    /// The request that the current Swift task makes: the client announces its beginning in that task.
+    /// The request of the current Swift task. The client posts its first notification in that task.
     @TaskLocal static var current: Request?
 
-    /// Where the client is to post.
+    /// The center that the client posts to.
     let center = NotificationCenter()
     private let observed: NotificationCenter
     private let recorder: RunRecorder
@@ -44,12 +43,12 @@ final class RequestRelay: Sendable {
     private let tracker = ActivityTracker<RequestStep>()
     private let running = Locked<[ObjectIdentifier: Running]>([:])
 
-    /// Makes a relay.
+    /// Creates a relay.
     ///
-    /// - RouteParameters:
+    /// - Parameters:
     ///   - indicator: the indicator.
-    ///   - observed: where the indicator observes `TaskNotifications.indicator`.
-    ///   - recorder: what notes what the requests announce.
+    ///   - observed: the center in which the indicator observes `TaskNotifications.indicator`.
+    ///   - recorder: records the notifications.
     init(indicator: IndicatorManager, observing observed: NotificationCenter = .default, recorder: RunRecorder) {
         self.observed = observed
         self.recorder = recorder
@@ -62,17 +61,17 @@ final class RequestRelay: Sendable {
         }
     }
 
-    /// Tells how far a request has come whose steps are tracked.
+    /// Reports the progress of a request whose steps are tracked.
     func progressed(_ id: RequestID, to progress: TransferProgress) {
         let entry = running.withLock { $0.values.first { $0.request.id == id } }
         guard let entry, let activity = entry.activity else { return }
         activity.update(RequestStep(title: entry.request.title, phase: .init(progress)))
     }
 
-    /// Passes a notification on.
+    /// Forwards a notification.
     ///
-    /// All under one lock, so that the record has the announcements in the order in which the indicator hears of them.
-    /// Those who observe that center and the tracker never come back here.
+    /// Under one lock, so that the record has the same order as the indicator. The observers of that center and of the
+    /// tracker never call the relay.
     private func pass(_ notification: Notification) {
         guard let task = notification.object as? NetworkTask else { return }
         let key = ObjectIdentifier(task)
@@ -125,7 +124,7 @@ final class RequestRelay: Sendable {
 }
 
 extension RequestStep.Phase {
-    /// The phase of a request that has come so far.
+    /// The phase of a request with this progress.
     init(_ progress: TransferProgress) {
         if progress.bytesSent < progress.bytesToSend {
             self = .sending(fraction: Double(progress.bytesSent) / Double(progress.bytesToSend))

@@ -1,4 +1,4 @@
-/// What a request is doing: the value that is associated with it in the demo's tracker, and so what the surfaces say.
+/// The current step of a request: its value in the demo's tracker, which the backends show.
 struct RequestStep: Sendable, Hashable {
     enum Phase: Sendable, Hashable {
         case sending(fraction: Double)
@@ -6,7 +6,7 @@ struct RequestStep: Sendable, Hashable {
         case receiving(fraction: Double)
     }
 
-    /// What the user knows the request by.
+    /// The title of the request for the user.
     var title: String
     var phase: Phase
 

@@ -2,26 +2,26 @@ import Foundation
 import HTTPTypes
 import NetworkKit
 
-/// What a server can answer of what the demo asks for.
+/// Which of the demo's requests a server supports.
 struct ServerFeatures: Sendable, Hashable {
     /// The server cannot be used for a run.
     struct Unusable: Error, CustomStringConvertible {
         var description: String
     }
 
-    /// Answers that take as long as asked: `/fast`, `/slow`, `/download`, `/stream`, `/upload`.
+    /// Responses with a given duration: `/fast`, `/slow`, `/download`, `/stream`, `/upload`.
     var hasTimedAnswers = true
-    /// What httpbin has: `/post`, `/delay`, `/status`, `/redirect`, `/etag`, `/cache`.
+    /// Endpoints of httpbin: `/post`, `/delay`, `/status`, `/redirect`, `/etag`, `/cache`.
     var hasEcho = true
-    /// A store's feeds, with icons.
+    /// The feeds and icons of a store.
     var hasStore = true
 
-    /// What the demo's own server has.
+    /// The features of the demo's own server.
     static let all = ServerFeatures()
 
-    /// Asks a server, with requests that no indicator hears of.
+    /// Probes a server, with requests that no indicator shows.
     ///
-    /// - Throws: ``Unusable`` when it cannot be reached or has none of all this; `CancellationError`.
+    /// - Throws: ``Unusable`` when it cannot be reached or has no feature, or `CancellationError`.
     static func of(_ server: URL) async throws -> ServerFeatures {
         let client = NetworkClient(validation: .none, notificationCenter: NotificationCenter())
         func answer(_ request: RouteRequest) async throws -> NetworkResponse {
@@ -41,19 +41,19 @@ struct ServerFeatures: Sendable, Hashable {
         )
         guard features.hasTimedAnswers || features.hasEcho || features.hasStore else {
             throw Unusable(
-                description: "\(server) answers nothing that the demo asks for; it must be a server such as "
+                description: "\(server) supports none of the demo's requests; use a server such as "
                     + "'indicator-demo serve' or httpbin"
             )
         }
         return features
     }
 
-    /// What is left out of a run because the server does not have it, a sentence each.
+    /// The parts of the run that the server does not support, one sentence each.
     var omissions: [String] {
         var sentences: [String] = []
         if !hasTimedAnswers, !hasEcho { sentences.append("no timed requests: the server has neither /fast nor /delay") }
         if !hasStore { sentences.append("no feeds and no icons: the server has no store") }
-        if !hasEcho { sentences.append("nothing is posted: the server has no echo at /post") }
+        if !hasEcho { sentences.append("no posts: the server has no echo at /post") }
         return sentences
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import NetworkKit
 
-/// The endpoints of an app store, and of the service that takes what is posted.
+/// The endpoints of an app store, and of the echo service for posts.
 enum Store: RequestRoute {
     case topFree(limit: Int, server: URL)
     case topPaid(limit: Int, server: URL)
@@ -34,7 +34,7 @@ enum Store: RequestRoute {
     }
 }
 
-/// What the demo reads of a store's feed, in the shape of the iTunes RSS JSON.
+/// The parts of a store's feed that the demo reads, in the format of the iTunes RSS JSON.
 struct StoreFeed: Decodable, Sendable {
     struct Label: Decodable, Sendable { var label: String }
 

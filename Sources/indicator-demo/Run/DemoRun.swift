@@ -1,19 +1,19 @@
 import Foundation
 import IndicatorCore
 
-/// A run of the demo: the requests, the indicator that follows them, and the record of both.
+/// A run of the demo: the requests, the indicator, and the record of both.
 final class DemoRun: Sendable {
-    /// What came of a run.
+    /// The result of a run.
     struct Result: Sendable {
         var moments: [RunRecorder.Moment]
         var observed: [VisibilityChange]
         var expected: [VisibilityChange]
         var verdict: RunVerdict
         var statuses: [BackendStatus]
-        /// What came back that should not have: the titles of steps, and what was wrong.
+        /// The unexpected responses: titles of steps, and what was wrong.
         var problems: [String]
 
-        /// Whether all was as it should be.
+        /// Whether everything was as expected.
         var isSuccess: Bool { verdict.isAsExpected && problems.isEmpty }
     }
 
@@ -25,13 +25,13 @@ final class DemoRun: Sendable {
     private let isEnabled: Bool
     private let slack: Duration
 
-    /// Makes a run.
+    /// Creates a run.
     ///
     /// - Parameters:
     ///   - plan: the requests.
-    ///   - indicator: the indicator that is to show them, with its surfaces.
-    ///   - recorder: what notes all that happens.
-    ///   - slack: by how much more than on a quiet machine the indicator may be early or late.
+    ///   - indicator: the indicator that shows them, with its backends.
+    ///   - recorder: records all events.
+    ///   - slack: the additional tolerance for the times at which the indicator is shown and hidden.
     init(plan: DemoPlan, indicator: IndicatorManager, recorder: RunRecorder, slack: Duration) {
         self.slack = slack
         self.recorder = recorder
@@ -43,7 +43,7 @@ final class DemoRun: Sendable {
         indicator.addBackend(VisibilityRecorder(recorder: recorder))
     }
 
-    /// Makes the requests, waits until the indicator has followed, and shuts it down.
+    /// Makes the requests, waits for the last change of the indicator, and shuts it down.
     func run() async -> Result {
         let probe = LatenessProbe(recorder: recorder)
         let measuring = Task(priority: .high) { await probe.run() }
@@ -109,7 +109,7 @@ final class DemoRun: Sendable {
         }
     }
 
-    /// Waits until the surfaces have seen the last change that there is to see, or should have.
+    /// Waits until the backends have received the last expected change, at most 2 s longer.
     private func settle() async {
         let expected = recorder.expectedVisibility(delays: delays, isEnabled: isEnabled)
         let last = max(expected.last?.instant ?? .zero, recorder.now)
@@ -120,7 +120,7 @@ final class DemoRun: Sendable {
         }
     }
 
-    /// Shuts the indicator down, and tells what the surfaces were doing until then and all that they were shown.
+    /// Shuts the indicator down. Returns the statuses of the backends, with their states before that.
     private func shutDown() async -> [BackendStatus] {
         let states = indicator.backendStatuses.map(\.state)
         await indicator.shutdown()

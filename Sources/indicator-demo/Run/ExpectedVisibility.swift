@@ -10,7 +10,7 @@ extension RunRecorder {
         }
     }
 
-    /// When the rules say that it should have been, given when the requests began, paused and ended.
+    /// When the indicator should have been shown and hidden, computed from when the requests began, paused and ended.
     func expectedVisibility(delays: IndicatorDelays, isEnabled: Bool) -> [VisibilityChange] {
         var replay = ActivityReplay(delays: delays, isEnabled: isEnabled)
         var changes: [VisibilityChange] = []

@@ -1,11 +1,10 @@
 import IndicatorCore
 import IndicatorThreads
 
-/// Measures how late this machine wakes threads that sleep.
+/// Measures how late this machine wakes sleeping threads.
 ///
-/// An indicator cannot be shown on time by a machine that does nothing on time: when a hundred compilers share two
-/// cores, a thread wakes a tenth of a second late now and then. What the machine was late by at a moment is no fault of
-/// the indicator.
+/// A busy machine cannot show the indicator on time: when a hundred compilers share two cores, a thread sometimes wakes
+/// 0.1 s late. The verdict does not count that delay as an error of the indicator.
 final class LatenessProbe: Sendable {
     private struct Delay: Sendable {
         var from: Duration
@@ -25,7 +24,7 @@ final class LatenessProbe: Sendable {
     func run() async {
         while !Task.isCancelled {
             let due = recorder.now + Self.interval
-            // The way of a change: from the thread of the timers to a task.
+            // The same path as a change of the indicator: from the timer thread to a task.
             await withCheckedContinuation { continuation in
                 _ = ServiceThread.shared.call(at: ServiceThread.now + Self.interval.wholeNanoseconds) {
                     continuation.resume()
@@ -37,7 +36,7 @@ final class LatenessProbe: Sendable {
         }
     }
 
-    /// The most that the machine was late by while a change was due and until it was made.
+    /// The maximum delay of the machine between the time at which a change was due and that at which it was made.
     func lateness(from start: Duration, to end: Duration) -> Duration {
         let (start, end) = (min(start, end) - Self.interval, max(start, end) + Self.interval)
         return delays.withLock { delays in

@@ -1,8 +1,8 @@
 import Foundation
 import IndicatorCommands
 
-/// Prints what happens in a run as it happens: a line for each step that ends and each time the indicator is shown or
-/// hidden, and on a terminal a last line that says what is in progress.
+/// Prints the progress of a run: a line whenever a step ends or the indicator is shown or hidden, and on a terminal a
+/// status line with the requests in progress.
 actor ProgressDisplay {
     private static let interval = Duration.milliseconds(200)
 
@@ -22,7 +22,7 @@ actor ProgressDisplay {
         self.output = output
     }
 
-    /// Follows a run until it is over.
+    /// Prints until the run is over.
     func follow() async throws {
         try await withThrowingTaskGroup { group in
             if style.isTerminal { group.addTask { try await self.refreshStatusLine() } }
@@ -55,7 +55,7 @@ actor ProgressDisplay {
             try line(at: moment.time, " ", "\(titles[id.row]) is suspended")
         case .request(let id, .resumed):
             inProgress.append(id)
-            try line(at: moment.time, " ", "\(titles[id.row]) goes on")
+            try line(at: moment.time, " ", "\(titles[id.row]) is resumed")
         case .request(let id, .ended):
             inProgress.removeAll { $0 == id }
         case .result(let row, let result):
@@ -66,7 +66,7 @@ actor ProgressDisplay {
             let text = isVisible ? "indicator shown" : "indicator hidden"
             try line(at: moment.time, style.styled(light(isVisible), .cyan), style.styled(text, .cyan))
         case .enabled(let isEnabled):
-            try line(at: moment.time, " ", "indicator switched \(isEnabled ? "on" : "off")")
+            try line(at: moment.time, " ", "indicator \(isEnabled ? "enabled" : "disabled")")
         }
         if style.isTerminal { try showStatusLine() }
     }
@@ -83,7 +83,7 @@ actor ProgressDisplay {
         let names = rows.map { titles[$0] }.joined(separator: ", ")
         let text = "\(Self.column(recorder.now))  \(light(isVisible)) \(names.isEmpty ? "nothing in progress" : names)"
         let fitted = TextWidth.fitted(text, to: max(style.width - 1, 1), usesUnicode: style.usesUnicode)
-        // `EL` (ECMA-48): erases what the line before left.
+        // `EL` (ECMA-48): erases the rest of the previous line.
         try output.write("\r\(style.styled(fitted, .faint))\u{1B}[K")
         isStatusLineShown = true
     }

@@ -2,12 +2,12 @@ import IndicatorBackends
 import IndicatorCommands
 import IndicatorCore
 
-/// Prints what people read of a run besides its progress: what it runs with, and what came of it.
+/// Prints the heading and the result of a run.
 struct RunPrinter: Sendable {
     let style: TerminalStyle
     let output: Output
 
-    /// Prints what the run uses: configuration, delays, surfaces, server.
+    /// Prints the configuration, delays, backends and server.
     func printHeading(
         _ setup: ProgramSetup,
         serverURL: String,
@@ -15,24 +15,24 @@ struct RunPrinter: Sendable {
         delays: IndicatorDelays
     ) throws {
         var lines = ["indicator-demo \(Program.version)", ""]
-        let noFile = setup.usesEverySurface ? "none found; every built-in surface that can run here" : "none found"
+        let noFile = setup.usesAllBackends ? "none found; every built-in backend that can run here" : "none found"
         lines += rows("config", setup.configuration.file ?? noFile)
         var delayText =
             "shown after \(delays.startDelay.shortText) of work, "
             + "hidden after \(delays.completionDelay.shortText) without"
-        if delays.minimumVisibleTime > .zero { delayText += ", \(delays.minimumVisibleTime.shortText) at least" }
-        lines += rows("delays", setup.configuration.isEnabled ? delayText : "the indicator is switched off")
+        if delays.minimumVisibleTime > .zero { delayText += ", for at least \(delays.minimumVisibleTime.shortText)" }
+        lines += rows("delays", setup.configuration.isEnabled ? delayText : "the indicator is disabled")
         let nameWidth = setup.backends.map(\.name.count).max() ?? 0
         for (index, backend) in setup.backends.enumerated() {
-            lines += backendLines(backend, title: index == 0 ? "surfaces" : "", nameWidth: nameWidth)
+            lines += backendLines(backend, title: index == 0 ? "backends" : "", nameWidth: nameWidth)
         }
-        if setup.backends.isEmpty { lines.append(row("surfaces", "none")) }
+        if setup.backends.isEmpty { lines.append(row("backends", "none")) }
         lines.append(row("server", serverURL))
         lines += omissions.enumerated().flatMap { rows($0 == 0 ? "left out" : "", $1) }
         try output.write(lines.joined(separator: "\n") + "\n\n")
     }
 
-    /// Prints the timeline, how the surfaces fared, and whether all was as the rules say.
+    /// Prints the timeline, the statuses of the backends, and the verdict.
     func printResult(_ result: DemoRun.Result, setup: ProgramSetup, plan: DemoPlan) throws {
         var lines = [""]
         lines += TimelineRenderer(style: style).render(Timeline(plan: plan, moments: result.moments))
@@ -79,21 +79,21 @@ struct RunPrinter: Sendable {
     }
 
     private func problemLines(_ result: DemoRun.Result) -> [String] {
-        guard !result.problems.isEmpty else { return ["Every answer was what it should have been."] }
-        return [style.styled("Not every answer was what it should have been:", .red)]
+        guard !result.problems.isEmpty else { return ["All responses were as expected."] }
+        return [style.styled("Some responses were not as expected:", .red)]
             + result.problems.map { "  \($0)" }
     }
 
     private func indicatorLines(_ result: DemoRun.Result) -> [String] {
         guard result.verdict.isAsExpected else {
-            return [style.styled("The indicator was not as the rules say:", .red)]
-                + result.verdict.differences.map { "  it was \($0)" }
+            return [style.styled("The indicator was not shown and hidden as expected:", .red)]
+                + result.verdict.differences.map { "  \($0)" }
         }
         let milliseconds = Int((result.verdict.largestDeviation / .milliseconds(1)).rounded(.up))
         let count = result.observed.count { $0.isVisible }
         let times = count == 1 ? "once" : count == 2 ? "twice" : "\(count) times"
-        guard count > 0 else { return ["The indicator was never shown, as the rules say."] }
-        let text = "The indicator was shown \(times), as the rules say and within \(milliseconds) ms of when."
+        guard count > 0 else { return ["The indicator was never shown, as expected."] }
+        let text = "The indicator was shown \(times), as expected (deviation at most \(milliseconds) ms)."
         return [style.styled(text, .green)]
     }
 

@@ -1,9 +1,9 @@
 import IndicatorCore
 import IndicatorThreads
 
-/// Notes what happens in a run, and when, on a clock that cannot be set.
+/// Records the events of a run with their times, on a monotonic clock.
 final class RunRecorder: Sendable {
-    /// Something that happened to a request.
+    /// An event of a request.
     enum Step: Sendable, Hashable {
         case began
         case suspended
@@ -11,15 +11,15 @@ final class RunRecorder: Sendable {
         case ended
     }
 
-    /// Something that happened.
+    /// An event of a run.
     enum Event: Sendable, Hashable {
-        /// To a request.
+        /// An event of a request.
         case request(RequestID, Step)
         /// All requests of a row of the plan have ended.
         case result(row: Int, StepResult)
-        /// To the indicator, as a surface sees it.
+        /// The indicator was shown or hidden, as a backend receives it.
         case visibility(Bool)
-        /// The indicator was switched on or off, from a panel for example.
+        /// The indicator was enabled or disabled, for example from a panel.
         case enabled(Bool)
     }
 
@@ -37,7 +37,7 @@ final class RunRecorder: Sendable {
     private let origin = ContinuousClock.now
     private let state = Locked(State())
     private let continuation: AsyncStream<Moment>.Continuation
-    /// All that happens, as it happens. For one reader.
+    /// All events as they are recorded. For one reader.
     let stream: AsyncStream<Moment>
 
     init() {
@@ -47,10 +47,10 @@ final class RunRecorder: Sendable {
     /// The time since the run began.
     var now: Duration { ContinuousClock.now - origin }
 
-    /// All that has happened, in the order of time.
+    /// All recorded events, in the order of time.
     var moments: [Moment] { state.withLock { $0.moments }.sorted { $0.time < $1.time } }
 
-    /// Notes an event, unless the record is closed.
+    /// Records an event, unless the record is closed.
     func note(_ event: Event, at time: Duration) {
         let moment = Moment(event: event, time: time)
         state.withLock { state in
@@ -60,17 +60,16 @@ final class RunRecorder: Sendable {
         }
     }
 
-    /// Notes an event at the time at which `announce` tells the indicator of it.
+    /// Records an event at the time at which `announce` announces it to the indicator.
     ///
-    /// The indicator reads its own clock somewhere within that call, so the middle of it is the best guess, however
-    /// busy the machine is.
+    /// The indicator reads its own clock during that call. The middle of the call is the best estimate.
     func note(_ event: Event, announce: () -> Void) {
         let before = now
         announce()
         note(event, at: (before + now) / 2)
     }
 
-    /// Takes no more events: the run is over, and what the shutdown does is no part of it.
+    /// Closes the record at the end of the run: the effects of the shutdown are not part of it.
     func close() {
         state.withLock { $0.isClosed = true }
         continuation.finish()

@@ -1,7 +1,7 @@
 import Foundation
 import IndicatorCore
 
-/// What `run --json` prints.
+/// The output of `run --json`.
 struct RunReport: Encodable, Sendable, Hashable {
     struct Requests: Encodable, Sendable, Hashable {
         var total = 0
@@ -41,7 +41,7 @@ struct RunReport: Encodable, Sendable, Hashable {
             try container.encode(state, forKey: .state)
             try container.encode(updates, forKey: .updates)
             try container.encode(dropped, forKey: .dropped)
-            // Present even when there is none, as readers of JSON expect.
+            // Encodes `null` when there is none.
             try container.encode(error, forKey: .error)
         }
     }
@@ -50,9 +50,9 @@ struct RunReport: Encodable, Sendable, Hashable {
     var visibility: [Change]
     var expectedVisibility: [Change]
     var backends: [Backend]
-    /// What came back that should not have; empty when all is well.
+    /// The unexpected responses; empty when there are none.
     var problems: [String]
-    /// What was left out because the server does not have it.
+    /// The parts that were left out because the server does not support them.
     var omissions: [String]
 
     /// The report as JSON.

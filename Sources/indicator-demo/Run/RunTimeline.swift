@@ -2,7 +2,7 @@ import IndicatorCommands
 import IndicatorCore
 
 extension Timeline {
-    /// The timeline of a run: a row a step, in the order of the plan.
+    /// Creates the timeline of a run: one row per step, in the order of the plan.
     init(plan: DemoPlan, moments: [RunRecorder.Moment]) {
         var rows = plan.titles.map { Row(label: $0, spans: []) }
         var open: [RequestID: (start: Double, kind: Kind)] = [:]

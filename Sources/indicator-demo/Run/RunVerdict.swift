@@ -1,25 +1,25 @@
 import IndicatorCore
 
-/// Whether the indicator was shown and hidden when the rules say that it should have been.
+/// Whether the indicator was shown and hidden when the rules require it.
 struct RunVerdict: Sendable, Hashable {
-    /// How much earlier or later a change may be.
+    /// The allowed deviation of a change.
     static let tolerance = Duration.milliseconds(100)
 
-    /// What was wrong, for the user; empty when nothing was.
+    /// The differences, for the user; empty when there are none.
     var differences: [String] = []
-    /// How far the changes were from the rules at most.
+    /// The largest deviation of a change from the rules.
     var largestDeviation = Duration.zero
 
     var isAsExpected: Bool { differences.isEmpty }
 
-    /// Compares what was observed with what the rules say.
+    /// Compares the observed changes with the expected ones.
     ///
     /// - Parameters:
-    ///   - observed: when the indicator was shown and hidden.
-    ///   - expected: when it should have been.
-    ///   - slack: by how much more a change may be early or late. Times for which it is hidden that are not longer
-    ///     need not be there.
-    ///   - lateness: how late the machine itself was between two times, which is granted.
+    ///   - observed: the observed changes.
+    ///   - expected: the changes according to the rules.
+    ///   - slack: the additional allowed deviation. Times not longer than this for which the indicator is hidden are
+    ///     ignored.
+    ///   - lateness: the delay of the machine itself between two times, which is allowed too.
     init(
         observed: [VisibilityChange],
         expected: [VisibilityChange],
@@ -36,19 +36,19 @@ struct RunVerdict: Sendable, Hashable {
                 let deviation = abs(actual.instant - rule.instant)
                 largestDeviation = max(largestDeviation, deviation)
                 if deviation > Self.tolerance + slack + lateness(rule.instant, actual.instant) {
-                    differences.append("\(Self.text(actual)), and by the rules it is \(Self.text(rule))")
+                    differences.append("\(Self.text(actual)), expected \(Self.text(rule))")
                 }
             case (let actual?, let rule?):
-                differences.append("\(Self.text(actual)), and by the rules it is \(Self.text(rule))")
+                differences.append("\(Self.text(actual)), expected \(Self.text(rule))")
                 return
-            case (let actual?, nil): differences.append("\(Self.text(actual)), and by the rules it is not")
-            case (nil, let rule?): differences.append("not \(Self.text(rule)), as it is by the rules")
+            case (let actual?, nil): differences.append("\(Self.text(actual)), not expected")
+            case (nil, let rule?): differences.append("expected \(Self.text(rule)), not observed")
             case (nil, nil): break
             }
         }
     }
 
-    /// The changes without those by which it is hidden for no longer than the slack.
+    /// The changes without times of at most `slack` for which the indicator is hidden.
     private static func joined(_ changes: [VisibilityChange], slack: Duration) -> [VisibilityChange] {
         changes.reduce(into: []) { joined, change in
             if slack > .zero, change.isVisible, let last = joined.last, change.instant - last.instant <= slack {
@@ -69,10 +69,10 @@ private func abs(_ duration: Duration) -> Duration {
 }
 
 extension Duration {
-    /// In seconds, to the hundredth: `2.41 s`.
+    /// In seconds with two decimals: `2.41 s`.
     var secondsText: String { "\(formatted(hundredths: true)) s" }
 
-    /// In seconds, without zeros at the end: `0.2 s`.
+    /// In seconds without trailing zeros: `0.2 s`.
     var shortText: String {
         var text = formatted(hundredths: false)
         while text.contains("."), text.last == "0" || text.last == "." { text.removeLast() }

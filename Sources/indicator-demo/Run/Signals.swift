@@ -1,21 +1,21 @@
 import Dispatch
 import Foundation
 
-/// The signals by which a program is asked to end: SIGINT and SIGTERM.
+/// The signals that request termination: SIGINT and SIGTERM.
 enum Signals {
-    /// Catches them from now on, until the process ends, and yields the number of each.
+    /// Catches the signals until the process ends, and yields their numbers.
     static func caught() -> AsyncStream<Int32> {
         AsyncStream { continuation in
             for number in [SIGINT, SIGTERM] {
                 let source = DispatchSource.makeSignalSource(signal: number)
-                // The handler holds the source, which would otherwise be deallocated here.
+                // The handler retains the source, which would otherwise be deallocated here.
                 source.setEventHandler { _ = (source, continuation.yield(number)) }
                 source.activate()
             }
         }
     }
 
-    /// Ends the process by a signal, as if it had not been caught: a shell then knows why.
+    /// Ends the process by a signal, so that a shell sees the reason.
     static func end(by number: Int32) -> Never {
         signal(number, SIG_DFL)
         var set = sigset_t()

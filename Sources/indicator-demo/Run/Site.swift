@@ -2,16 +2,16 @@ import ArgumentParser
 import Foundation
 import IndicatorCommands
 
-/// Where a run's requests go: a server of the demo's own, or another.
+/// The server of a run: the demo's own, or another.
 struct Site: Sendable {
     let url: URL
-    /// What it can answer.
+    /// The features of the server.
     let features: ServerFeatures
     private let server: DemoServer?
 
-    /// Finds out what a server can answer, or starts one. Says why and ends the command when that cannot be done.
+    /// Probes a server, or starts one. On failure, prints the error and ends the command.
     ///
-    /// - Parameter baseURL: the server; `nil` for one of the demo's own.
+    /// - Parameter baseURL: the server; `nil` for the demo's own.
     init(baseURL: URL?) async throws {
         do {
             if let baseURL {
@@ -36,8 +36,7 @@ struct Site: Sendable {
         await server?.stop()
     }
 
-    /// libcurl, below NetworkKit, sends even requests to this machine to the proxy of `http_proxy`, which cannot reach
-    /// it.
+    /// libcurl also sends requests for this machine to the proxy of `http_proxy`, which cannot reach it.
     private static func bypassProxy() {
         setenv("no_proxy", "127.0.0.1", 1)
         setenv("NO_PROXY", "127.0.0.1", 1)

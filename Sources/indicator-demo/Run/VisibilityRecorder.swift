@@ -1,7 +1,7 @@
 import IndicatorCore
 import IndicatorThreads
 
-/// A surface that notes when it was shown and hidden: what the run is judged by.
+/// A backend that records when the indicator is shown and hidden, for the verdict.
 final class VisibilityRecorder: IndicatorBackend {
     static let recorderName = "indicator-demo.recorder"
 

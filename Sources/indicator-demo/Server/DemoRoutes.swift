@@ -1,9 +1,9 @@
 import FlyingFox
 import Foundation
 
-/// What the demo server answers.
+/// The routes of the demo's server.
 enum DemoRoutes {
-    /// A path that the server answers, for its index page and the help.
+    /// A route in the index page and the help.
     struct Entry: Sendable {
         var route: String
         var summary: String
@@ -11,20 +11,20 @@ enum DemoRoutes {
 
     static let entries =
         [
-            Entry(route: "GET /fast", summary: "answers at once"),
-            Entry(route: "GET /slow?ms=2000", summary: "answers after so many milliseconds"),
+            Entry(route: "GET /fast", summary: "responds immediately"),
+            Entry(route: "GET /slow?ms=2000", summary: "responds after this many milliseconds"),
             Entry(
                 route: "GET /stream?ms=2000",
-                summary: "sends its body little by little for so long; /download is the same"
+                summary: "sends its body slowly, for this many milliseconds; /download is the same"
             ),
-            Entry(route: "GET /status/418", summary: "answers with this status code"),
-            Entry(route: "POST /upload?ms=2000", summary: "takes a body, reading it for so long, and throws it away"),
+            Entry(route: "GET /status/418", summary: "responds with this status code"),
+            Entry(route: "POST /upload?ms=2000", summary: "reads a body for this many milliseconds, and discards it"),
         ] + EchoRoutes.entries + StoreRoutes.entries
 
     /// The entries as lines.
     static var table: String { entries.map { "  \($0.route)  \($0.summary)" }.joined(separator: "\n") }
 
-    /// The longest that an answer takes.
+    /// The maximum duration of a response.
     static let longest = Duration.seconds(60)
 
     static func add(to server: HTTPServer) async {
@@ -62,7 +62,7 @@ enum DemoRoutes {
         min(.milliseconds(try request.number("ms", in: 0...Int.max, default: 2000)), longest)
     }
 
-    /// Reads a body as slowly as asked for, so that its sender has progress to show.
+    /// Reads a body slowly, so that its sender has progress to show.
     private static func read(_ body: HTTPBodySequence, for duration: Duration) async throws {
         let clock = ContinuousClock()
         let start = clock.now
@@ -76,13 +76,13 @@ enum DemoRoutes {
     }
 }
 
-/// A parameter that a route does not take, and what it takes instead.
+/// An invalid parameter of a request.
 struct BadParameter: Error, Hashable {
     var message: String
 }
 
 extension HTTPServer {
-    /// Adds a route that answers a ``BadParameter`` with 400 and its message.
+    /// Adds a route that responds to a ``BadParameter`` with status 400 and its message.
     func appendCheckedRoute(
         _ route: HTTPRoute,
         _ handler: @escaping @Sendable (HTTPRequest) async throws -> HTTPResponse
@@ -102,9 +102,9 @@ extension HTTPServer {
 }
 
 extension HTTPRequest {
-    /// A number of the path or of the query.
+    /// A number in the path or the query.
     ///
-    /// - Parameter default: the number if there is none; `nil` if there must be one.
+    /// - Parameter default: the number if it is missing; `nil` if it is required.
     func number<Number: LosslessStringConvertible & Comparable>(
         _ name: String,
         in range: ClosedRange<Number>,

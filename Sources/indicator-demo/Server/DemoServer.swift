@@ -2,7 +2,7 @@ import FlyingFox
 import FlyingSocks
 import Foundation
 
-/// An HTTP server on this machine's loopback address, with answers that take their time.
+/// An HTTP server on the loopback address, with slow responses.
 final class DemoServer: Sendable {
     /// The server could not be started.
     struct StartError: Error, CustomStringConvertible {
@@ -14,16 +14,16 @@ final class DemoServer: Sendable {
 
     private let server: HTTPServer
     private let listening: Task<Void, Never>
-    /// Where it answers.
+    /// The URL of the server.
     let url: URL
 
     /// Starts a server.
     ///
-    /// - Parameter port: the port; 0 has the system pick one.
+    /// - Parameter port: the port; 0 for any free port.
     init(port: UInt16 = 0) async throws(StartError) {
         do {
             let address = try sockaddr_in.inet(ip4: "127.0.0.1", port: port)
-            // The handlers take as long as requests ask for; `DemoRoutes` limits that.
+            // `DemoRoutes` limits the duration of responses.
             let server = HTTPServer(address: address, timeout: 120, logger: .disabled)
             await DemoRoutes.add(to: server)
             let (events, continuation) = AsyncThrowingStream<Void, any Error>.makeStream()

@@ -1,10 +1,9 @@
 import Foundation
 import NetworkKit
 
-/// The reader of traces has a `JSONValue` of its own.
 typealias JSON = NetworkKit.JSONValue
 
-/// What a body says, in the terms of httpbin's echo.
+/// The contents of a body, in the format of httpbin's echo.
 struct EchoBody {
     private(set) var data = ""
     private(set) var json = JSON.null
@@ -25,7 +24,7 @@ struct EchoBody {
         }
     }
 
-    /// Names and values as an object; those of one name as an array, as httpbin does.
+    /// Names and values as an object. Values with the same name become an array, as in httpbin.
     static func object(_ pairs: [(String, String)]) -> JSON {
         var members: [String: [JSON]] = [:]
         for (name, value) in pairs { members[name, default: []].append(JSON(value)) }
@@ -64,7 +63,7 @@ struct EchoBody {
         }
     }
 
-    /// A parameter of `Content-Disposition`, a quoted string (RFC 2183 §2).
+    /// A parameter of `Content-Disposition`: a quoted string (RFC 2183 §2).
     private static func parameter(_ name: String, of head: String) -> String? {
         guard let start = head.range(of: "; \(name)=\"") else { return nil }
         var value = ""
@@ -82,7 +81,7 @@ struct EchoBody {
         return nil
     }
 
-    /// The bytes as text, or as a `data:` URL when they are none.
+    /// The bytes as text, or as a `data:` URL when they are not UTF-8.
     private static func text(_ bytes: Data, type: String) -> String {
         if let text = String(data: bytes, encoding: .utf8) { return text }
         return "data:\(type.isEmpty ? "application/octet-stream" : type);base64,\(bytes.base64EncodedString())"

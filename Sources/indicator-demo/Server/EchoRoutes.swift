@@ -2,21 +2,21 @@ import FlyingFox
 import Foundation
 import NetworkKit
 
-/// The routes that httpbin has, answered as it does, so that one client runs against either.
+/// Routes compatible with httpbin.
 enum EchoRoutes {
     static let entries = [
         DemoRoutes.Entry(
             route: "POST /post",
-            summary: "tells what was sent, in httpbin's shape; so do GET /get and PUT /put"
+            summary: "echoes the request in httpbin's format; so do GET /get and PUT /put"
         ),
-        DemoRoutes.Entry(route: "GET /delay/2", summary: "answers after so many seconds"),
-        DemoRoutes.Entry(route: "GET /bytes/1024", summary: "answers with so many bytes"),
-        DemoRoutes.Entry(route: "GET /cache/60", summary: "answers with what may be kept for so many seconds"),
-        DemoRoutes.Entry(route: "GET /etag/E", summary: "answers with this ETag, or 304 to who has it"),
-        DemoRoutes.Entry(route: "GET /redirect/3", summary: "redirects so many times, to /get"),
+        DemoRoutes.Entry(route: "GET /delay/2", summary: "responds after this many seconds"),
+        DemoRoutes.Entry(route: "GET /bytes/1024", summary: "responds with this many bytes"),
+        DemoRoutes.Entry(route: "GET /cache/60", summary: "responds with a body that is fresh for this many seconds"),
+        DemoRoutes.Entry(route: "GET /etag/E", summary: "responds with this ETag, or 304 if the request has it"),
+        DemoRoutes.Entry(route: "GET /redirect/3", summary: "redirects this many times, then to /get"),
     ]
 
-    /// The most bytes that `/bytes` sends, as httpbin limits them.
+    /// The maximum length of `/bytes`, as in httpbin.
     private static let mostBytes = 100 * 1024
 
     static func add(to server: HTTPServer) async {

@@ -1,12 +1,12 @@
 import FlyingSocks
 
-/// A body that comes little by little, evenly over a time.
+/// A body that is sent evenly over a duration.
 struct PacedBytes: AsyncBufferedSequence {
     typealias Element = UInt8
 
-    /// How many bytes there are.
+    /// The number of bytes.
     var count: Int
-    /// How long they take.
+    /// The duration of sending them.
     var duration: Duration
 
     func makeAsyncIterator() -> Iterator {

@@ -2,12 +2,12 @@ import FlyingFox
 import Foundation
 import NetworkKit
 
-/// An app store's feeds in the shape of the iTunes RSS JSON, of apps that do not exist, and their icons.
+/// An app store's feeds of fictional apps, in the format of the iTunes RSS JSON, and their icons.
 enum StoreRoutes {
     static let entries = [
         DemoRoutes.Entry(
             route: "GET /us/rss/topfreeapplications/limit=10/json",
-            summary: "a store's top free apps; /toppaidapplications the paid ones"
+            summary: "a store's top free apps; /toppaidapplications for the paid ones"
         ),
         DemoRoutes.Entry(route: "GET /icon/3.png", summary: "the icon of an app"),
     ]
@@ -66,7 +66,7 @@ enum StoreRoutes {
     }
 
     #if Images
-    /// A disc on a ground, in colours of the app's own.
+    /// A disc in the app's colours.
     private static func icon(_ number: Int) -> Data? {
         guard (0..<names.count * 2).contains(number) else { return nil }
         let size = 100

@@ -226,6 +226,6 @@ import Testing
             """#
         let result = try await Command.run("/usr/bin/env", ["bash", "-c", script, program])
         #expect(result.output == "200\n418\n404\n201\nstatus 0\n")
-        #expect(result.error.contains("GET /status/418  answers with this status code\n"))
+        #expect(result.error.contains("GET /status/418  responds with this status code\n"))
     }
 }

@@ -44,7 +44,7 @@ import Testing
         let result = try await DemoProgram().run("replay", "-", input: trace)
         #expect(result.status == 0)
         #expect(result.output == "")
-        #expect(result.error == "-: there are no events in it\n")
+        #expect(result.error == "-: no events\n")
     }
 
     @Test func optionsOverrideTheDelaysOfAnObject() async throws {
@@ -70,7 +70,7 @@ import Testing
                 """
         )
         #expect(result.output == lines([.init(t_ms: 1000, visible: true)]))
-        #expect(result.error == "<stdin>:3: error: 't_ms' is 1, earlier than 2000 of the event before\n")
+        #expect(result.error == "<stdin>:3: error: 't_ms' is 1, earlier than 2000 of the previous event\n")
         #expect(result.status == 64)
     }
 

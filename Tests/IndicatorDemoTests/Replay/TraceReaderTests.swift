@@ -113,7 +113,7 @@ import Testing
         (#"{"t_ms": 5}"#, "t:2: error: the event has no 'event'"),
         (#"{"event": "start"}"#, "t:2: error: the event has no 't_ms'"),
         (#"{}"#, "t:2: error: the event has no 't_ms'"),
-        (#"{"t_ms": 4, "event": "start"}"#, "t:2: error: 't_ms' is 4, earlier than 5 of the event before"),
+        (#"{"t_ms": 4, "event": "start"}"#, "t:2: error: 't_ms' is 4, earlier than 5 of the previous event"),
         (#"{"t_ms": 5.5, "event": "start"}"#, "t:2: error: expected a whole number, zero or more, found '5.5'"),
         (#"{"t_ms": 1e3, "event": "start"}"#, "t:2: error: expected a whole number, zero or more, found '1e3'"),
         (#"{"t_ms": -5, "event": "start"}"#, "t:2: error: expected a whole number, zero or more, found '-5'"),
@@ -132,7 +132,7 @@ import Testing
         (#"{"t_ms": 5, "event": "start", "id": "a", "id": "a"}"#, "t:2: error: 'id' is duplicated"),
         (
             #"{"t_ms": 5, "event": "start", "id": 7}"#,
-            "t:2: error: 'id' must be a string, found '7'; leave it out if there is none"
+            "t:2: error: 'id' must be a string, found '7'; leave it out for an anonymous activity"
         ),
         (
             #"{"t_ms": 5, "event": "start", "ID": "a"}"#,
@@ -142,8 +142,8 @@ import Testing
             #"{"t_ms": 5, "event": "start", "id": "a}"#,
             "t:2: error: a string must not contain the control character the end of the line"
         ),
-        (#"{"t_ms": 5, "event": "start", "id": "\x"}"#, "t:2: error: the string contains an invalid escape"),
-        (#"{"t_ms": 5, "event": "start", "id": "\ud800"}"#, "t:2: error: the string contains an invalid escape"),
+        (#"{"t_ms": 5, "event": "start", "id": "\x"}"#, "t:2: error: invalid escape in the string"),
+        (#"{"t_ms": 5, "event": "start", "id": "\ud800"}"#, "t:2: error: invalid escape in the string"),
         (#"{'t_ms': 5, 'event': 'start'}"#, "t:2: error: expected a string, found '''"),
         (#"[1]"#, "t:2: error: expected '{', found '['"),
         (#"null"#, "t:2: error: expected '{', found 'null'"),

@@ -132,7 +132,7 @@ import Testing
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: directory.path)
         let cache = ResponseCache(directory: directory)
-        #expect("\(try #require(cache.diskProblem))".contains("nobody else"))
+        #expect("\(try #require(cache.diskProblem))".contains("only this user"))
         let server = try server()
         #expect(try await text(client(cache), server) == "1")
         #expect(try await text(client(cache), server) == "1")
