@@ -4,7 +4,7 @@ import Testing
 
 @testable import IndicatorBackends
 
-/// What signals and `exit` do to a real app with a config file. What happened to its indicator is read from its log.
+/// Signals and `exit` in a real app with a config file. The log shows what happened to its indicator.
 @Suite("Signals", .timeLimit(.minutes(2)))
 struct ProcessSignalsTests {
     private let folder: TemporaryDirectory
@@ -34,14 +34,14 @@ struct ProcessSignalsTests {
     }
 
     @Test("shut the indicator down and then end the process", arguments: [SIGINT, SIGTERM])
-    func deadly(signal: Int32) async throws {
+    func termination(signal: Int32) async throws {
         let app = try await start()
         app.send(signal)
         #expect(await eventually { app.status == 128 + Int(signal) })
         #expect(events == ["shown", "hidden"])
     }
 
-    @Test("end the process also while a backend hangs, and the others are stopped")
+    @Test("end the process even while a backend hangs, and the others are stopped")
     func hanging() async throws {
         let app = try await start(backends: "logFile, hanging")
         app.send(SIGTERM)
@@ -49,12 +49,12 @@ struct ProcessSignalsTests {
         #expect(events == ["shown", "hidden"])
     }
 
-    @Test("are waited for a second at most: by the sum of the two limits, which are all that the end waits for")
+    @Test("delay the end by a second at most, the sum of the two limits")
     func limits() {
         #expect(ProcessSignals.shutdownLimit + TerminalRegistry.restoreLimit <= .seconds(1))
     }
 
-    @Test("shut the indicator down also while the app keeps every thread of Swift's pool busy")
+    @Test("shut the indicator down even while the app keeps every thread of Swift's pool busy")
     func busyPool() async throws {
         let app = try await start("busy-pool")
         app.send(SIGTERM)
@@ -62,7 +62,7 @@ struct ProcessSignalsTests {
         #expect(events == ["shown", "hidden"])
     }
 
-    @Test("that the app handles or ignores are the app's", arguments: ["before", "later", "ignored"])
+    @Test("that the app handles or ignores are left alone", arguments: ["before", "later", "ignored"])
     func ownHandler(when: String) async throws {
         let app = try await start(when == "before" ? "own" : when == "ignored" ? "ignore" : "")
         if when == "later" {
