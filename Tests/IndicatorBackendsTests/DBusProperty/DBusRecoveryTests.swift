@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "Without a bus the status has the reason, the app's work and shutdown are not delayed; a bus that appears is used"
+        "Without a bus the status has the reason, and neither work nor shutdown is delayed; a bus that appears is used"
     )
     func busAppears() async throws {
         let bus = try await PrivateBus(isRunning: false)
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(
-        "A bus that is suspended makes a starting backend unavailable, with the reason; shutdown returns within its limit"
+        "A suspended bus makes a starting backend unavailable, with the reason; shutdown returns within its limit"
     )
     func busIsSuspendedAtStart() async throws {
         let bus = try await PrivateBus()

@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test(
-        "Shutdown returns within its time limit while the server hangs; the notification is closed when the server resumes"
+        "Shutdown returns within its limit while the server hangs; the notification is closed when the server resumes"
     )
     func shutdownWhileServerHangs() async throws {
         let bus = try await PrivateBus()

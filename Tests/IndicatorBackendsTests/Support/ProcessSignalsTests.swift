@@ -95,7 +95,7 @@ struct ProcessSignalsTests {
         }
     }
 
-    @Test("end a forked child by themselves, and leave its parent alone", arguments: [SIGINT, SIGTERM, SIGHUP])
+    @Test("end a forked child, and do not affect its parent", arguments: [SIGINT, SIGTERM, SIGHUP])
     func forkedChild(signal: Int32) async throws {
         let app = try await start()
         app.write("fork")
@@ -109,7 +109,7 @@ struct ProcessSignalsTests {
     }
 
     @Test(
-        "and exit, too, shuts the indicator down: also one that is deallocated when main returns",
+        "and exit shut the indicator down, even one that is deallocated when main returns",
         arguments: [("", "exit", 3), ("", "return", 0), ("local", "return", 0)]
     )
     func exits(mode: String, command: String, status: Int) async throws {
@@ -146,7 +146,7 @@ struct ProcessSignalsTests {
     private func interrupt(_ tmux: Tmux) async throws {
         try await tmux.command("send-keys", "C-c")
         #expect(try await hasOldTitle(tmux))
-        // On a line of its own: after Ctrl-C a shell skips the rest of the line.
+        // On a separate line: after Ctrl-C a shell skips the rest of the line.
         try await tmux.type("echo status=$?")
         #expect(try await eventually { try await tmux.screen.contains("status=130") })
     }
@@ -164,7 +164,7 @@ struct ProcessSignalsTests {
         try await inTerminal { tmux in
             for _ in 0..<3 {
                 try await tmux.command("send-keys", "C-z")
-                // 128 and SIGTSTP's number.
+                // 128 plus SIGTSTP's number.
                 #expect(try await eventually { try await tmux.screen.contains("status=148") })
                 #expect(try await hasOldTitle(tmux))
                 try await tmux.command("send-keys", "-l", "clear; fg; echo status=$?")

@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: [ObservedObjects.Role.tracked, .notified])
-    func anObjectThatNobodyElseHoldsHasEnded(role: ObservedObjects.Role) {
+    func anObjectWithoutOtherReferencesHasEnded(role: ObservedObjects.Role) {
         var objects = ObservedObjects()
         let kept = Object()
         let isNew = objects.insert(kept, role: role, holdsWeakly: role == .tracked, order: 0)
@@ -74,8 +74,8 @@ import Testing
         withExtendedLifetime(kept) {}
     }
 
-    /// Looking at all objects at once held the lock for 68 ms with 100 000 of them, and tables never shrank.
-    @Test func partsAreSmallAndShrink() {
+    /// Checking all objects in one go held the lock for 68 ms with 100 000 of them, and tables never shrank.
+    @Test func shardsAreSmallAndShrink() {
         var objects = ObservedObjects()
         var all = (0..<100_000).map { _ in Object() }
         for object in all { _ = objects.insert(object, role: .notified, holdsWeakly: false, order: 0) }

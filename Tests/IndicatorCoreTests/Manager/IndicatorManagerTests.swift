@@ -23,7 +23,7 @@ import Testing
         #expect(shown.activityCount == 1)
     }
 
-    @Test func workThatIsFastIsNotShown() async {
+    @Test func fastWorkIsNotShown() async {
         let indicator = TestIndicator()
         indicator.manager.start("a")
         indicator.clock.advance(by: .milliseconds(400))
@@ -33,7 +33,7 @@ import Testing
         #expect(indicator.surface.snapshots.isEmpty)
     }
 
-    @Test func surfacesHearThatAStartDelayIsOverWithoutWork() async {
+    @Test func backendsAreNotifiedWhenAStartDelayEndsWithoutWork() async {
         let clock = VirtualClock()
         let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(backends: [surface], clock: clock)
@@ -46,7 +46,7 @@ import Testing
         #expect(await eventually { surface.snapshots.last?.state == .inactive })
     }
 
-    @Test func timesWithoutEndAreNoReasonToCrash() async throws {
+    @Test func extremeDurationsDoNotCrash() async throws {
         let endless = [Duration.seconds(Int64.max), Duration(attoseconds: .max), Duration(attoseconds: .min)]
         for time in endless {
             let surface = InMemoryBackend(
@@ -64,8 +64,8 @@ import Testing
         }
     }
 
-    /// More threads than can be counted while they let go of the last activity.
-    @Test func manyThreadsEndTheirActivitiesAtOnce() async throws {
+    /// More threads than can be counted while they release the last activity.
+    @Test func manyThreadsEndTheirActivitiesConcurrently() async throws {
         let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
