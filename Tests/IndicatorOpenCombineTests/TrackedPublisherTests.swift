@@ -148,7 +148,7 @@ import Testing
         #expect(sent == 6)
     }
 
-    @Test func theActivityFurtherUpBeginsFirst() {
+    @Test func theUpstreamActivityBeginsFirst() {
         let subject = PassthroughSubject<Int, Never>()
         let subscription = subject.trackActivity(in: tracker, value: "first")
             .map { $0 + 1 }.trackActivity(in: tracker, value: "second")
