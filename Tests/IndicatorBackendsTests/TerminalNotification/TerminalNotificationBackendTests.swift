@@ -50,15 +50,15 @@ import Testing
     }
 
     @Test func onlyLongAndSelectedOutcomesAreNotified() throws {
-        func notifies(_ whenDone: WhenDone, _ outcome: ActivityOutcome, seconds: Int = 12) throws -> Bool {
+        func sent(_ whenDone: WhenDone, _ outcome: ActivityOutcome, seconds: Int = 12) throws -> Bool {
             let backend = makeBackend(TerminalNotificationSettings(whenDone: whenDone), ["TERM": "foot"])
             try backend.open()
             try backend.notify(of: [activity("A", outcome, seconds: seconds)])
             return !terminal.read().isEmpty
         }
-        #expect(try notifies(.always, .succeeded) && notifies(.always, .unspecified) && notifies(.always, .failed("")))
-        #expect(try notifies(.failures, .failed("")) && !notifies(.failures, .succeeded) && !notifies(.never, .failed("")))
-        #expect(try !notifies(.always, .cancelled) && !notifies(.always, .succeeded, seconds: 9))
+        #expect(try sent(.always, .succeeded) && sent(.always, .unspecified) && sent(.always, .failed("")))
+        #expect(try sent(.failures, .failed("")) && !sent(.failures, .succeeded) && !sent(.never, .failed("")))
+        #expect(try !sent(.always, .cancelled) && !sent(.always, .succeeded, seconds: 9))
     }
 
     @Test func severalAreOneNotification() throws {

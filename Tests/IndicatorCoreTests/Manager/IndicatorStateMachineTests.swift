@@ -9,7 +9,7 @@ import Testing
 @Suite struct IndicatorStateMachineTests {
     private let clock = VirtualClock()
 
-    /// A state machine with its counter, driven as the manager does.
+    /// A state machine with its counter, driven as `IndicatorEngine` does.
     private struct Driver {
         let counter: ActivityCounter
         var machine: IndicatorStateMachine

@@ -64,7 +64,7 @@ import Testing
         let tracker = ActivityTracker<Int>()
         let activity = ManagedTrackedActivity(1, in: tracker)
         activity.end()
-        // Another activity reuses the slot of the first.
+        // Another activity takes the place of the first.
         let other = tracker.begin(2)
         activity.update(3)
         activity.end()

@@ -108,7 +108,7 @@ import Testing
         activity.end()
     }
 
-    /// A status that is being shown is completed, and the activity ends after it.
+    /// A status whose display has begun is shown, and the activity ends after it.
     @Test func detachingWhileAStatusIsShownLeavesNothingOn() {
         let indicator = TestIndicator()
         let tracker = ActivityTracker<Int>()

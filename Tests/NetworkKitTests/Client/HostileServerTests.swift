@@ -5,7 +5,7 @@ import NetworkKit
 import TestSupport
 import Testing
 
-/// Responses that violate the rules of HTTP, or exhaust them. None of them ends the process; each results in a response
+/// Responses that violate the rules of HTTP, or stretch them. None of them ends the process; each results in a response
 /// or a ``NetworkError``.
 @Suite struct HostileServerTests {
     static let malformed: [String] = {
