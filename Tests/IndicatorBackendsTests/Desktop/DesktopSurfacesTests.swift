@@ -145,7 +145,7 @@ import Testing
         #expect(try await probe.tell("neighbour") == "ok")
     }
 
-    @Test("When idle, no thread wakes up by itself")
+    @Test("When idle, no thread wakes up")
     func idle() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)

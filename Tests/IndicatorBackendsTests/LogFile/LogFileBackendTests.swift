@@ -48,7 +48,7 @@ import Testing
         )
     }
 
-    @Test func itAsksForEveryTransition() {
+    @Test func everyTransitionIsDelivered() {
         #expect(LogFileBackend.fixture(path: "/x").delivery == .everyTransition)
     }
 

@@ -86,7 +86,7 @@ import Testing
         var text = ""
         for index in 0..<400 {
             try? await backend.update(.shown("\(index)"))
-            // The terminal's buffer holds some KiB, not a whole number of lines.
+            // The terminal's buffer holds some KiB, which is not a multiple of a line.
             if index % 200 == 199 {
                 text += readAvailable(terminal)
                 #expect(!text.hasSuffix("\n"))

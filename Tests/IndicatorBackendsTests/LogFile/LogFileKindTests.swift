@@ -70,7 +70,7 @@ import Testing
         #expect((backend as? LogFileBackend)?.settings == LogFileBackend.Settings())
     }
 
-    @Test func aPathThatCannotBeAFileIsRefused() {
+    @Test func aPathThatCannotBeAFileIsRejected() {
         let path = BackendKind.logFile.settings.first { $0.name == "path" }
         #expect(path?.validate(.string("/var/log/")) == "the path of a file")
         #expect(path?.validate(.string("/var/log/x")) == nil)

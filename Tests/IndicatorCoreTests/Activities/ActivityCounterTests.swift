@@ -110,8 +110,7 @@ import Testing
         #expect(counter.count == 1)
     }
 
-    /// The phase changes between the reading of the clock and the change of the count: the end takes place with the
-    /// lock.
+    /// The phase changes between the reading of the clock and the change of the count: the end needs the lock.
     @Test func anEndThatTheTimerOvertakesNeedsTheLock() {
         let clock = ReentrantClock()
         let counter = ActivityCounter(phase: .delayingCompletion, time: .reading(clock))

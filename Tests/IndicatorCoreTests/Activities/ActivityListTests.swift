@@ -90,7 +90,7 @@ import Testing
 }
 
 @Suite struct OutboxTests {
-    @Test func oneThreadAttendsAndTakesAllInOrder() {
+    @Test func oneThreadAttendsAndHandlesAllInOrder() {
         var outbox = Outbox<Int>()
         var attends: [Bool] = []
         var batches: [[Int]?] = []

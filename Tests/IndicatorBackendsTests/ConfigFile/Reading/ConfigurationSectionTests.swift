@@ -126,7 +126,7 @@ struct ConfigurationSectionTests {
         )
     }
 
-    @Test("with a mistake of syntax beside it is still read")
+    @Test("is read despite a syntax error beside it")
     func syntax() throws {
         let path = try folder.write("indicator:\n  startDelay: 3\nother: [1, 2\nlast: 1\n", to: "my-app.yaml")
         let source = ConfigurationSource(
