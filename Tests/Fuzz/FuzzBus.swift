@@ -3,8 +3,8 @@ import Foundation
 
 @testable import IndicatorBackends
 
-/// Decodes a message that arrived in bytes, as long as libdbus takes them, and one that is made of any values of any
-/// types as the bytes say. Mutations alone hardly find a message that is valid.
+/// Decodes the bytes as a message, if libdbus accepts them, and a message with values of arbitrary types that the bytes
+/// select. Mutations alone rarely find a valid message.
 func fuzzBusDecoder(_ bytes: [UInt8]) {
     if let handle = bytes.withUnsafeBytes({ demarshal($0) }) { check(BusMessage(owning: handle)) }
     guard let handle = dbus_message_new_method_call("a.b", "/", "a.b", "c") else { return }
@@ -20,13 +20,13 @@ private func demarshal(_ bytes: UnsafeRawBufferPointer) -> OpaquePointer? {
     return dbus_message_demarshal(start, Int32(bytes.count), nil)
 }
 
-/// Everything about a message can be read, within its bounds; and what is read can be written and read again.
+/// Every part of a message can be read within the limits, and the values survive a round trip.
 private func check(_ message: BusMessage) {
     _ = (message.interface, message.member, message.path, message.sender, message.signature, message.error)
     let arguments = message.arguments
     precondition(arguments.reduce(0) { $0 + cost($1) } <= BusDecoder.limit + 64)
     let known = arguments.filter(isKnown)
-    // The first time, texts are changed to what every library takes.
+    // The first round trip sanitizes the strings so that every library accepts them.
     let sent = sentAndRead(known)
     // As text: NaN is not equal to itself.
     precondition("\(sentAndRead(sent))" == "\(sent)")
@@ -36,7 +36,7 @@ private func sentAndRead(_ values: [BusValue]) -> [BusValue] {
     BusMessage.signal(path: "/", interface: "a.b", member: "c", values).arguments
 }
 
-/// What the decoder counts at least.
+/// A lower bound of the cost that the decoder counts.
 private func cost(_ value: BusValue) -> Int {
     switch value {
     case .string(let text): 16 + min(text.utf8.count, BusDecoder.limit) / 3
@@ -49,7 +49,7 @@ private func cost(_ value: BusValue) -> Int {
     }
 }
 
-/// Whether a value can be sent. One inside a variant is known as its type.
+/// Whether a value and all values inside it can be sent.
 private func isKnown(_ value: BusValue) -> Bool {
     switch value {
     case .other: false
@@ -62,7 +62,7 @@ private func isKnown(_ value: BusValue) -> Bool {
     }
 }
 
-/// Makes types and values of what bytes say.
+/// Generates types and values from bytes.
 private struct BusGenerator {
     private var bytes: ArraySlice<UInt8>
     private var hasLongText = false
@@ -138,7 +138,7 @@ private struct BusGenerator {
         _ = dbus_message_iter_close_container(&iterator, &inner)
     }
 
-    /// A text without NUL; one of them may be longer than the decoder takes.
+    /// A string without NUL. At most one is longer than the decoder accepts.
     private mutating func text() -> String {
         let length = Int(next())
         let text = String(decoding: bytes.prefix(length % 64).filter { $0 != 0 }, as: UTF8.self)
@@ -148,7 +148,7 @@ private struct BusGenerator {
         return String(repeating: text, count: 100_000)
     }
 
-    /// The complete types in a row of them.
+    /// Splits a signature into its complete types.
     private static func completeTypes(_ signature: Substring) -> [String] {
         var types: [String] = []
         var current = ""

@@ -4,7 +4,7 @@ import IndicatorCore
 @testable import IndicatorBackends
 @testable import NetworkKit
 
-/// What is fuzzed, by name. A target ends the process when something is wrong that no input may cause.
+/// The fuzz targets by name. A target ends the process when an invariant does not hold.
 let fuzzTargets: [String: @Sendable ([UInt8]) -> Void] = [
     "cache": fuzzCacheFile,
     "config-json": { fuzzConfiguration($0, path: "indicator.json") },
@@ -16,7 +16,7 @@ let fuzzTargets: [String: @Sendable ([UInt8]) -> Void] = [
 
 // MARK: - The config file
 
-/// Reads a config file from its bytes on, with all that follows but the making of backends.
+/// Reads a config file and builds the configuration, without creating backends.
 private func fuzzConfiguration(_ bytes: [UInt8], path: String) {
     let source = ConfigurationSource(applicationName: "fuzz", path: path, environment: [:], registry: .standard)
     guard let contents = try? ConfigurationFileContents(bytes: bytes) else { return }
@@ -60,7 +60,7 @@ private struct TraceCount: TraceConsumer {
     mutating func flush() throws {}
 }
 
-/// A file without a name, which the reader opens by its path.
+/// An unlinked file, which the reader opens through `/proc/self/fd`.
 private let traceFile = {
     var path = Array("\(NSTemporaryDirectory())/trace.XXXXXX".utf8CString)
     let file = mkstemp(&path)
@@ -70,7 +70,7 @@ private let traceFile = {
 
 private func fuzzTrace(_ bytes: [UInt8]) {
     precondition(ftruncate(traceFile, 0) == 0 && pwrite(traceFile, bytes, bytes.count, 0) == bytes.count)
-    // The scanner alone, with the end of memory at the end of the text.
+    // The scanner alone, on a buffer that ends with the text: the sanitizer reports a read beyond it.
     bytes.withUnsafeBufferPointer { buffer in
         guard let base = buffer.baseAddress else { return }
         var scanner = JSONScanner(base, count: buffer.count)
@@ -96,8 +96,7 @@ private let hash = KeyedHash(key: (0, 0))
 
 private func fuzzCacheFile(_ bytes: [UInt8]) {
     check(CacheFile.decode(Data(bytes), hash: hash))
-    // With lengths and a checksum that are right, which no mutation finds: up to the first NUL the metadata, then the
-    // body.
+    // With correct lengths and a correct checksum, which no mutation finds. The first NUL separates metadata and body.
     let metadata = bytes.prefix { $0 != 0 }
     let body = bytes.dropFirst(metadata.count + 1)
     var file = Data("NetworkKit cache 2\n".utf8)
@@ -107,7 +106,7 @@ private func fuzzCacheFile(_ bytes: [UInt8]) {
     check(CacheFile.decode(file + metadata + body, hash: hash))
 }
 
-/// What is read is what was written, and can be used.
+/// A decoded response is usable and survives a round trip.
 private func check(_ response: CachedResponse?) {
     guard let response else { return }
     let now = Date(timeIntervalSince1970: 1_800_000_000)
@@ -116,9 +115,9 @@ private func check(_ response: CachedResponse?) {
     precondition(CacheFile.decode(written, hash: hash)?.body == response.body)
 }
 
-// MARK: - Texts of unknown origin
+// MARK: - Untrusted texts
 
-/// The sanitizer, and the lines of the log. The first byte is the limit.
+/// Sanitizing of texts, and the lines of the log. The first byte is the length limit.
 private func fuzzText(_ bytes: [UInt8]) {
     guard let limit = bytes.first.map(Int.init) else { return }
     let text = String(decoding: bytes.dropFirst(), as: UTF8.self)

@@ -1,9 +1,8 @@
 import Foundation
 
-// What libFuzzer calls with one input after the other: `fuzz TARGET [OPTION …] [FOLDER …]`. Scripts/fuzz builds and
-// runs it.
+// The libFuzzer program: `fuzz TARGET [OPTION …] [FOLDER …]`. Scripts/fuzz builds and runs it.
 
-/// libFuzzer's own `main`, without the name of it (llvm.org/docs/LibFuzzer.html, "Using libFuzzer as a library").
+/// libFuzzer's `main` under another name (llvm.org/docs/LibFuzzer.html, "Using libFuzzer as a library").
 @_silgen_name("LLVMFuzzerRunDriver")
 private func runDriver(
     _ count: UnsafeMutablePointer<Int32>,
@@ -22,8 +21,8 @@ guard let target = fuzzTargets[CommandLine.arguments[1]] else {
     exit(64)
 }
 body = target
-// libFuzzer sees the rest. The name of the target stands where the program's does, and is what it starts for its own
-// processes.
+// libFuzzer gets the remaining arguments. The target's name replaces the program's, and libFuzzer starts its worker
+// processes by it.
 private var count = CommandLine.argc - 1
 private var arguments = CommandLine.unsafeArgv + 1
 exit(

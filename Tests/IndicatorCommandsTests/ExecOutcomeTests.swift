@@ -3,7 +3,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// Where `indicator exec` shows a command, and says how it ended.
+/// Where `indicator exec` shows a command and its outcome.
 @Suite struct ExecOutcomeTests {
     private let program: ExecProgram
 
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(
-        "The label is given, or the command's name and a word",
+        "The label is the option's, or the command's name and first word",
         arguments: [
             (["--label", "Backup of ü"], ["sh", "-c"], "Backup of ü"), ([], ["/bin/sh", "-c"], "sh"),
             ([], ["env", "sh", "-c"], "env sh"), ([], ["env", "SECRET=x", "sh", "-c"], "env"),
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "A broken config file, no terminal and no bus stop no command",
+        "A command runs despite a broken config file, and without a terminal or a bus",
         arguments: [
             "backends: [terminalTitle, dbusProperty, telegraph\n", "startDelay: yes\n", "\u{0}",
             "backends: [logFile]\nlogFile: {path: /proc/no/such/file}\n", "backends: []\n",
@@ -86,7 +86,7 @@ import Testing
     // MARK: - Notifications
 
     @Test(
-        "One notification of the terminal's own, over SSH",
+        "One notification by the terminal itself, over SSH",
         arguments: [
             ([], "exit 3", "sh", "Failed after 0 s: exit status 3"), ([], "exit 0", "sh", "Done after 0 s"),
             (["--notify", "failures"], "exit 3", "sh", "Failed after 0 s: exit status 3"),
@@ -113,7 +113,7 @@ import Testing
         )
     }
 
-    @Test("What has not lasted leaves no notification, nor does a terminal that is not known to show any")
+    @Test("No notification for a short command, or on a terminal that is not known to show any")
     func noNotification() async throws {
         for (type, options) in [("foot", []), ("xterm-256color", ["--after", "0"])] {
             let terminal = try PseudoTerminal()
@@ -165,7 +165,7 @@ import Testing
         #expect(try await server.displayedCount == 1)
     }
 
-    @Test("Where the config file says it, and --notify stronger than that")
+    @Test("Notifications follow the config file, and --notify overrides it")
     func configured() async throws {
         let terminal = try PseudoTerminal()
         try Self.configure(

@@ -22,8 +22,8 @@ struct ExecProgram {
         self.bus = bus?.address ?? "unix:path=\(home.appending("no-bus"))"
     }
 
-    /// The environment variables that set the program apart from the user's own; an empty value takes the variable
-    /// away.
+    /// The environment variables that isolate the program from the user's environment; an empty value removes the
+    /// variable.
     var variables: [String: String] {
         [
             "HOME": home.path, "XDG_CONFIG_HOME": home.appending("config"), "XDG_STATE_HOME": home.appending("state"),
@@ -41,7 +41,7 @@ struct ExecProgram {
         try home.write(text, to: "config/indicator/indicator.yaml")
     }
 
-    /// Runs a command by `indicator exec`, or by itself.
+    /// Runs a command with `indicator exec`, or directly.
     func run(
         _ command: [String],
         options: [String] = [],

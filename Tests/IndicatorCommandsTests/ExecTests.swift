@@ -4,7 +4,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-/// `indicator exec`, beside the same command without it: what differs is a defect.
+/// `indicator exec` compared with the same command without it: every difference is a defect.
 @Suite struct ExecTests {
     private let program: ExecProgram
 
@@ -62,25 +62,25 @@ import Testing
         #expect(found.output == "plain \(path) c\n")
     }
 
-    // MARK: - What the command gets
+    // MARK: - What the command inherits
 
     @Test(
-        "The command has the same environment, arguments, descriptors, signals and group as without us",
+        "The command has the same environment, arguments, descriptors, signals and group as without it",
         arguments: [
             "env | LC_ALL=C sort", "tr '\\0' '\\n' </proc/$$/cmdline",
             "ls /proc/$$/fd", "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status",
             "cat", "ulimit -a", "umask", "pwd",
-            // Those of a shell whose parent ignores signals, as nohup does, or closes streams.
+            // Also under a parent that ignores signals, as nohup does, or closes streams.
             "ls /proc/self/fd",
         ]
     )
-    func surroundings(script: String) async throws {
+    func inheritance(script: String) async throws {
         let odd = ["--", "-x", "", "a\nb", "ü", "--label"]
         for setup in [
             "", "trap '' HUP USR1; ", "exec <&-; ", "exec 3</dev/null; ",
             "umask 077; export X=$(printf '\\377\\376'); ",
         ] {
-            // The shell has the signal mask of whichever thread has started it, and changes it while it waits.
+            // The shell inherits the signal mask of the thread that starts it, and changes it while it waits.
             let mask = """
                 mask='import os, signal, sys
                 signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGUSR2})
@@ -102,7 +102,7 @@ import Testing
         #expect(try await program.run(["sh", "-c", script], directly: true).output == " 61 ff 01 62\n")
     }
 
-    @Test("It has one process more while it runs, and leaves nothing behind", .timeLimit(.minutes(5)))
+    @Test("It adds one process while the command runs, and leaves nothing behind", .timeLimit(.minutes(5)))
     func processes() async throws {
         let before = try FileManager.default.contentsOfDirectory(atPath: program.home.path).sorted()
         // One process group: the shell, the program, the command.
@@ -125,12 +125,12 @@ import Testing
 
     // MARK: - Signals
 
-    /// Waits in a shell until a process has ended: `wait` alone returns for one that is stopped, too.
+    /// Waits in a shell until a process has ended: `wait` alone also returns for a stopped one.
     private static func ended(_ process: String) -> String {
         "while kill -0 \(process) 2>/dev/null; do sleep 0.01; done; wait \(process)"
     }
 
-    /// What runs under job control. It says that it runs, and with which number each signal comes.
+    /// The commands under job control. They print that they run, and which signal they handle.
     private static let commands = [
         "default": #"echo run-$((1 + 1)); exec sleep 1000"#,
         "handles":
@@ -138,7 +138,7 @@ import Testing
     ]
 
     @Test(
-        "Keys on the terminal do what they do without us",
+        "Keys on the terminal have the same effect as without it",
         arguments: ["", " | cat", "; true"],
         ["default", "handles"]
     )
@@ -174,7 +174,7 @@ import Testing
     }
 
     @Test(
-        "Signals to the process or the job do what they do without us",
+        "Signals to the process or the job have the same effect as without it",
         arguments: [
             "TERM", "INT", "HUP", "QUIT", "USR1", "KILL", "ABRT", "PIPE", "RTMIN+3",
         ],
@@ -187,7 +187,7 @@ import Testing
             let shell = try await program.shell()
             var result: [String] = []
             for target in ["$!", "%1"] {
-                // SIGKILL cannot be passed on; of the job it kills both.
+                // SIGKILL cannot be passed on; sent to the job, it kills both processes.
                 if signal == "KILL", target == "$!" { continue }
                 try await shell.run("\(prefix)sh \(script) &", shows: "run-2")
                 result.append(
@@ -195,7 +195,7 @@ import Testing
                         of: #"kill -\#(signal) \#(target); \#(Self.ended("$!")); printf '\n<%s>\n' "$?""#
                     )
                 )
-                // And one that is stopped.
+                // And to a stopped one.
                 try await shell.run("\(prefix)sh \(script) &", shows: "run-2")
                 shell.terminal.type("kill -TSTP \(target)\n")
                 let isStopped = "until jobs -s | grep -q script; do sleep 0.01; jobs >/dev/null; done"
@@ -212,7 +212,7 @@ import Testing
         #expect(results[0].count == (signal == "KILL" ? 2 : 4))
     }
 
-    @Test("A command in the background that reads the terminal is stopped, and reads when it is in the foreground")
+    @Test("A background command that reads the terminal is stopped, and reads when it is in the foreground")
     func reading() async throws {
         var results: [String] = []
         for prefix in ["", "'\(program.path)' exec -- "] {
@@ -241,7 +241,7 @@ import Testing
         }
     }
 
-    @Test("A closed terminal ends the command, below a shell and where there is none", arguments: [true, false])
+    @Test("A closed terminal ends the command, with and without a shell", arguments: [true, false])
     func closedTerminal(isLeader: Bool) async throws {
         let terminal = try PseudoTerminal()
         let file = program.home.appending("pid")
@@ -260,13 +260,13 @@ import Testing
         #expect(await eventually { !process.isRunning })
     }
 
-    @Test("A command that is continued while this program prepares to stop runs on")
+    @Test("A command that is continued while the program prepares to stop keeps running")
     func continuedMeanwhile() async throws {
         let terminal = try PseudoTerminal()
         let log = program.home.appending("log")
-        // The title is to be restored on a terminal that takes nothing: that takes the 200 ms of the limit.
+        // Restoring the title on a stopped terminal takes the 200 ms of the time limit.
         try program.configure("startDelay: 0\nbackends: [terminalTitle, logFile]\nlogFile: {path: \(log)}\n")
-        // A group in the foreground, whose parent does not look at whether it is stopped.
+        // A foreground group whose parent does not check whether it is stopped.
         let parent = """
             import os, signal, subprocess, sys
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
@@ -312,7 +312,7 @@ import Testing
         #expect(await eventually { !process.isRunning })
     }
 
-    @Test("A command that only others stop is continued by them")
+    @Test("A command that another process has stopped is continued by SIGCONT")
     func stoppedAlone() async throws {
         let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
         let file = program.home.appending("pid")

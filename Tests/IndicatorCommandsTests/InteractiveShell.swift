@@ -3,7 +3,7 @@ import IndicatorCore
 import IndicatorThreads
 import TestSupport
 
-/// A shell with job control on a terminal of its own, into which a test types.
+/// A shell with job control on a separate terminal, into which a test types.
 final class InteractiveShell: Sendable {
     /// Without readline, which would redraw what is typed.
     static let bash = ["bash", "--norc", "--noprofile", "--noediting", "-i"]
@@ -11,15 +11,15 @@ final class InteractiveShell: Sendable {
     let terminal: PseudoTerminal
     private let daemon: Daemon
     private let transcript = Locked("")
-    /// How much of the transcript has been looked at.
+    /// The end of the last text that was found in the transcript.
     private let position = Locked(0)
 
-    /// Starts bash, or another shell; returns when it takes commands.
+    /// Starts bash, or another shell; returns when it accepts commands.
     ///
     /// - Parameters:
     ///   - shell: the shell and its arguments.
-    ///   - package: the Debian package that has it.
-    ///   - environment: added to that of the test; an empty value takes the variable away.
+    ///   - package: the Debian package of the shell.
+    ///   - environment: added to that of the test; an empty value removes the variable.
     init(
         _ shell: [String] = InteractiveShell.bash,
         package: String = "bash",
@@ -54,7 +54,7 @@ final class InteractiveShell: Sendable {
         }
     }
 
-    /// Waits until the terminal shows a text, after what was waited for before.
+    /// Waits until the terminal shows a text after the last one that was found.
     func wait(for text: String, within limit: Duration = .seconds(120)) async throws {
         let found = await eventually(within: limit) {
             let shown = shown
@@ -66,7 +66,7 @@ final class InteractiveShell: Sendable {
         guard found else { throw NotShown(text: text, shown: shown) }
     }
 
-    /// Presses Ctrl-Z until the shell says that its job has stopped: `fg` says which job it continues before it does.
+    /// Presses Ctrl-Z until the shell reports that its job has stopped: `fg` prints the job before it continues it.
     func stopJob(_ text: String = "Stopped") async throws {
         for _ in 0..<100 {
             terminal.type("\u{1A}")
@@ -75,7 +75,7 @@ final class InteractiveShell: Sendable {
         try await wait(for: text, within: .zero)
     }
 
-    /// Types a command, and waits for what it shows. That must not be in the command, which is shown as well.
+    /// Types a command, and waits for its output, which must not be part of the command: the terminal echoes that.
     func run(_ command: String, shows text: String) async throws {
         terminal.type(command + "\n")
         try await wait(for: text)
@@ -84,7 +84,7 @@ final class InteractiveShell: Sendable {
     /// Types a command that prints something between < and >, and returns it.
     func value(of command: String) async throws -> String {
         terminal.type(command + "\n")
-        // Not those of what was typed.
+        // At the start of a line: not in the echo of the command.
         try await wait(for: "\n<")
         let start = position.withLock { $0 }
         try await wait(for: ">")

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The functions for shells that the article shows, in the real shells.
+/// The shell functions of the article in the real shells.
 @Suite struct ShellRecipeTests {
     private static let article = URL(filePath: #filePath)
         .appending(path: "../../../Sources/Backends/IndicatorBackends.docc/RunningCommands.md").standardized
@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(
-        "A command that has lasted leaves a notification, with its name and outcome, and others none",
+        "A long command leaves a notification with its name and outcome; others leave none",
         arguments: [
             ("bash", InteractiveShell.bash), ("zsh", ["zsh", "--no-rcs", "-i"]),
             ("fish", ["fish", "--no-config", "-i"]),
@@ -32,7 +32,7 @@ import Testing
             package: shell,
             environment: ["PATH": "\(folder):\(path)", "TERM": "foot", "SSH_CONNECTION": "::1 2 ::1 22"]
         )
-        // What does not last is not said: neither this, nor what comes before the next line.
+        // Neither of these commands is long enough for a notification.
         try await session.run("source \(file); printf 'loaded-%s\\n' 2", shows: "loaded-2")
         try await session.run("printf 'quick-%s\\n' 2", shows: "quick-2")
         try await session.run("\(immediately); printf 'set-%s\\n' 2", shows: "set-2")
@@ -41,10 +41,10 @@ import Testing
         try await session.wait(for: "exit status 3")
         session.terminal.type("sh -c 'kill -TERM $$'\n")
         try await session.wait(for: "killed by SIGTERM")
-        // The status is still there for the user.
+        // The user can still read the status.
         session.terminal.type("sh -c 'exit 5'\n")
         try await session.wait(for: "exit status 5")
-        // One that is stopped has not ended.
+        // A stopped command has not ended.
         try await session.run("bash -c 'echo run-$((1 + 1)); exec sleep 1000'", shows: "run-2")
         try await session.stopJob(shell == "zsh" ? "suspended" : "topped")
         session.terminal.type("true | cat\n")

@@ -47,7 +47,7 @@ import Testing
         #expect(!dimensions.contains { $0.1.contains("secret") })
     }
 
-    @Test func whatIsTooMuchForASnapshotIsCounted() async throws {
+    @Test func activitiesThatDoNotFitIntoASnapshotAreCounted() async throws {
         let metrics = TestMetrics()
         let backend = MetricsBackend(factory: metrics)
         try await backend.start()
@@ -65,7 +65,7 @@ import Testing
         await indicator.shutdown()
     }
 
-    /// A backend that takes its time.
+    /// A slow backend.
     private struct Slow: IndicatorBackend {
         let name = "slow"
         var delivery: BackendDelivery { BackendDelivery(mode: .everyTransition(capacity: 2)) }
@@ -74,7 +74,7 @@ import Testing
         func stop() async {}
     }
 
-    @Test func whateverThreadsRefreshAnUpdateIsCountedOnce() async throws {
+    @Test func concurrentRefreshesCountAnUpdateOnce() async throws {
         let metrics = TestMetrics()
         let backend = MetricsBackend(factory: metrics)
         let indicator = IndicatorManager(

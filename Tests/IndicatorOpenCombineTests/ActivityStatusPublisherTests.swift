@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct ActivityStatusPublisherTests {
-    @Test func theFirstStatusIsThePresentOne() {
+    @Test func theFirstStatusIsTheCurrentOne() {
         let tracker = ActivityTracker<Int>()
         let activity = tracker.begin(1)
         var values: [Int?] = []
@@ -20,7 +20,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func everySubscriberSeesAllOfItAtItsOwnPace() {
+    @Test func everySubscriberReceivesEveryStatusAtItsOwnPace() {
         let tracker = ActivityTracker<Int>()
         let publisher = tracker.publisher
         let slow = Puller<ActivityStatus<Int>, Never>(demand: .none)
@@ -38,7 +38,7 @@ import Testing
         #expect(slow.elements == fast.elements)
     }
 
-    @Test func aSubscriberMayAskForMoreWithEachStatus() {
+    @Test func aSubscriberMayDemandMoreWithEachStatus() {
         let tracker = ActivityTracker<Int>()
         let subscriber = Puller<ActivityStatus<Int>, Never>(demand: .max(1), more: [.max(1), .max(1)])
         tracker.publisher.subscribe(subscriber)
@@ -54,7 +54,7 @@ import Testing
             tracker.begin(1).end()
         }
         subscribe()
-        // What was not demanded yet comes before the completion.
+        // Statuses that were not demanded yet come before the completion.
         #expect(subscriber.elements.count == 1)
         #expect(subscriber.completion == nil)
         subscriber.subscription?.request(.max(2))
@@ -62,7 +62,7 @@ import Testing
         #expect(subscriber.completion == .finished)
     }
 
-    @Test func aCancelledSubscriptionIsLetGo() {
+    @Test func aCancelledSubscriptionIsReleased() {
         let tracker = ActivityTracker<Int>()
         weak var weakSubscriber: Puller<ActivityStatus<Int>, Never>?
         do {
@@ -76,7 +76,7 @@ import Testing
         #expect(weakSubscriber == nil)
     }
 
-    @Test func aSubscriberMayCancelInTheMiddle() {
+    @Test func aSubscriberMayCancelWhileItReceives() {
         let tracker = ActivityTracker<Int>()
         var subscription: AnyCancellable?
         var values: [Int?] = []
@@ -104,7 +104,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    /// Runs everything at once on whichever threads there are.
+    /// Runs everything immediately, on any threads.
     private struct UnorderedScheduler: Scheduler {
         typealias SchedulerTimeType = VirtualScheduler.Time
         typealias SchedulerOptions = Never
@@ -113,7 +113,7 @@ import Testing
         var minimumTolerance: SchedulerTimeType.Stride { .nanoseconds(0) }
 
         private struct Action: @unchecked Sendable {
-            // `@unchecked`: made on one thread and run on another, never on both.
+            // `@unchecked`: created on one thread and run on another, never used on both.
             let run: () -> Void
         }
 
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func theOrderHoldsOnASchedulerThatHasNone() async {
+    @Test func theOrderIsKeptOnAnUnorderedScheduler() async {
         let tracker = ActivityTracker<Int>()
         let received = Locked<[Int?]>([])
         let calls = Locked((underWay: 0, overlapping: 0))

@@ -3,7 +3,7 @@ import IndicatorOpenCombine
 import OpenCombine
 import Testing
 
-/// The worked examples of the documentation, word for word, with publishers.
+/// The worked examples of the documentation, verbatim, with publishers.
 @Suite struct PublisherExamplesTests {
     @Test func theValueFollowsTheElements() {
         let tracker = ActivityTracker<String>()
@@ -37,7 +37,7 @@ import Testing
         withExtendedLifetime((printing, iterating)) {}
     }
 
-    @Test func stepsInARowAndSideBySide() {
+    @Test func sequentialAndConcurrentSteps() {
         let scheduler = VirtualScheduler()
         let tracker = ActivityTracker<Int>()
         var output: [String] = []

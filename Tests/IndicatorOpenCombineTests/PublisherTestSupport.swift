@@ -2,7 +2,7 @@ import IndicatorCore
 import IndicatorOpenCombine
 import OpenCombine
 
-/// Keeps the statuses of a tracker as lines.
+/// Records the statuses of a tracker as lines.
 final class StatusLog {
     private(set) var lines: [String] = []
     private var subscription: AnyCancellable?
@@ -14,7 +14,7 @@ final class StatusLog {
     }
 }
 
-/// A subscriber that says what it wants.
+/// A subscriber with a given demand.
 final class Puller<Input, Failure: Error>: Subscriber {
     private let demand: Subscribers.Demand
     private var more: [Subscribers.Demand]
@@ -25,8 +25,8 @@ final class Puller<Input, Failure: Error>: Subscriber {
     var onSubscription: ((any Subscription) -> Void)?
 
     /// - Parameters:
-    ///   - demand: what to ask for at first.
-    ///   - more: what to ask for after each element.
+    ///   - demand: the initial demand.
+    ///   - more: the additional demand after each element.
     init(demand: Subscribers.Demand, more: [Subscribers.Demand] = []) {
         self.demand = demand
         self.more = more

@@ -13,7 +13,7 @@ import Testing
         log.subscribe(to: tracker)
     }
 
-    @Test func theFourFormsSayWhereTheValueComesFrom() {
+    @Test func theFourFormsDifferInTheSourceOfTheValue() {
         let elements = [1, 2].publisher
         _ = elements.trackActivity(in: tracker).sink { _ in }
         _ = elements.trackActivity(in: tracker, value: "constant").sink { _ in }
@@ -43,7 +43,7 @@ import Testing
         #expect(log.lines == ["false Empty", "true default", "false Empty"])
     }
 
-    @Test func theActivityHasEndedWhenTheSubscriberIsToldOfTheEnd() {
+    @Test func theActivityEndsBeforeTheSubscriberIsNotified() {
         var wasLoading: [Bool] = []
         _ = Just(1).trackActivity(in: tracker).sink { _ in
             wasLoading.append(tracker.status.isLoading)
@@ -67,7 +67,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func aPublisherThatFailsAtOnceLeavesNothingOn() {
+    @Test func aPublisherThatFailsImmediatelyLeavesNothingOn() {
         _ = Fail<Int, SomeError>(error: SomeError()).trackActivity(in: tracker)
             .sink { _ in
             } receiveValue: { _ in
@@ -91,14 +91,14 @@ import Testing
         subject.send(1)
     }
 
-    @Test func cancellingUponTheSubscriptionLeavesNothingOn() {
+    @Test func cancellingOnSubscriptionLeavesNothingOn() {
         let subscriber = Puller<Int, Never>(demand: .none)
         subscriber.onSubscription = { $0.cancel() }
         PassthroughSubject<Int, Never>().trackActivity(in: tracker).subscribe(subscriber)
         #expect(!tracker.status.isLoading)
     }
 
-    @Test func cancellingUponAnElementLeavesNothingOn() {
+    @Test func cancellingOnAnElementLeavesNothingOn() {
         var elements: [Int] = []
         _ = (0..<10).publisher.trackActivity(in: tracker).prefix(3).sink { elements.append($0) }
         #expect(elements == [0, 1, 2])
@@ -116,7 +116,7 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
-    @Test func demandIsPassedOnUntouched() {
+    @Test func demandIsPassedOnUnchanged() {
         var demands: [Subscribers.Demand] = []
         let subscriber = Puller<Int, Never>(demand: .max(2), more: [.none, .max(3), .none, .none, .none])
         (0..<10).publisher
@@ -148,7 +148,7 @@ import Testing
         #expect(sent == 6)
     }
 
-    @Test func theActivityFurtherUpBeginsFirst() {
+    @Test func theUpstreamActivityBeginsFirst() {
         let subject = PassthroughSubject<Int, Never>()
         let subscription = subject.trackActivity(in: tracker, value: "first")
             .map { $0 + 1 }.trackActivity(in: tracker, value: "second")

@@ -1,7 +1,7 @@
 import OpenCombine
 
-/// A scheduler whose time stands still until a test moves it. What is due at the same time runs in the order in which
-/// it was scheduled.
+/// A scheduler whose time a test advances. Actions that are due at the same time run in the order in which they were
+/// scheduled.
 final class VirtualScheduler: Scheduler {
     struct Time: Strideable {
         struct Stride: SchedulerTimeIntervalConvertible, Comparable, SignedNumeric {
@@ -75,7 +75,7 @@ final class VirtualScheduler: Scheduler {
         return AnyCancellable { isCancelled = true }
     }
 
-    /// Moves the time, and runs what comes due on the way.
+    /// Advances the time, and runs the actions that become due.
     func advance(by stride: Time.Stride) {
         let end = now.advanced(by: stride)
         while let next = actions.indices.min(by: { actions[$0].due < actions[$1].due }), actions[next].due <= end {

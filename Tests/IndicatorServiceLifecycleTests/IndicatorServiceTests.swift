@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A real group of services in a process of its own. What happened to its indicator is read from its log.
+/// A real service group in a separate process. The log shows what happened to its indicator.
 @Suite("The indicator as a service", .timeLimit(.minutes(2)))
 struct IndicatorServiceTests {
     private let folder: TemporaryDirectory
@@ -26,7 +26,7 @@ struct IndicatorServiceTests {
 
     private var log: String { (try? folder.read("log")) ?? "" }
 
-    @Test("is shut down by SIGTERM, after the service whose work it shows, and the process goes on to its end")
+    @Test("is shut down by SIGTERM, after the service whose work it shows, and the process ends normally")
     func termination() async throws {
         let daemon = try await start()
         daemon.send(SIGTERM)

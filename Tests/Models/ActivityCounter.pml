@@ -2,11 +2,11 @@
  *
  * Some threads begin and end activities. The timer fires at any moment while a delay runs. With SWITCH, another thread
  * disables and enables the indicator. A lock is held around each input of the state machine, as in IndicatorEngine.
- * START and COMPLETION say whether there are such delays.
+ * START and COMPLETION set whether there are such delays.
  *
- * Checked in every interleaving: when all threads are done and no delay runs, the indicator is hidden and the phase is
- * that of an idle one, so no edge is lost; the indicator is not hidden at the end of the completion delay if the machine
- * has not considered the last end of work; it is shown exactly in the phases that say so.
+ * Checked in every interleaving: when all threads are done and no delay runs, the indicator is hidden and its phase is
+ * idle, so no edge is lost; the indicator is not hidden at the end of the completion delay if the machine has not
+ * considered the last end of work; it is shown exactly in the phases Active and DelayingCompletion.
  */
 
 #ifndef WORKERS
@@ -18,7 +18,7 @@
 
 mtype = { Inactive, Disabled, DelayingStart, Active, DelayingCompletion };
 
-/* the word: one atomic value, so what reads or changes both is one step */
+/* the word: one atomic value, so reading or changing both parts is one step */
 byte count = 0;
 mtype phase = Inactive;
 
@@ -30,18 +30,18 @@ byte taken = 0;
 bool lock = false;
 byte done = 0;
 
-/* the machine's own knowledge, under the lock */
+/* the state of the machine, under the lock */
 bool isOn = true;
 bool visible = false;
 bool busy = false;                  /* what the count was when the phase was set */
 
 #define LOCK atomic { !lock -> lock = true }
-/* The indicator is shown in the phases that say so. */
+/* The indicator is shown in these two phases. */
 #define UNLOCK assert(visible == (phase == Active || phase == DelayingCompletion)); lock = false
 /* setPhase: one operation on the word */
 #define SET(new) atomic { phase = new; busy = (count > 0) }
 
-/* Follows the count that a phase has met, until the two agree. */
+/* Changes the phase until it agrees with the count. */
 inline settle() {
     atomic { busy = (count > 0) };
     do
@@ -60,7 +60,7 @@ inline settle() {
     od
 }
 
-/* Counts one less, while `condition` holds. `did` says whether it did. */
+/* Decrements the count while `condition` holds. `did` is whether it was decremented. */
 inline subtract(condition) {
     did = false;
     do
@@ -138,7 +138,7 @@ active proctype timer() {
             atomic { end = noted; noted = false; taken = notes };
             if
             :: isBusy -> unseenEnd = false; SET(Active)
-            :: !isBusy && end -> unseenEnd = false  /* an end since: the delay runs anew */
+            :: !isBusy && end -> unseenEnd = false  /* an end since: the delay restarts */
             :: else ->
                 assert(!judged);                    /* hidden, though work has only just ended */
                 visible = false; SET(Inactive)
@@ -149,7 +149,7 @@ active proctype timer() {
         UNLOCK
     :: done == WORKERS + SWITCH && phase != DelayingStart && phase != DelayingCompletion && !lock -> break
     od;
-    /* Everything is over: no edge was lost. */
+    /* All threads are done: no edge was lost. */
     assert(count == 0);
     assert(!visible || !isOn);
     assert(phase == (isOn -> Inactive : Disabled))

@@ -2,11 +2,11 @@ import Foundation
 import Subprocess
 import SystemPackage
 
-/// Runs other programs, by swift-subprocess, for tests.
+/// Runs other programs for tests, with swift-subprocess.
 package enum Command {
-    /// What a program that has ended leaves.
+    /// The result of a program that has ended.
     package struct Result: Sendable {
-        /// Its exit status; 128 and more: the signal that ended it, plus 128.
+        /// Its exit status, or 128 plus the signal that ended it.
         package var status: Int
         /// What it wrote to standard output.
         package var output: String
@@ -27,9 +27,9 @@ package enum Command {
     /// Runs a program to its end.
     ///
     /// - Parameters:
-    ///   - program: a path, or a name to look up in `PATH` and, for users that lack them there, the `sbin` folders.
+    ///   - program: a path, or a name to look up in `PATH` and in the `sbin` folders, which some users' `PATH` lacks.
     ///   - arguments: its arguments.
-    ///   - package: the Debian package that has it, for the message when it is not installed.
+    ///   - package: the Debian package of the program, for the message if it is not installed.
     package static func run(
         _ program: String,
         _ arguments: [String] = [],
@@ -62,7 +62,7 @@ package enum Command {
         throw NotInstalled(program: program, package: package ?? program)
     }
 
-    /// The path of an executable target of this package, which the build leaves beside the test program.
+    /// The path of an executable target of this package, which the build places beside the test program.
     package static func built(_ product: String) throws -> String {
         let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let path = (executable as NSString).deletingLastPathComponent + "/" + product

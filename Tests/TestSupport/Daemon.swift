@@ -2,7 +2,7 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// A program that runs beside a test, until it is told to end or the value goes.
+/// A program that runs during a test, until it is ended or the value is deallocated.
 package final class Daemon: Sendable {
     /// Its process identifier.
     package let processID: Int32
@@ -22,8 +22,8 @@ package final class Daemon: Sendable {
     /// - Parameters:
     ///   - program: a path, or a name to look up in `PATH`.
     ///   - arguments: its arguments.
-    ///   - environment: added to that of the test; an empty value takes the variable away.
-    ///   - package: the Debian package that has it, for the message when it is not installed.
+    ///   - environment: added to that of the test; an empty value removes the variable.
+    ///   - package: the Debian package of the program, for the message if it is not installed.
     package init(
         _ program: String,
         _ arguments: [String] = [],
@@ -86,7 +86,7 @@ package final class Daemon: Sendable {
         kill(processID, signal)
     }
 
-    /// Ends it and waits for that.
+    /// Ends it, and waits until it has ended.
     package func end(_ signal: Int32 = SIGKILL) async {
         guard isRunning else { return }
         send(signal)

@@ -1,16 +1,18 @@
 import Foundation
 
-/// The program `desktop-probe`: an app with an indicator on a private bus, which does as it is told.
+/// The program `desktop-probe`: an app with an indicator on a private bus, which executes commands.
 package final class DesktopProbe: Sendable {
     private let daemon: Daemon
 
-    /// Starts one. Returns when it takes commands.
+    /// Starts one; returns when it accepts commands.
     ///
     /// - Parameters:
-    /// - arguments: what it has: `notification`, `icon=` and a name or path, `property`, `title`, `log=` and a path,
-    /// `delays`, `neighbour`. - bus: its session bus; `nil` for none. - address: the address of the session bus, if it
-    /// is not that of `bus`. - descriptors: how many descriptors the process may have (`ulimit -n`) from the start of
-    /// its `main`; `nil` for as many as this one.
+    ///   - arguments: its parts: `notification`, `icon=` and a name or path, `property`, `title`, `log=` and a path,
+    ///     `delays`, `neighbour`.
+    ///   - bus: its session bus; `nil` for none.
+    ///   - address: the address of the session bus, if it is not that of `bus`.
+    ///   - descriptors: how many descriptors the process may have (`ulimit -n`) from the start of its `main`; `nil` for
+    ///     as many as this one.
     package init(
         _ arguments: String...,
         bus: PrivateBus?,
@@ -19,11 +21,11 @@ package final class DesktopProbe: Sendable {
     ) async throws {
         let probe = try Daemon(
             try Command.built("desktop-probe"),
-            // By itself: with 3, the dynamic linker could not load the libraries.
+            // The probe limits itself: with 3, the dynamic linker could not load the libraries.
             arguments + (descriptors.map { ["descriptors=\($0)"] } ?? []),
             environment: [
                 "DBUS_SESSION_BUS_ADDRESS": address ?? bus?.address ?? "", "XDG_RUNTIME_DIR": "", "DISPLAY": "",
-                // As little as possible kept for later, where memory is measured.
+                // For the tests that measure memory: malloc(3) caches as little as possible.
                 "MALLOC_ARENA_MAX": "1",
             ]
         )
@@ -40,7 +42,7 @@ package final class DesktopProbe: Sendable {
     /// What it has logged.
     package var log: String { daemon.errors }
 
-    /// Gives it a command, in words that are separated by tabs, and waits for the answer. One at a time.
+    /// Sends it a command, in words that are separated by tabs, and waits for the answer. One at a time.
     @discardableResult
     package func tell(_ words: String...) async throws -> String {
         let before = daemon.output.count(where: \.isNewline)
@@ -51,10 +53,10 @@ package final class DesktopProbe: Sendable {
         return String(daemon.output.split(separator: "\n", omittingEmptySubsequences: false)[before])
     }
 
-    /// Gives it a command and does not wait.
+    /// Sends it a command without waiting for the answer.
     package func send(_ words: String...) { daemon.write(words.joined(separator: "\t")) }
 
-    /// Ends it by a signal that it cannot handle.
+    /// Ends it with SIGKILL.
     package func kill() async { await daemon.end() }
 
     /// The state of a backend, with the reason.

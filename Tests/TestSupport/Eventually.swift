@@ -1,9 +1,9 @@
-/// Waits until a condition holds, looking again every few milliseconds, for things that happen on threads, in other
-/// processes or on a real clock.
+/// Waits until a condition holds, by checking it every few milliseconds: for events on threads, in other processes or
+/// on a real clock.
 ///
 /// - Parameters:
 ///   - limit: how long to wait; generous, because it is only reached when the test fails.
-///   - condition: what is to become true.
+///   - condition: the condition to wait for.
 /// - Returns: whether it became true; pass it to `#expect`.
 package func eventually(
     within limit: Duration = .seconds(300),

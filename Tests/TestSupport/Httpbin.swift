@@ -1,12 +1,12 @@
 package import Foundation
 
-/// The real httpbin, the Python package, under gunicorn on a port of loopback that the system picks.
+/// The real httpbin, the Python package, under gunicorn on a loopback port that the system chooses.
 package final class Httpbin: Sendable {
     private struct NotStarted: Error, CustomStringConvertible {
         var description: String
     }
 
-    /// Where it answers.
+    /// Its URL.
     package let url: URL
     private let server: Daemon
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A thread of its own that can be waited for, because tasks share too few to get into each other's way.
+/// A thread that can be joined: tasks share too few threads to cause contention.
 package final class JoinableThread: Sendable {
     private let done: AsyncStream<Void>
 
@@ -13,7 +13,7 @@ package final class JoinableThread: Sendable {
         }
     }
 
-    /// Returns when its body has.
+    /// Returns when its body has returned.
     package func join() async {
         for await _ in done {}
     }

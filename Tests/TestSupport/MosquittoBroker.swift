@@ -2,25 +2,25 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// A `mosquitto` of a test's own, on an address that stays when it is restarted.
+/// A private `mosquitto`, whose address is kept when it is restarted.
 package final class MosquittoBroker: Sendable {
-    /// Its address on loopback, which no other test has.
+    /// Its address on loopback, which no other test uses.
     package let address: String
     package let port = 18830
-    /// The folder of its files, which goes together with the value.
+    /// The folder of its files, removed when the value is deallocated.
     package let folder: TemporaryDirectory
 
     private let daemon = Locked<Daemon?>(nil)
     private let wrapper: [String]
 
-    /// Starts one, or only makes up its address.
+    /// Starts one, or only chooses its address.
     ///
     /// - Parameters:
     ///   - isRunning: whether it is started.
-    ///   - isPersistent: whether it keeps what is retained on disk.
-    ///   - settings: more lines of its configuration; `FOLDER` stands for its folder.
+    ///   - isPersistent: whether it stores retained messages on disk.
+    ///   - settings: more lines of its configuration; `FOLDER` is replaced by its folder.
     ///   - files: files in its folder, by name.
-    ///   - address: where it listens, if that is not an address of its own.
+    ///   - address: the address that it listens on; `nil` for a new one.
     ///   - wrapper: a program and arguments that run it, such as those of nsenter(1).
     package init(
         isRunning: Bool = true,
@@ -31,12 +31,12 @@ package final class MosquittoBroker: Sendable {
         wrapper: [String] = []
     ) async throws {
         folder = try TemporaryDirectory("indicator-broker")
-        // All of 127.0.0.0/8 is this machine.
+        // All of 127.0.0.0/8 is loopback.
         func byte() -> Int { .random(in: 1...254) }
         self.address = address ?? "127.\(byte()).\(byte()).\(byte())"
         self.wrapper = wrapper
         for (name, text) in files { try folder.write(text, to: name) }
-        // As root it would become another user, who may not read this folder.
+        // As root it would switch to another user, who may not read this folder.
         try folder.write(
             """
             per_listener_settings false
@@ -88,7 +88,7 @@ package final class MosquittoBroker: Sendable {
     /// Sends it a signal.
     package func send(_ signal: Int32) { daemon.withLock { $0 }?.send(signal) }
 
-    /// A foreign reader, `mosquitto_sub`: a line of its output is `1` for what was retained or `0`, the topic, and the
+    /// A foreign reader, `mosquitto_sub`: a line of its output is `1` for a retained message or `0`, the topic, and the
     /// payload. Returns when it has subscribed.
     package func reader(of filter: String = "#", _ options: String...) async throws -> Daemon {
         let reader = try Daemon(
@@ -102,7 +102,7 @@ package final class MosquittoBroker: Sendable {
         return reader
     }
 
-    /// What the broker retains: the payloads by topic.
+    /// The payloads that the broker retains, by topic.
     package func retained(_ options: String...) async throws -> [String: String] {
         let result = try await Command.run(
             "mosquitto_sub",
@@ -117,7 +117,7 @@ package final class MosquittoBroker: Sendable {
         return payloads
     }
 
-    /// Publishes as a stranger: `mosquitto_pub`.
+    /// Publishes with a foreign client, `mosquitto_pub`.
     package func publish(_ topic: String, _ options: String...) async throws {
         let result = try await Command.run(
             "mosquitto_pub",

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A notification server on a private bus, under an X server of its own that shows its windows to nobody.
+/// A notification server on a private bus, under a separate X server without a screen.
 package final class NotificationServer: Sendable {
-    /// The servers that are tested against.
+    /// The servers that the backend is tested with.
     package enum Program: Sendable, CaseIterable {
         case dunst
         case xfce
@@ -22,7 +22,7 @@ package final class NotificationServer: Sendable {
             }
         }
 
-        /// A program in a folder of libraries, which is named after the processor.
+        /// A program in a library folder, whose name depends on the architecture.
         private func inLibraries(_ name: String) throws -> String {
             let path = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib").map { "/usr/lib/\($0)/\(name)" }
                 .first(where: FileManager.default.isExecutableFile)
@@ -51,8 +51,8 @@ package final class NotificationServer: Sendable {
     ///
     /// - Parameters:
     ///   - bus: the bus.
-    ///   - program: which one.
-    ///   - markup: whether dunst reads markup, and announces it.
+    ///   - program: the server.
+    ///   - markup: whether dunst supports markup, and announces it.
     package init(on bus: PrivateBus, _ program: Program = .dunst, markup: Bool = true) async throws {
         self.bus = bus
         folder = try TemporaryDirectory("indicator-server")
@@ -88,15 +88,15 @@ package final class NotificationServer: Sendable {
     }
 
     deinit {
-        // What an X server leaves that had no chance to say goodbye. Before it ends: afterwards they may be those of
-        // another one with the same number.
+        // The files that a killed X server leaves. Before it ends: afterwards they may belong to another one with the
+        // same number.
         for path in ["/tmp/.X\(number)-lock", "/tmp/.X11-unix/X\(number)"] {
             try? FileManager.default.removeItem(atPath: path)
         }
         display.send(SIGKILL)
     }
 
-    /// A notification that is not shown any more.
+    /// A notification that was closed.
     package struct Notification: Sendable, Hashable {
         package var summary: String
         package var body: String
@@ -109,17 +109,17 @@ package final class NotificationServer: Sendable {
         }
     }
 
-    /// How many notifications it shows now. This and what follows is known of dunst only.
+    /// How many notifications it shows now. This and the following properties work with dunst only.
     package var displayedCount: Int {
         get async throws { try await count("displayedLength") }
     }
 
-    /// How many it has shown and shows no more.
+    /// How many notifications were closed.
     package var historyCount: Int {
         get async throws { try await count("historyLength") }
     }
 
-    /// What it has shown and shows no more, latest first.
+    /// The closed notifications, latest first.
     package var history: [Notification] {
         get async throws {
             try await entries().map {
@@ -128,7 +128,7 @@ package final class NotificationServer: Sendable {
         }
     }
 
-    /// The files of the icons of those, latest first; empty where it found none.
+    /// The icon files of the closed notifications, latest first; empty if it found none.
     package var historyIcons: [String] {
         get async throws { try await entries().map(\.icon_path.data) }
     }
@@ -158,21 +158,21 @@ package final class NotificationServer: Sendable {
     /// The X display that it draws on.
     package var displayName: String { ":\(number)" }
 
-    /// What it complains of.
+    /// Its warnings and errors.
     package var complaints: String { daemon.output + daemon.errors }
 
-    /// Takes the latest notification away, as the user does.
+    /// Closes the latest notification, as the user does.
     package func dismiss() async throws {
         _ = try await bus.busctl("call", Self.name, Self.path, Self.control, "NotificationCloseLast")
     }
 
-    /// Lets it do nothing until ``resume()``.
+    /// Suspends it until ``resume()``.
     package func pause() { daemon.send(SIGSTOP) }
 
-    /// Lets it go on.
+    /// Resumes it.
     package func resume() { daemon.send(SIGCONT) }
 
-    /// Ends it without a chance to say goodbye.
+    /// Ends it with SIGKILL.
     package func kill() async { await daemon.end() }
 
     private func count(_ property: String) async throws -> Int {

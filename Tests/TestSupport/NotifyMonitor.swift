@@ -1,12 +1,12 @@
 import Foundation
 import IndicatorTesting
 
-/// Listens, by `busctl monitor`, to what a notification server is told.
+/// Records the calls of a notification server, with `busctl monitor`.
 package final class NotifyMonitor: Sendable {
     /// A call of `Notify` or `CloseNotification`.
     package struct Call: Sendable, Hashable {
         package var member: String
-        /// What is replaced, or closed; 0 for a new one.
+        /// The notification that is replaced or closed; 0 for a new one.
         package var identifier: Int
         package var applicationName = ""
         package var icon = ""
@@ -19,7 +19,7 @@ package final class NotifyMonitor: Sendable {
 
     private let daemon: Daemon
 
-    /// Starts to listen; returns when it does.
+    /// Starts to record; returns when it does.
     package init(_ bus: PrivateBus) async throws {
         let monitor = try Daemon(
             "busctl",
@@ -38,7 +38,7 @@ package final class NotifyMonitor: Sendable {
         guard isListening else { throw NotListening(error: monitor.errors) }
     }
 
-    /// What has been heard so far.
+    /// The calls so far.
     package var calls: [Call] {
         daemon.output.split(separator: "\n").compactMap { line in
             guard
@@ -70,7 +70,7 @@ package final class NotifyMonitor: Sendable {
     /// The calls of `Notify`.
     package var shown: [Call] { calls.filter { $0.member == "Notify" } }
 
-    /// Everything that was heard, for messages.
+    /// The complete output so far, for messages.
     package var output: String { daemon.output }
 
     private struct NotListening: Error, CustomStringConvertible {

@@ -2,10 +2,9 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// A thread of its own for code that blocks, as the runner of a backend has one: pass it to
-/// `Task(executorPreference:)`.
+/// A separate thread for code that blocks, as the runner of a backend has one: pass it to `Task(executorPreference:)`.
 ///
-/// Blocking the threads that all tests share would hold up the others, and on a small machine all of them.
+/// Blocking the threads that all tests share would delay other tests, and on a small machine all of them.
 package final class OwnThread: TaskExecutor {
     private let queue = DispatchQueue(label: "own thread")
     /// The folder in `/proc` of the thread that runs a job now.
@@ -23,7 +22,7 @@ package final class OwnThread: TaskExecutor {
         }
     }
 
-    /// Whether the code on the thread has begun and sleeps in the kernel: it waits for something.
+    /// Whether the code on the thread has begun and is blocked in the kernel.
     package var isBlocked: Bool {
         guard let folder = runningThread.withLock({ $0 }),
             let status = try? String(contentsOfFile: folder + "/stat", encoding: .utf8),

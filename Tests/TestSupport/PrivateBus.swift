@@ -2,20 +2,20 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// A `dbus-daemon` of a test's own, with an address that stays when it is restarted.
+/// A private `dbus-daemon`, whose address is kept when it is restarted.
 package final class PrivateBus: Sendable {
     /// Its D-Bus address.
     package let address: String
-    /// The folder of its socket, which goes together with the value.
+    /// The folder of its socket, removed when the value is deallocated.
     package let folder: TemporaryDirectory
 
     private let daemon = Locked<Daemon?>(nil)
 
-    /// Starts one, or only makes up its address.
+    /// Starts one, or only chooses its address.
     ///
     /// - Parameters:
     ///   - isRunning: whether it is started.
-    ///   - policy: rules that come after those that allow everything.
+    ///   - policy: rules that follow those that allow everything.
     package init(isRunning: Bool = true, policy: String = "") async throws {
         folder = try TemporaryDirectory("indicator-bus")
         address = "unix:path=\(folder.path)/bus"
@@ -56,16 +56,16 @@ package final class PrivateBus: Sendable {
         guard await eventually({ started.output.contains("\n") }) else { throw NotStarted(error: started.errors) }
     }
 
-    /// Ends it without a chance to say goodbye.
+    /// Ends it with SIGKILL.
     package func kill() async {
         let old = daemon.withLock { $0.take() }
         await old?.end()
     }
 
-    /// Lets it do nothing until ``resume()``.
+    /// Suspends it until ``resume()``.
     package func pause() { daemon.withLock { $0 }?.send(SIGSTOP) }
 
-    /// Lets it go on.
+    /// Resumes it.
     package func resume() { daemon.withLock { $0 }?.send(SIGCONT) }
 
     /// Runs `busctl` on it.
@@ -80,7 +80,7 @@ package final class PrivateBus: Sendable {
 
     /// Runs a script with python3-dbus; `bus` is the connection to it.
     package func python(_ script: String) async throws -> Command.Result {
-        // The system's Python: the package is not for others.
+        // The system's Python: the package is installed for no other.
         try await Command.run(
             "/usr/bin/python3",
             ["-c", "import dbus, dbus.bus, sys\nbus = dbus.bus.BusConnection(\"\(address)\")\n" + script],

@@ -3,7 +3,7 @@ import IndicatorCore
 import IndicatorThreads
 import Subprocess
 
-/// A terminal without a window: what is written to ``path`` can be read here byte by byte.
+/// A terminal without a window: bytes that are written to ``path`` can be read here.
 package final class PseudoTerminal: Sendable {
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
@@ -18,8 +18,7 @@ package final class PseudoTerminal: Sendable {
     private let isHungUp = Locked(false)
 
     package init() throws {
-        // By hand, because the C library's headers keep `posix_openpt` and its companions from Swift, and the kernel's
-        // numbers too.
+        // With ioctl(2), because Swift imports neither `posix_openpt` and its companions nor the kernel's numbers.
         let setLock: UInt = 0x4004_5431  // TIOCSPTLCK
         let getNumber: UInt = 0x8004_5430  // TIOCGPTN
         master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)
@@ -42,7 +41,7 @@ package final class PseudoTerminal: Sendable {
         if !isHungUp.withLock({ $0 }) { close(master) }
     }
 
-    /// What was written since the last call; empty when nothing was.
+    /// The bytes that were written since the last call.
     package func read() -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -72,19 +71,19 @@ package final class PseudoTerminal: Sendable {
         }
     }
 
-    /// Takes no bytes any more, as after Ctrl-S.
+    /// Stops accepting bytes, as after Ctrl-S.
     package func stopOutput() {
         tcflow(slave, TCOOFF)
     }
 
-    /// Takes bytes again, as after Ctrl-Q.
+    /// Accepts bytes again, as after Ctrl-Q.
     package func startOutput() {
         tcflow(slave, TCOON)
     }
 
-    /// Writes `x` until the terminal takes no more, as a terminal window that hangs does.
+    /// Writes `x` until the terminal's buffer is full, as if its window hung.
     ///
-    /// - Returns: how many it took.
+    /// - Returns: how many bytes were written.
     package func fill() throws -> Int {
         let descriptor = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw Failure(description: "cannot open \(path)") }
@@ -110,7 +109,7 @@ package final class PseudoTerminal: Sendable {
 
     /// How a program ended, and what it wrote to its standard streams.
     package struct Ending: Sendable, Hashable {
-        /// As a shell tells it: 124 after 30 seconds, 128 and the signal's number after a signal.
+        /// As a shell reports it: 124 after 30 seconds, 128 plus the signal's number after a signal.
         package var status: Int
         package var output: String
         package var errors: String
@@ -122,7 +121,7 @@ package final class PseudoTerminal: Sendable {
         }
     }
 
-    /// Runs a program with this terminal as its controlling terminal, and with standard streams that are no terminal.
+    /// Runs a program with this terminal as its controlling terminal, and with standard streams that are not terminals.
     ///
     /// - Parameters:
     ///   - program: the path of the program.
@@ -142,8 +141,7 @@ package final class PseudoTerminal: Sendable {
         arguments: [String],
         terminalType: String? = "xterm-256color"
     ) async throws -> Ending {
-        // `setsid --ctty` makes a terminal of standard input the controlling one; the program gets /dev/null there
-        // instead.
+        // `setsid --ctty` makes the terminal on standard input the controlling one; the program gets /dev/null instead.
         let script = #"""
             terminal=$1; shift
             exec setsid --ctty --wait sh -c 'exec timeout --foreground 30 "$@" < /dev/null' sh "$@" < "$terminal"

@@ -1,14 +1,14 @@
-/// A terminal as far as live lines use one: a window that scrolls, and what was scrolled out of it.
+/// The part of a terminal that live lines use: a window that scrolls, and its history.
 package struct ScreenEmulator {
     private let columns: Int
     private let rows: Int
     private var history: [[Character]] = []
     private var window: [[Character]]
     private var saved = (row: 0, column: 0)
-    /// Where the cursor is.
+    /// The position of the cursor.
     package private(set) var row = 0
     package private(set) var column = 0
-    /// The sequences that it does not know.
+    /// The unknown sequences that it has received.
     package private(set) var unknown: [String] = []
 
     package init(columns: Int, rows: Int) {
@@ -27,7 +27,7 @@ package struct ScreenEmulator {
         return lines
     }
 
-    /// The first lines since the beginning.
+    /// The first lines, including those that were scrolled out of the window.
     package func all(count: Int) -> [String] {
         (history + window).prefix(count).map { String($0) }
     }
@@ -57,7 +57,7 @@ package struct ScreenEmulator {
                     }
                 }
             case "\r": column = 0
-            // Line feeds come without a return in raw mode.
+            // In raw mode, a line feed does not return the cursor.
             case "\n": lineFeed()
             case _ where scalar.properties.generalCategory == .format: break
             default:

@@ -1,10 +1,10 @@
 import Foundation
 
-/// Listens, by `gdbus monitor`, to the signals of one name on a private bus.
+/// Records the signals of one name on a private bus, with `gdbus monitor`.
 package final class SignalMonitor: Sendable {
     private let daemon: Daemon
 
-    /// Starts to listen; returns when it does.
+    /// Starts to record; returns when it does.
     package init(_ bus: PrivateBus, name: String) async throws {
         let monitor = try Daemon(
             "gdbus",
@@ -19,13 +19,13 @@ package final class SignalMonitor: Sendable {
         else { throw NotListening(output: monitor.output, error: monitor.errors) }
     }
 
-    /// What has been heard so far.
+    /// The output so far.
     package var output: String { daemon.output }
 
-    /// How many changes of properties have been heard so far.
+    /// How many signals `PropertiesChanged` were received so far.
     package var count: Int { output.split(separator: "\n").count { $0.contains(".PropertiesChanged (") } }
 
-    /// Waits until a line that contains `text` has been heard.
+    /// Waits until the output contains `text`.
     package func shows(_ text: String) async -> Bool {
         await eventually { output.contains(text) }
     }

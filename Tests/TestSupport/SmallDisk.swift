@@ -2,10 +2,10 @@ import Foundation
 
 /// A small file system that fills up.
 package enum SmallDisk {
-    /// Runs a program with a tmpfs over a folder, in a mount namespace of its own, so that nothing of it stays behind.
-    /// Without root, a user namespace gives the right to mount.
+    /// Runs a program with a tmpfs over a folder, in a separate mount namespace, so that nothing of it remains. Without
+    /// root, a user namespace gives the right to mount.
     package static func run(_ command: [String], size: String, over folder: String) async throws -> Command.Result {
-        // In a chroot, unshare cannot make the mounts private; where they are, it need not.
+        // In a chroot, unshare cannot make the mounts private; if they are private already, it need not.
         let mount = try await Command.run(
             "findmnt",
             ["--noheadings", "--output", "PROPAGATION", "--target", folder],
@@ -20,7 +20,7 @@ package enum SmallDisk {
         )
     }
 
-    /// Whether this user may mount here. In CI the tests run in any case, and fail where they cannot.
+    /// Whether this user may mount here. In CI the tests always run, and fail if they cannot mount.
     @Sendable package static func mayMount() async throws -> Bool {
         if ProcessInfo.processInfo.environment["CI"] != nil { return true }
         let folder = try TemporaryDirectory()

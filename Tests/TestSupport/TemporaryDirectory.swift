@@ -1,12 +1,12 @@
 import Foundation
 
-/// A new, empty folder that is removed, with all that is in it, together with the value.
+/// A new, empty folder that is removed with its contents when the value is deallocated.
 package final class TemporaryDirectory: Sendable {
     /// Its absolute path.
     package let path: String
     private let endsProcesses: Bool
 
-    /// Makes one in the system's folder for temporary files.
+    /// Creates one in the system's folder for temporary files.
     ///
     /// - Parameter endsProcesses: whether to end, before the folder is removed, all processes that have its path in
     ///   their arguments or their environment, such as shells that save their history there when they end.
@@ -19,7 +19,7 @@ package final class TemporaryDirectory: Sendable {
     }
 
     deinit {
-        // What ends just now may still write in it.
+        // A process that is ending may still write to it.
         for _ in 0..<1000 {
             let isUnused = !endsProcesses || killProcesses() == 0
             try? FileManager.default.removeItem(atPath: path)
@@ -42,7 +42,7 @@ package final class TemporaryDirectory: Sendable {
         return present.count
     }
 
-    /// The path of something in it.
+    /// The path of an item in it.
     package func appending(_ name: String) -> String { "\(path)/\(name)" }
 
     /// Writes a file in it. Returns the file's path.
@@ -58,7 +58,7 @@ package final class TemporaryDirectory: Sendable {
         try String(contentsOfFile: appending(name), encoding: .utf8)
     }
 
-    /// The names of what is in it, sorted.
+    /// The names of its items, sorted.
     package func names() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: path).sorted()
     }

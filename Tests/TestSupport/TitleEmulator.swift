@@ -1,4 +1,4 @@
-/// What a terminal makes of the bytes that are written to it, as far as titles and progress are concerned.
+/// The title, the progress and the screen of a terminal that receives bytes.
 package struct TitleEmulator: Sendable, Hashable {
     /// The title that the terminal shows.
     package private(set) var title: String
@@ -10,9 +10,9 @@ package struct TitleEmulator: Sendable, Hashable {
     package private(set) var saves = 0
     package private(set) var restores = 0
     package private(set) var titlesSet: [String] = []
-    /// Every text that was set, saved or restored, in order.
+    /// The numbers of every `OSC 9;4;`, in order.
     package private(set) var progressesSet: [String] = []
-    /// What was shown on the screen: all that is not part of a known sequence, damaged sequences included.
+    /// The text on the screen: everything outside known sequences, including damaged sequences.
     package private(set) var screen = ""
 
     private var pending: [UInt8] = []
@@ -48,7 +48,7 @@ package struct TitleEmulator: Sendable, Hashable {
 
     private mutating func finishOSC(_ body: ArraySlice<UInt8>) {
         let text = String(decoding: body, as: UTF8.self)
-        // A control character in the middle means that a sequence was broken off.
+        // A control character in the middle means that a sequence was cut off.
         if body.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
             screen += text
         } else if text.hasPrefix("0;") || text.hasPrefix("2;") {

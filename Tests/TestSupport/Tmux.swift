@@ -1,7 +1,7 @@
 import Foundation
 import Subprocess
 
-/// A tmux server of its own, with one session of 80 by 24 characters: a real terminal whose title can be asked for.
+/// A private tmux server, with one session of 80 by 24 characters: a real terminal whose title can be read.
 package struct Tmux: Sendable {
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
@@ -28,7 +28,7 @@ package struct Tmux: Sendable {
         return try result.get()
     }
 
-    /// Runs a tmux command, and gives what it printed.
+    /// Runs a tmux command, and returns its output.
     @discardableResult
     package func command(_ arguments: String...) async throws -> String {
         let arguments = ["-S", folder + "/socket", "-f", "/dev/null"] + arguments

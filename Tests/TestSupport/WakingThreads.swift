@@ -3,13 +3,13 @@ import Foundation
 /// The threads of a process that may wake up by themselves: those that run, and those in a system call with a time
 /// limit.
 ///
-/// A process none of whose threads is listed does nothing until something outside wakes it up. This is looked up in
-/// `/proc`, which tells the system call of a thread and its arguments: no time has to pass for it.
+/// A process without such threads does nothing until an external event wakes it up. `/proc` has the system call of a
+/// thread and its arguments, so the check needs no time to pass.
 ///
-/// Without libdispatch's pool of threads: in every program that has run a Swift task, it looks once a second whether
-/// the threads are enough for their work.
+/// The threads of libdispatch's pool are excluded: in every program that has run a Swift task, the pool checks once a
+/// second whether it has enough threads.
 ///
-/// - Returns: names of threads with what they do, and all names.
+/// - Returns: the waking threads with their system calls, and the names of all threads.
 package func wakingThreads(of processID: Int32) -> (waking: [String], names: [String]) {
     let folder = "/proc/\(processID)/task"
     let identifiers = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
@@ -22,7 +22,7 @@ package func wakingThreads(of processID: Int32) -> (waking: [String], names: [St
         let name = read("comm").trimmingCharacters(in: .newlines)
         if name.hasSuffix("-qos") || name.hasSuffix(".overcommit") { continue }
         names.append(name)
-        // Twice, with its count of sleeps: a thread that is between two calls must not look asleep.
+        // Twice, with its count of context switches: a thread that is between two calls must not look asleep.
         func sleeps() -> [Substring] { read("status").split(separator: "\n").filter { $0.contains("ctxt_switches") } }
         let before = sleeps()
         let call = read("syscall")
@@ -33,7 +33,7 @@ package func wakingThreads(of processID: Int32) -> (waking: [String], names: [St
     return (waking, names)
 }
 
-/// Whether a line of `/proc/PID/task/TID/syscall`, a number and six arguments, is a wait that ends by itself, or none.
+/// Whether a line of `/proc/PID/task/TID/syscall`, a number and six arguments, is not a wait without a time limit.
 private func hasTimeLimit(_ line: String) -> Bool {
     let words = line.split(separator: " ")
     guard words.count > 6, let number = Int(words[0]) else { return true }

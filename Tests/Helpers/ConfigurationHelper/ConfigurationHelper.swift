@@ -4,18 +4,18 @@ import IndicatorCore
 import IndicatorTesting
 import Logging
 
-/// An app with a config file and nothing else, for the tests that send real signals to it.
+/// An app with a config file and nothing else, for tests that send real signals to a process.
 ///
-/// Usage: `configuration-helper FILE [MODE…]`; `-` for FILE is none, so that the usual places count. It prints `pid N`
-/// and `ready` when it listens, `delay S` whenever the start delay changes, `count N` beside it, with one activity in
-/// progress all the time, and its log. A line on standard input is a command: `shutdown`, `reload`, `disposition` (of
+/// Usage: `configuration-helper FILE [MODE…]`; with `-` for FILE it searches the standard locations. It prints `pid N`
+/// and `ready` once it accepts commands, `delay S` and `count N` whenever the start delay changes, and its log. One
+/// activity is in progress all the time. A line on standard input is a command: `shutdown`, `reload`, `disposition` (of
 /// SIGHUP: `default`, `ignore` or `handler`), `child` (the same in a child process), `backends` (their names), `shared`
-/// (configures the shared indicator again, and says what it is like), `quit`.
+/// (configures the shared indicator again and prints its state), `quit`.
 ///
-/// Modes: `ignore` and `own` set SIGHUP to be ignored or handled before the indicator is made; `two` makes two
-/// indicators; `hangup` leaves changes of the file alone; `idle` does not look at the start delay; `terminal` leaves
-/// standard input alone and only waits; `standard` has the built-in kinds of backend and the process's environment;
-/// `shared` configures the shared indicator, with one more activity in progress since before.
+/// Modes: `ignore` and `own` ignore or handle SIGHUP before the indicator is created; `two` creates two indicators;
+/// `hangup` does not watch the file; `idle` does not poll the start delay; `terminal` only waits, without reading
+/// standard input; `standard` uses the built-in backend kinds and the process's environment; `shared` configures the
+/// shared indicator after an activity has begun on it.
 @main
 struct ConfigurationHelper {
     static func main() async throws {
@@ -65,7 +65,7 @@ struct ConfigurationHelper {
             try await Task.sleep(for: .seconds(120))
         }
         if modes.contains("idle") { watch.cancel() }
-        // A thread of its own reads: `readLine` blocks.
+        // On its own thread: `readLine` blocks.
         let (lines, continuation) = AsyncStream<String>.makeStream()
         Thread {
             while let line = readLine() { continuation.yield(line) }; continuation.finish()

@@ -8,11 +8,11 @@ import Logging
 import CDBus
 #endif
 
-/// An app with an indicator on the desktop, which obeys commands on standard input. For tests of what is seen only from
-/// outside: what is left after the process has ended, how it lives without descriptors.
+/// An app with desktop backends that executes commands from standard input. For tests that observe a process from
+/// outside: what remains after it has ended, and how it runs without file descriptors.
 ///
-/// It has no task on Swift's cooperative threads and no timer of libdispatch's, which would end it without descriptors:
-/// an app that has needs some for them.
+/// It runs no task on Swift's cooperative pool and has no libdispatch timer: both need file descriptors and end the
+/// process without them.
 @main
 struct DesktopProbe {
     static func main() throws {
@@ -62,7 +62,7 @@ struct DesktopProbe {
     }
 }
 
-/// A surface that needs no desktop, and remembers nothing.
+/// A backend that needs no desktop and does nothing.
 struct OtherBackend: IndicatorBackend {
     let name = "other"
 
@@ -71,7 +71,7 @@ struct OtherBackend: IndicatorBackend {
     func stop() async {}
 }
 
-/// The app's commands: a word, and what it needs, separated by tabs.
+/// The app's commands: a name and its arguments, separated by tabs.
 struct Probe {
     let manager: IndicatorManager
     let neighbour: Neighbour?
@@ -124,7 +124,7 @@ struct Probe {
         return "done"
     }
 
-    /// Waits for what is asynchronous. It runs on a thread of its own.
+    /// Runs an asynchronous function on its own thread, and waits for the result.
     private func wait<Result: Sendable>(_ body: @escaping @Sendable () async -> Result) -> Result {
         let thread = ServiceThread(name: "probe", isKept: false)
         let done = DispatchSemaphore(value: 0)
@@ -166,7 +166,7 @@ struct Probe {
         return start.duration(to: .now)
     }
 
-    /// First use of libdispatch by the app itself, for a task and its timer.
+    /// Runs a task with a timer: the app's first use of libdispatch.
     private static func sleepInTask() -> String {
         let done = DispatchSemaphore(value: 0)
         Task {
@@ -202,13 +202,13 @@ struct Probe {
     }
 }
 
-/// Another part of the app, which uses libdbus for a purpose of its own.
+/// Another part of the app, which uses libdbus independently.
 final class Neighbour: Sendable {
     #if DBus
     // Used by the thread of the probe's commands only.
     private nonisolated(unsafe) let bus = dbus_bus_get(DBUS_BUS_SESSION, nil)
 
-    /// What is not as it should be; `nil` when everything is.
+    /// What does not work, or `nil`.
     var fault: String? {
         let answers = dbus_bus_name_has_owner(bus, "org.freedesktop.DBus", nil) != 0
         return answers ? nil : "the connection to the bus does not work"

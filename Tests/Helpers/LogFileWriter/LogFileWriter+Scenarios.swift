@@ -3,8 +3,8 @@ import IndicatorBackends
 import IndicatorCore
 
 extension LogFileWriter {
-    /// On a small file system of its own: writes a line, fills the file system, writes `lines` more, makes room, and
-    /// writes `after` last. Prints the log.
+    /// On a separate small file system: writes a line, fills the file system, writes `lines` more, frees space, and
+    /// writes `after`. Prints the log.
     func fillDisk() async throws {
         let backend = backend()
         try await backend.start()
@@ -15,7 +15,7 @@ extension LogFileWriter {
         for index in 0..<lines {
             try? await backend.update(snapshot("full-\(index)"))
         }
-        // Nobody who reads the log meanwhile may see half a line.
+        // A reader must never see half a line.
         let meanwhile = try String(contentsOfFile: path, encoding: .utf8)
         guard meanwhile.hasSuffix("}\n") else {
             throw Failure("the full disk left half a line: \(meanwhile.suffix(300))")
@@ -26,8 +26,8 @@ extension LogFileWriter {
         print(try String(contentsOfFile: path, encoding: .utf8), terminator: "")
     }
 
-    /// On a small file system of its own: prints the backend's status while an indicator uses it, after the file system
-    /// is full, and after there is room again; then the events of the log.
+    /// On a separate small file system: prints the backend's status in normal use, when the file system is full, and
+    /// when there is space again; then the events of the log.
     func watchStatus() async throws {
         let folder = (path as NSString).deletingLastPathComponent
         let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
@@ -41,7 +41,7 @@ extension LogFileWriter {
         func work(label: String) async throws {
             indicator.start(label, label: label)
             for await snapshot in indicator.snapshots where snapshot.isVisible { break }
-            // Without a record of its end, which is no matter here.
+            // The outcome is not checked here.
             indicator.stop(label)
             for await snapshot in indicator.snapshots where !snapshot.isVisible { break }
         }
@@ -61,7 +61,7 @@ extension LogFileWriter {
         }
     }
 
-    /// Takes every free byte of the file system.
+    /// Fills the file system.
     private func fill(_ path: String) throws {
         let descriptor = open(path, O_WRONLY | O_CREAT, 0o600)
         defer { close(descriptor) }
@@ -72,8 +72,8 @@ extension LogFileWriter {
         }
     }
 
-    /// With a FIFO: writes a line for a reader, writes more after the reader has gone, and prints what another reader
-    /// gets.
+    /// With a FIFO: writes a line for a reader, writes more after the reader has closed it, and prints what a second
+    /// reader receives.
     func loseReader() async throws {
         guard mkfifo(path, 0o600) == 0 else { throw Failure("cannot make a FIFO") }
         let backend = backend()

@@ -3,10 +3,10 @@ import IndicatorBackends
 import IndicatorCore
 import IndicatorThreads
 
-/// Does one thing with a log file, in a process of its own.
+/// Runs one log file scenario in a separate process.
 ///
-/// Usage: `log-file-writer SCENARIO PATH [KEY=VALUE …]`. Exit status: 0 success, 1 the backend threw (what, is on
-/// standard error), 64 wrong usage.
+/// Usage: `log-file-writer SCENARIO PATH [KEY=VALUE …]`. Exit status: 0 success, 1 the backend threw an error (printed
+/// to standard error), 64 wrong usage.
 @main
 struct LogFileWriter {
     let path: String
@@ -15,7 +15,7 @@ struct LogFileWriter {
     static func main() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
         guard arguments.count >= 2 else { exit(64) }
-        // Whatever the parent does about them: the backend must not depend on it.
+        // The backend must not depend on the parent's signal dispositions.
         signal(SIGPIPE, SIG_DFL)
         signal(SIGXFSZ, SIG_DFL)
         let writer = LogFileWriter(path: arguments[1], options: Array(arguments.dropFirst(2)))
@@ -59,7 +59,7 @@ struct LogFileWriter {
         )
     }
 
-    /// A snapshot that is worth a line: the indicator was hidden and shown again meanwhile.
+    /// A snapshot that the backend logs: its `since` shows that the indicator was hidden and shown again.
     func snapshot(_ label: String) -> IndicatorSnapshot {
         let number = Self.snapshotCount.withLock { count in
             count += 1
@@ -71,9 +71,9 @@ struct LogFileWriter {
 
     private static let snapshotCount = Locked(0)
 
-    /// Writes `lines` lines whose labels are `<prefix>-<number>`. With `user`, as that user; with `fileSizeLimit`, in
-    /// files of so many bytes at most (`ulimit -f`). With one of the latter or `lenient`, an update that throws is no
-    /// failure. With `meetAt`, a folder, together with another writer.
+    /// Writes `lines` lines with the labels `<prefix>-<number>`. `user` switches to that user ID. `fileSizeLimit`
+    /// limits the size of files in bytes (`ulimit -f`); with it or `lenient`, an update may throw. `meetAt` names a
+    /// folder in which the writer waits for a second one.
     private func write() async throws {
         if let limit = options["fileSizeLimit"].flatMap(UInt.init) {
             var limits = rlimit(rlim_cur: limit, rlim_max: limit)
@@ -95,7 +95,7 @@ struct LogFileWriter {
         await backend.stop()
     }
 
-    /// Waits until two writers have come here, so that they write at the same time.
+    /// Waits until two writers have reached this point, so that they write at the same time.
     private func meet(in folder: String, as name: String) {
         _ = FileManager.default.createFile(atPath: "\(folder)/\(name)", contents: nil)
         while (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 2 < 2 { usleep(200) }

@@ -3,12 +3,12 @@ import Foundation
 import IndicatorBackends
 import IndicatorCore
 
-/// Measures many indicators on one mosquitto of its own, on loopback, and what one costs its app.
+/// Measures many indicators on a private mosquitto on loopback, and the cost of one indicator for its app.
 ///
-/// Usage: `mqtt-scale [INSTANCES [CONNECTIONS [SECONDS]]]`, by default 20000 instances in 20 connections, and 20
-/// seconds of the steady state, in which each instance changes once in ten seconds. `mqtt-scale storm [CONNECTIONS]`
-/// measures as many real connections, by default 20000, that lose their broker and come back. Prints a line for each
-/// figure. The load is bounded, goes to 127.0.0.1 only, and ends by itself.
+/// Usage: `mqtt-scale [INSTANCES [CONNECTIONS [SECONDS]]]`, by default 20000 instances on 20 connections, and 20
+/// seconds of the steady state, in which each instance changes every ten seconds. `mqtt-scale storm [CONNECTIONS]`
+/// measures that many real connections, by default 20000, that lose their broker and reconnect. Prints one line per
+/// figure. The load is bounded, stays on 127.0.0.1, and ends by itself.
 @main
 struct MQTTScale {
     static func main() async throws {
@@ -38,7 +38,7 @@ struct MQTTScale {
         print("births: \(count) in \(text(births)), broker \(broker.cost)")
         try newcomer(broker, count: count)
         guard seconds > 0 else { return }
-        // Watched all the time, by a thread of its own.
+        // The watcher runs throughout, on its own thread.
         let watcher = WatcherThread(broker: broker)
         let before = (broker.cpu, processCPU())
         let steps = seconds * 10
@@ -94,7 +94,7 @@ struct MQTTScale {
         var last = ContinuousClock.now
     }
 
-    /// What the backend costs at two messages a second, beside the same app without it.
+    /// The cost of the backend at two messages a second, compared with the same app without it.
     private static func measureApp(_ broker: Broker, seconds: Int) async throws {
         let memoryBefore = residentKilobytes()
         let indicator = IndicatorManager(delays: try .init(startDelay: .zero, completionDelay: .zero))
@@ -134,7 +134,7 @@ struct MQTTScale {
     }
 }
 
-/// Instances that share connections, and publish what the backend publishes.
+/// Instances that share connections and publish the backend's messages.
 private struct Fleet {
     static let prefix = "indicator/1"
 
@@ -198,7 +198,7 @@ private struct Fleet {
     }
 }
 
-/// Instances that each have a connection with a will, and come back to a broker as the backend does.
+/// Instances that each have their own connection with a will, and reconnect as the backend does.
 private struct Crowd {
     private struct Member {
         let topic: String
@@ -210,7 +210,7 @@ private struct Crowd {
         var hasPublished = false
     }
 
-    /// A connection takes a socket and libmosquitto's pair of them.
+    /// A connection needs a socket and libmosquitto's socket pair.
     private static let descriptorsPerMember = 3
 
     private var members: [Member] = []
@@ -234,7 +234,7 @@ private struct Crowd {
         let births = try timed { try crowd.connectAll() }
         print("connections and births: \(count) in \(text(births)), broker \(broker.cost)")
         try MQTTScale.newcomer(broker, count: count)
-        // They notice, wait, and fail while it is away.
+        // The members notice the loss, wait, and fail to reconnect.
         broker.end(SIGKILL)
         try crowd.turn(until: .now + .seconds(1))
         broker = try Broker(port: 18831, limits: limits)
@@ -270,7 +270,7 @@ private struct Crowd {
         }
     }
 
-    /// Lets every member do what there is to do, at least once.
+    /// Gives every member at least one turn.
     private mutating func turn(until end: ContinuousClock.Instant) throws {
         repeat {
             for index in members.indices { try turn(&members[index]) }
@@ -305,7 +305,7 @@ private struct Crowd {
     }
 }
 
-/// A watcher on a thread of its own.
+/// A watcher on its own thread.
 private final class WatcherThread: @unchecked Sendable {
     // `@unchecked`: the variables are used with the lock held.
     private let lock = NSLock()
@@ -350,13 +350,13 @@ private final class WatcherThread: @unchecked Sendable {
     func waitUntil(_ condition: (Int) -> Bool) {
         let end = ContinuousClock.now + .seconds(60)
         while !condition(lock.withLock { secondLives }), ContinuousClock.now < end { usleep(1000) }
-        if ContinuousClock.now >= end { print("the watcher has seen \(lock.withLock { secondLives }) only") }
+        if ContinuousClock.now >= end { print("the watcher has seen only \(lock.withLock { secondLives })") }
     }
 
     func waitUntil(count: Int) {
         let end = ContinuousClock.now + .seconds(60)
         while lock.withLock({ known }) < count, ContinuousClock.now < end { usleep(1000) }
-        if ContinuousClock.now >= end { print("the watcher knows of \(lock.withLock { known }) only") }
+        if ContinuousClock.now >= end { print("the watcher has seen only \(lock.withLock { known })") }
     }
 
     func stop() { lock.withLock { isStopped = true } }

@@ -1,8 +1,8 @@
 import Foundation
 import NetworkKit
 
-/// Makes requests, and prints what came of them and, in kB, the most memory that this process ever had:
-/// `network-probe upload|download URL FILE`, `network-probe stream URL -` or `network-probe requests URL COUNT`.
+/// Makes requests, and prints the result and the process's peak memory in kB: `network-probe upload|download URL FILE`,
+/// `network-probe stream URL -` or `network-probe requests URL COUNT`.
 @main
 struct Main {
     static func main() async throws {
@@ -39,7 +39,7 @@ struct Main {
             do {
                 _ = try await client.download(URLRoute(url), to: file)
             } catch {
-                // The disk may be gone with this process.
+                // Listed here: the disk may be unmounted when this process ends.
                 let left = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
                 return "error: \(error); left: \(left)"
             }

@@ -6,16 +6,16 @@ import Logging
 import ServiceLifecycle
 import UnixSignals
 
-/// A daemon with the indicator among its services, for the tests of what ends it.
+/// A daemon with the indicator among its services, for tests of its shutdown.
 ///
-/// Usage: `service-helper FILE [MODE]`. It says `shown` once the indicator is shown, `finishing` when its worker is to
-/// end, and `ended` when the group has. The worker's activity ends with it, by success.
+/// Usage: `service-helper FILE [MODE]`. It prints `shown` once the indicator is shown, `finishing` when its worker
+/// shuts down, and `ended` when the group has ended. The worker's activity ends with success.
 ///
-/// Mode: `failing` has one more service, which throws when a line comes on standard input.
+/// Mode: `failing` adds a service that throws when it reads a line from standard input.
 @main
 struct ServiceHelper {
     static func main() async throws {
-        // It does not outlive a test that fails.
+        // Ends the process if a failed test leaves it running.
         alarm(300)
         let path = CommandLine.arguments[1]
         let mode = CommandLine.arguments.dropFirst(2).first
@@ -41,7 +41,7 @@ private func say(_ text: String) {
     FileHandle.standardOutput.write(Data("\(text)\n".utf8))
 }
 
-/// Works until the group shuts down, and a little longer.
+/// Works until the group shuts down.
 private struct Worker: Service {
     let indicator: IndicatorManager
 

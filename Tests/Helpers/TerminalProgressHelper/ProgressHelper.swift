@@ -3,26 +3,27 @@ import IndicatorBackends
 import IndicatorCore
 import Logging
 
-/// An app with live progress that does what it is told by the lines of a file, usually a FIFO.
+/// An app with live progress that executes the commands in a file, usually a FIFO, one per line.
 ///
-/// Usage: `terminal-progress-helper CONFIG COMMANDS`. It appends an answer to each command to `COMMANDS.done`.
+/// Usage: `terminal-progress-helper CONFIG COMMANDS`. It appends each executed command to `COMMANDS.done`.
 ///
 /// | command | does |
 /// |---|---|
 /// | `begin NAME` | begins an activity with that label |
-/// | `bytes NAME COMPLETED TOTAL` | changes it |
+/// | `bytes NAME COMPLETED TOTAL` | sets its progress in bytes |
 /// | `end NAME`, `fail NAME TEXT` | ends it |
 /// | `log TEXT` | logs through `IndicatorLogHandler` |
 /// | `print TEXT` | prints to `TerminalOutput.shared` |
-/// | `raw TEXT`, `part TEXT` | writes to standard error in another way, with or without a line break |
-/// | `shutdown`, `exit`, `return` | ends |
+/// | `raw TEXT`, `part TEXT` | writes directly to standard error, with or without a line break |
+/// | `shutdown` | shuts the indicator down |
+/// | `exit`, `return` | ends the process |
 @main
 struct ProgressHelper {
     static func main() async throws {
         var none = sigset_t()
         sigemptyset(&none)
         pthread_sigmask(SIG_SETMASK, &none, nil)
-        // It does not outlive a test that fails.
+        // Ends the process if a failed test leaves it running.
         alarm(300)
         let commands = CommandLine.arguments[2]
         let indicator = IndicatorManager.configured(for: "helper", path: CommandLine.arguments[1])

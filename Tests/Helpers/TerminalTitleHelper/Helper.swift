@@ -2,7 +2,7 @@ import Foundation
 import IndicatorBackends
 import IndicatorCore
 
-/// Shows the title and ends in one of the ways that a program can end, for the tests of what is left behind.
+/// Shows the title and ends in the given way, for tests of what remains in the terminal.
 @main
 struct Helper {
     static func main() async throws {
@@ -30,7 +30,7 @@ struct Helper {
         case "wait": _ = readLine()
         case let mode: print("unknown mode \(mode ?? "")")
         }
-        // It would put the title back when it is deallocated, and the end of the process is what is tested.
+        // Keeps the backend alive: its deallocation would restore the title before the process ends.
         lastBackend = backend
     }
 
@@ -43,10 +43,10 @@ struct Helper {
         exit(3)
     }
 
-    /// Forks, and lets the child end as C programs end.
+    /// Forks. The child ends with `exit`.
     private static func exitInChild() {
         typealias Fork = @convention(c) () -> pid_t
-        // Swift hides `fork`; a library that the app uses may call it all the same.
+        // Swift hides `fork`, but a library that the app uses may call it.
         let fork = unsafeBitCast(dlsym(nil, "fork"), to: Fork.self)
         let child = fork()
         if child == 0 { exit(0) }
@@ -57,8 +57,8 @@ struct Helper {
     }
 }
 
-/// Runs every job on a thread of the plainest kind: those of Swift's own pool have signals blocked that an app's
-/// threads have not, `SIGTTOU` among them.
+/// Runs every job on a plain thread. The threads of Swift's pool block signals that an app's threads do not, `SIGTTOU`
+/// among them.
 private final class PlainThreads: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)

@@ -3,26 +3,26 @@ import IndicatorBackends
 import IndicatorCore
 import Logging
 
-/// An app with a config file that works for as long as it runs, for the tests of what signals do to it.
+/// An app with a config file and an activity that lasts as long as the process, for tests of signals.
 ///
-/// Usage: `terminal-title-helper configured FILE [MODE]`. It says `pid N`, and `shown` once the indicator is shown.
+/// Usage: `terminal-title-helper configured FILE [MODE]`. It prints `pid N`, and `shown` once the indicator is shown.
 ///
-/// Modes: `ignore` ignores SIGTERM, and `own` handles it by exiting with 7, before the indicator is made; `busy-pool`
-/// keeps every thread of Swift's pool busy; `terminal` leaves standard input alone; `local` has the indicator in a
-/// local variable, so that it is deallocated when `main` returns.
+/// Modes: `ignore` ignores SIGTERM, and `own` handles it by exiting with 7, before the indicator is created;
+/// `busy-pool` keeps every thread of Swift's pool busy; `terminal` does not read standard input; `local` keeps the
+/// indicator in a local variable, which deallocates it when `main` returns.
 ///
-/// A line on standard input is a command: `own` handles SIGTERM from now on; `child` shows the masks of a program that
-/// it starts; `fork` forks a child, says `child N`, waits for it and says which signal ended it; `exit` calls
+/// A line on standard input is a command: `own` handles SIGTERM from now on; `child` prints the signal masks of a child
+/// program; `fork` forks, prints `child N`, waits for the child and prints the signal that ended it; `exit` calls
 /// `exit(3)`; `return` returns from `main`.
 enum SignalScenarios {
     static func run(_ arguments: [String]) async throws {
         let path = arguments[0]
         let mode = arguments.dropFirst().first
-        // Whatever the test has blocked.
+        // Unblocks the signals that the test has blocked.
         var none = sigset_t()
         sigemptyset(&none)
         pthread_sigmask(SIG_SETMASK, &none, nil)
-        // It does not outlive a test that fails.
+        // Ends the process if a failed test leaves it running.
         alarm(300)
         if mode == "ignore" { signal(SIGTERM, SIG_IGN) }
         if mode == "own" { handleTermination() }
@@ -38,7 +38,7 @@ enum SignalScenarios {
             logger: Logger(label: "helper") { StreamLogHandler.standardError(label: $0) }
         )
         defer { withExtendedLifetime(indicator) {} }
-        // As a global variable of a script.
+        // Like a global variable of a script.
         if mode != "local" { kept = indicator }
         say("pid \(getpid())")
         indicator.start("work", label: "Working")
@@ -82,7 +82,7 @@ enum SignalScenarios {
 
     private static func forkChild() {
         typealias Fork = @convention(c) () -> pid_t
-        // Swift hides `fork`; a library that the app uses may call it all the same.
+        // Swift hides `fork`, but a library that the app uses may call it.
         let fork = unsafeBitCast(dlsym(nil, "fork"), to: Fork.self)
         let child = fork()
         if child == 0 { while true { pause() } }

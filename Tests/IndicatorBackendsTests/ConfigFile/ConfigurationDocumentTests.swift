@@ -5,7 +5,7 @@ import Testing
 @Suite("The YAML of a config file")
 struct ConfigurationDocumentTests {
     @Test(
-        "is read about once when there is much of it, whatever it holds",
+        "is read about once when it is long, whatever it contains",
         arguments: [
             "a: 1\n", "startDelay: 1\n", "a: b: c\n", "a: \"b\n", "- a\n", "{a: [", "? ", "a: [1\n", "a: *b\n",
             "a: @\n",
@@ -31,7 +31,7 @@ struct ConfigurationDocumentTests {
         #expect(places == (2...20).map { "indicator.yaml:\($0):1" })
     }
 
-    @Test("warns of commas that other readers of JSON refuse, at their places")
+    @Test("warns of commas that other JSON readers reject, with their positions")
     func trailingCommas() throws {
         let text =
             "{\n  \"startDelay\": 1,\n  \"backends\": [\"terminalTitle\", ],\n  # \",}\"\n  \"observe\": [],\n}\n"

@@ -25,7 +25,7 @@ struct ConfigurationFileLocatorTests {
         )
     }
 
-    @Test("takes the first that there is, in the documented order")
+    @Test("finds the first file in the documented order")
     func order() throws {
         let folder = try TemporaryFolder()
         let places = [
@@ -56,7 +56,7 @@ struct ConfigurationFileLocatorTests {
         }
     }
 
-    @Test("looks under /etc/xdg when XDG_CONFIG_DIRS says nothing")
+    @Test("searches /etc/xdg when XDG_CONFIG_DIRS names no folder")
     func systemFolder() {
         for environment in [[:], ["XDG_CONFIG_DIRS": ""], ["XDG_CONFIG_DIRS": "relative"]] {
             let source = ConfigurationSource(applicationName: "my-app", environment: environment, registry: .forTests())
@@ -76,7 +76,7 @@ struct ConfigurationFileLocatorTests {
         #expect(source.fileCandidates.allSatisfy { file in folders.contains { file.hasPrefix($0) } })
     }
 
-    @Test("wants a file that was asked for to exist")
+    @Test("reports a requested file that does not exist")
     func missing() throws {
         let folder = try TemporaryFolder()
         let path = "\(folder.path)/none.yaml"
@@ -96,7 +96,7 @@ struct ConfigurationFileLocatorTests {
         #expect(try load(folder, path: "~/mine.yaml").file == "\(folder.path)/home/mine.yaml")
     }
 
-    @Test("does not pass over a link that leads nowhere")
+    @Test("reports a dangling link")
     func danglingLink() throws {
         let folder = try TemporaryFolder()
         try folder.write("{}", to: "config/indicator/indicator.yaml")
@@ -107,7 +107,7 @@ struct ConfigurationFileLocatorTests {
         #expect(error?.description == "\(path): error: this is a link to a file that does not exist")
     }
 
-    @Test("without a file gives the defaults, without the kinds that are not in the build")
+    @Test("results in the defaults without a file, limited to the kinds in the build")
     func defaults() throws {
         let folder = try TemporaryFolder()
         let configuration = try load(folder)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import IndicatorBackends
 
-/// xorshift64*: numbers that a seed repeats.
+/// xorshift64*: reproducible from a seed.
 private struct SeededGenerator: RandomNumberGenerator {
     var state: UInt64
 
@@ -61,14 +61,14 @@ struct ConfigurationFuzzTests {
         return bytes
     }
 
-    @Test("is never the end of the process, and every mistake has a place in the file")
+    @Test("never ends the process, and every mistake has a position in the file")
     func damaged() async throws {
         let seed = ProcessInfo.processInfo.environment["INDICATOR_TEST_SEED"].flatMap(UInt64.init) ?? 20_240_601
         var generator = SeededGenerator(state: seed)
         let source = ConfigurationSource(applicationName: "a", environment: [:], registry: .forTests())
         var reports = 0
         for round in 0..<4000 {
-            // The tests beside this one want to get on.
+            // Lets concurrent tests run.
             if round.isMultiple(of: 20) { await Task.yield() }
             let bytes = Self.damage(Array(Self.valid.utf8), with: &generator)
             let text: String

@@ -4,7 +4,7 @@ import IndicatorTesting
 
 @testable import IndicatorBackends
 
-/// A folder of a test's own, removed with the value.
+/// A temporary folder, removed when the value is deallocated.
 final class TemporaryFolder: Sendable {
     let path: String
 
@@ -17,7 +17,7 @@ final class TemporaryFolder: Sendable {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    /// Writes a file, its folders included, and returns its path.
+    /// Writes a file, creates its folders, and returns its path.
     @discardableResult
     func write(_ text: String, to name: String = "indicator.yaml") throws -> String {
         try write(Data(text.utf8), to: name)
@@ -96,7 +96,7 @@ extension BackendRegistry {
     }
 }
 
-/// Loads a configuration from a text, as from a file of that name; nothing of the machine's environment takes part.
+/// Loads a configuration from a text, as from a file of that name, without the process's environment.
 func configuration(
     of text: String,
     file name: String = "indicator.yaml",

@@ -30,7 +30,7 @@ struct IndicatorConfigurationTests {
         try IndicatorDelays(startDelay: start, completionDelay: completion, minimumVisibleTime: visible)
     }
 
-    @Test("is what its file says")
+    @Test("has the values of its file")
     func file() throws {
         let configuration = try configuration(of: Self.example)
         #expect(configuration.isEnabled)
@@ -66,7 +66,7 @@ struct IndicatorConfigurationTests {
         #expect(configuration.backends.first?.settings.string("path") == "/tmp/a.log")
     }
 
-    @Test("may use YAML's anchors for values, and its other ways to write a text")
+    @Test("may use YAML's anchors, and all its styles of strings")
     func yaml() throws {
         let text = """
             %YAML 1.1
@@ -89,7 +89,7 @@ struct IndicatorConfigurationTests {
         #expect(configuration.backends[1].settings.string("path") == "/tmp/folder with spaces/a.log")
     }
 
-    @Test("says of every setting where it comes from")
+    @Test("has a source for every setting")
     func sources() throws {
         let configuration = try configuration(
             of: Self.example,
@@ -123,7 +123,7 @@ struct IndicatorConfigurationTests {
 
     // MARK: - The environment
 
-    @Test("takes every setting from the environment, too")
+    @Test("reads every setting from the environment, too")
     func environment() throws {
         let configuration = try configuration(
             of: Self.example,
@@ -184,7 +184,7 @@ struct IndicatorConfigurationTests {
         #expect(error?.description == "environment variable \(variable): error: \(message)")
     }
 
-    @Test("warns of variables that look like a slip, and only of those")
+    @Test("warns of variables that look like a typo, and only of those")
     func unknownVariables() throws {
         let configuration = try configuration(
             of: Self.example,
@@ -200,7 +200,7 @@ struct IndicatorConfigurationTests {
 
     // MARK: - Code
 
-    @Test("lets code win over everything, and defaults in code over nothing")
+    @Test("gives overrides in code the highest precedence, and defaults in code the lowest")
     func code() throws {
         let values = ConfigurationValues(
             isEnabled: false,
@@ -220,10 +220,10 @@ struct IndicatorConfigurationTests {
         let defaulted = try configuration(of: Self.example, environment: environment, defaults: values)
         #expect(defaulted.delays.startDelay == .seconds(3))
         #expect(defaulted.backends.map(\.name) == ["terminalTitle"])
-        let unsaid = try configuration(of: "", defaults: values)
-        #expect(unsaid.delays.startDelay == .seconds(7))
-        #expect(unsaid.backends.map(\.kind.name) == ["logFile"])
-        #expect(unsaid.observe.isEmpty)
+        let defaultsOnly = try configuration(of: "", defaults: values)
+        #expect(defaultsOnly.delays.startDelay == .seconds(7))
+        #expect(defaultsOnly.backends.map(\.kind.name) == ["logFile"])
+        #expect(defaultsOnly.observe.isEmpty)
     }
 
     @Test("reports mistakes in code by setting")
@@ -254,7 +254,7 @@ struct IndicatorConfigurationTests {
 
     // MARK: - Sections
 
-    @Test("warns of sections that nothing uses, and checks them all the same")
+    @Test("warns of unused sections, and checks them, too")
     func unusedSections() throws {
         let text = "backends: [terminalTitle]\nlogFile:\n  path: /tmp/a.log\naudit:\n  kind: logFile\n"
         let unused = try configuration(of: text)
@@ -271,11 +271,11 @@ struct IndicatorConfigurationTests {
             ]
         )
         #expect(throws: ConfigurationError.self) { try configuration(of: "logFile:\n  keep: x\n") }
-        // Whoever lists other backends for one run of the app did not forget the sections.
+        // A list of backends for one run of the app is not a mistake in the file.
         #expect(try configuration(of: text, environment: ["INDICATOR_BACKENDS": "dbusProperty"]).warnings.isEmpty)
     }
 
-    @Test("leaves the section of a kind that is not in the build alone while it is not used")
+    @Test("ignores an unused section of a kind that is not in the build")
     func missingKind() throws {
         let text = "backends: [terminalTitle]\ndesktopNotification:\n  urgency: low\n"
         #expect(try configuration(of: text).backends.map(\.name) == ["terminalTitle"])

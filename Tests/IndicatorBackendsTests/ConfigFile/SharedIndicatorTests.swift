@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// In a process of its own: a process has one shared indicator.
+/// Runs in a separate process: a process has one shared indicator.
 @Suite("The shared indicator", .timeLimit(.minutes(2)))
 struct SharedIndicatorTests {
     private let folder: TemporaryFolder
@@ -11,7 +11,7 @@ struct SharedIndicatorTests {
         folder = try TemporaryFolder()
     }
 
-    @Test("is configured once; a second time is logged and changes nothing")
+    @Test("is configured once; a second attempt is logged and changes nothing")
     func once() async throws {
         let path = try folder.write("startDelay: 3\nbackends: [memory]\n")
         let helper = try HelperProcess([path, "shared"])

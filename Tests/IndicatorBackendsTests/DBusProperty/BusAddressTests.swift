@@ -6,20 +6,20 @@ import TestSupport
 import Testing
 
 @Suite struct BusAddressTests {
-    @Test("A bus is called session, system, or by an address")
+    @Test("A bus is session, system, or an address")
     func reading() throws {
         #expect(try DBusAddress("session") == .session)
         #expect(try DBusAddress("system") == .system)
         #expect(try DBusAddress("unix:path=/tmp/x") == .address("unix:path=/tmp/x"))
     }
 
-    @Test("What is no address is refused", arguments: ["sesion", "", "unix:path", "unix:path=/x\0y", "/run/bus"])
+    @Test("An invalid address is rejected", arguments: ["sesion", "", "unix:path", "unix:path=/x\0y", "/run/bus"])
     func refused(text: String) {
         #expect(throws: DBusPropertyError.self) { try DBusAddress(text) }
     }
 
     @Test(
-        "An address may lead to sockets",
+        "An address may name sockets",
         arguments: [
             "unix:path=/run/user/1000/bus", "unix:abstract=/tmp/dbus-x,guid=0123456789abcdef0123456789abcdef",
             "unix:runtime=yes", "tcp:host=localhost,port=1234,family=ipv4", "unix:path=/a;tcp:host=b,port=1;",
@@ -76,7 +76,7 @@ import Testing
         #expect(throws: DBusPropertyError.self) { try DBusAddress.address(address).resolved(in: [:]) }
     }
 
-    @Test("A policy that denies the name is reported, with what to allow; the search leaves nothing on the bus")
+    @Test("A policy that denies the name is reported with the rule to add; the check leaves nothing on the bus")
     func policy() async throws {
         let bus = try await PrivateBus(policy: "<deny own=\"org.activityindicator.Indicator1.my_app\"/>")
         let kind = BackendKind.dbusProperty { ["DBUS_SESSION_BUS_ADDRESS": bus.address] }
@@ -98,7 +98,7 @@ import Testing
         #expect(!names.output.contains("activityindicator"), "\(names.output)")
     }
 
-    @Test("The kind says whether the bus lets the app in, and what to do if not")
+    @Test("The availability reports whether the bus can be used, and what to do if not")
     func availability() async throws {
         let bus = try await PrivateBus()
         let kind = BackendKind.dbusProperty { ["DBUS_SESSION_BUS_ADDRESS": bus.address] }

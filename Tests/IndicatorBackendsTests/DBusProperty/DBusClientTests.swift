@@ -12,7 +12,7 @@ import Testing
     private static let interface = "org.activityindicator.Indicator1"
     private static let properties = "org.freedesktop.DBus.Properties"
 
-    /// An indicator on a bus of its own.
+    /// An indicator on a private bus.
     private final class Fixture: Sendable {
         let bus: PrivateBus
         let manager: IndicatorManager
@@ -28,7 +28,7 @@ import Testing
             #expect(await eventually { manager.backendStatuses[0].state == .running })
         }
 
-        /// Calls a method by `gdbus`, which prints the name of an error.
+        /// Calls a method with `gdbus`, which prints the names of errors.
         func call(_ method: String, _ arguments: String..., path: String = DBusClientTests.path) async throws -> String
         {
             let result = try await Command.run(
@@ -73,7 +73,7 @@ import Testing
         await fixture.manager.shutdown()
     }
 
-    @Test("Each client gets each property, and all at once")
+    @Test("Each client reads each property, and all together")
     func reading() async throws {
         let fixture = try await Fixture()
         let bus = fixture.bus
@@ -89,7 +89,7 @@ import Testing
             #expect(read.output == busctl + "\n")
             #expect(try await fixture.call("\(Self.properties).Get", Self.interface, name) == "(\(gdbus),)\n")
         }
-        // An empty interface stands for the one that has the property.
+        // An empty interface name selects the interface that has the property.
         #expect(try await fixture.call("\(Self.properties).Get", "", "Enabled") == "(<true>,)\n")
         let all = try await fixture.call("\(Self.properties).GetAll", Self.interface)
         #expect(
@@ -181,7 +181,7 @@ import Testing
         for (expected, answer) in answers {
             #expect(answer.contains("org.freedesktop.DBus.Error.\(expected):"), "\(answer)")
         }
-        // gdbus knows the signatures and would not send these.
+        // gdbus checks the signatures and would not send these.
         for (method, arguments) in [
             ("Get", ["s", own]), ("GetAll", ["u", "7"]), ("Set", ["ssu", own, "Enabled", "1"]),
         ] {
@@ -207,7 +207,7 @@ import Testing
         await fixture.manager.shutdown()
     }
 
-    @Test("Peer is answered, and a call that wants no answer gets none")
+    @Test("Peer is implemented, and a call that expects no reply gets none")
     func peer() async throws {
         let fixture = try await Fixture()
         #expect(try await fixture.call("org.freedesktop.DBus.Peer.Ping") == "()\n")

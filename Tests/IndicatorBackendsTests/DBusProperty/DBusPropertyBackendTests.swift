@@ -87,7 +87,7 @@ import Testing
         #expect(try await bus.busctl("call", Self.own, Self.path, Self.interface, "X").status != 0)
     }
 
-    @Test("How each activity with a label ended is announced once, also if it was never shown")
+    @Test("The end of each activity with a label is signalled once, even if it was never shown")
     func finished() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus)
@@ -113,7 +113,7 @@ import Testing
         #expect(monitor.output.components(separatedBy: ".Finished (").count == 5)
     }
 
-    @Test("A change is announced with its values, and only what changed is")
+    @Test("A change is signalled with the new values of the changed properties only")
     func announcements() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus)
@@ -134,11 +134,11 @@ import Testing
         #expect(monitor.count == 3)
         try await backend.update(IndicatorSnapshot())
         await backend.stop()
-        // Whoever listens hears that it is hidden before the name goes.
+        // Clients are notified that it is hidden before the name is released.
         #expect(await monitor.shows("'Visible': <false>"))
     }
 
-    @Test("No text on the bus has control characters; everything else of a label arrives as it is")
+    @Test("No text on the bus has control characters; the rest of a label arrives unchanged")
     func labels() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus, application: "te\u{1B}st")
@@ -162,7 +162,7 @@ import Testing
         #expect(await monitor.shows("]0;title"))
         #expect(await monitor.shows("'x'"))
         #expect(!monitor.output.contains("\u{1B}") && !monitor.output.contains("\\u001b"))
-        // What a caller sends comes back in an error, and only as text.
+        // An error quotes the caller's text without control characters.
         for method in ["Get", "GetAll"] {
             let arguments = [Self.interface, "wr\u{1B}]0;ong\nproperty"].suffix(method == "Get" ? 2 : 1)
             let result = try await Command.run(
@@ -182,8 +182,8 @@ import Testing
         await backend.stop()
     }
 
-    @Test("Odd numbers stay in their range")
-    func oddNumbers() async throws {
+    @Test("Numbers that are out of range are clamped")
+    func outOfRangeNumbers() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus)
         try await backend.start()
@@ -196,7 +196,7 @@ import Testing
         await backend.stop()
     }
 
-    @Test("When the name is taken, the process has one of its own")
+    @Test("When the name is taken, each further indicator uses the name of an instance")
     func instances() async throws {
         let bus = try await PrivateBus()
         let backends = (0..<3).map { _ in makeBackend(on: bus) }
@@ -212,7 +212,7 @@ import Testing
         await again.stop()
     }
 
-    @Test("The setting 'name' takes the place of the app's name in the bus name, and nowhere else")
+    @Test("The setting 'name' replaces the app's name in the bus name, and nowhere else")
     func otherName() async throws {
         let bus = try await PrivateBus()
         let kind = BackendKind.dbusProperty
@@ -226,7 +226,7 @@ import Testing
         await backend.stop()
     }
 
-    @Test("A panel switches the indicator off and on, and reads at once what it has set")
+    @Test("A panel switches the indicator off and on, and immediately reads the new value")
     func enabled() async throws {
         let bus = try await PrivateBus()
         let manager = IndicatorManager(
@@ -251,7 +251,7 @@ import Testing
         )
         #expect(manager.isEnabled)
         #expect(await monitor.shows("'Enabled': <true>"))
-        // What it is already is no change.
+        // Setting the current value changes nothing.
         #expect(
             try await bus.busctl("set-property", Self.own, Self.path, Self.interface, "Enabled", "b", "true").status
                 == 0
@@ -261,13 +261,13 @@ import Testing
     }
 
     @Test(
-        "Set is answered when the indicator has been switched, and Get returns the new value before any snapshot comes"
+        "Set is answered after the indicator was switched, and Get returns the new value before any snapshot"
     )
-    func switchedAtOnce() async throws {
+    func switchedImmediately() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus)
         let switched = Locked<[Bool]>([])
-        // No snapshot follows: whatever Get returns is not the work of the indicator.
+        // No snapshot follows, so the values that Get returns do not come from the indicator.
         backend.attach(to: IndicatorControl(setEnabled: { isEnabled in switched.withLock { $0.append(isEnabled) } }))
         try await backend.start()
         try await backend.update(busy)
@@ -286,7 +286,7 @@ import Testing
             #expect(try call("Get", .string("Visible")) == .variant(.boolean(isEnabled)))
         }
         #expect(switched.withLock { $0 } == [false, true, false])
-        // What the indicator does not confirm does not last.
+        // A value that the indicator does not confirm is temporary.
         #expect(try await eventually { try call("Get", .string("Enabled")) == .variant(.boolean(true)) })
         await backend.stop()
     }

@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "Without a bus the status says why; the app's own work and shutdown are not held up; a bus that appears is used"
+        "Without a bus the status has the reason, and neither work nor shutdown is delayed; a bus that appears is used"
     )
     func busAppears() async throws {
         let bus = try await PrivateBus(isRunning: false)
@@ -45,7 +45,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test("A bus that is killed is noticed at once, and the name and the state are back when it is")
+    @Test("The loss of the bus is noticed immediately, and the name and the state return with it")
     func busIsKilled() async throws {
         let bus = try await PrivateBus()
         let (manager, other) = try makeManager(on: bus)
@@ -70,13 +70,13 @@ import Testing
         #expect(manager.backendStatuses[0].state == .stopped)
     }
 
-    @Test("Shutting down without a bus, or with one that was killed, waits for no time limit")
+    @Test("Shutting down without a bus, or after the bus was killed, does not wait for a time limit")
     func shutdownWithoutBus() async throws {
         let bus = try await PrivateBus(isRunning: false)
         let (manager, _) = try makeManager(on: bus)
         #expect(await eventually { manager.backendStatuses[0].state.name == "unavailable" })
         await manager.shutdown()
-        // Not given up after the time limit, which would leave it stalled.
+        // After a time limit, the state would be stalled.
         #expect(manager.backendStatuses[0].state == .stopped)
         try await bus.start()
         let (second, _) = try makeManager(on: bus)
@@ -86,15 +86,15 @@ import Testing
         #expect(second.backendStatuses[0].state == .stopped)
     }
 
-    @Test("A bus that is stopped delays nothing; it catches up when it goes on")
-    func busIsStopped() async throws {
+    @Test("A suspended bus delays nothing, and catches up when it resumes")
+    func busIsSuspended() async throws {
         let bus = try await PrivateBus()
         let (manager, other) = try makeManager(on: bus)
         #expect(await eventually { manager.backendStatuses[0].state == .running })
         bus.pause()
         let activity = manager.begin("Stopped")
         #expect(await eventually { other.snapshots.last?.label == "Stopped" })
-        // Far more than a socket holds: what the bus does not take must not pile up.
+        // Far more than a socket's buffer: messages that the bus does not read must not accumulate.
         for count in 1...200 {
             manager.start("activity \(count)", label: String(repeating: "x", count: 10_000))
             manager.stop("activity \(count)")
@@ -109,16 +109,16 @@ import Testing
     }
 
     @Test(
-        "A bus that is stopped while the backend starts makes it unavailable, with the reason, and shutdown returns in its limit"
+        "A suspended bus makes a starting backend unavailable, with the reason; shutdown returns within its limit"
     )
-    func busIsStoppedAtStart() async throws {
+    func busIsSuspendedAtStart() async throws {
         let bus = try await PrivateBus()
         bus.pause()
         let (manager, _) = try makeManager(on: bus)
         #expect(await eventually { manager.backendStatuses[0].state.description.contains("does not answer") })
         await manager.shutdown()
         let (second, _) = try makeManager(on: bus)
-        // In the middle of its start.
+        // While it starts.
         await second.shutdown()
         let (third, _) = try makeManager(on: bus)
         bus.resume()

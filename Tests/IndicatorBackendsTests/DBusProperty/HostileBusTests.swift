@@ -7,19 +7,19 @@ import Testing
 
 @testable import IndicatorBackends
 
-/// A bus, and peers on a bus, that mean harm.
+/// A malicious bus, and malicious peers on a bus.
 @Suite struct HostileBusTests {
     private static let path = "/org/activityindicator/Indicator1"
     private static let own = "org.activityindicator.Indicator1.probe"
 
-    /// The most memory that a process has ever used, in kB.
+    /// The peak memory of a process in kB.
     private func peak(of probe: DesktopProbe) throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(probe.processID)/status", encoding: .utf8)
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
         return try #require(Int(line.filter(\.isNumber)))
     }
 
-    @Test("A bus that sends a line without an end makes the backends unavailable, and the app does not grow")
+    @Test("A bus that sends an endless line makes the backends unavailable, and the app's memory is bounded")
     func endlessLine() async throws {
         let folder = try TemporaryDirectory()
         let path = folder.appending("bus")
@@ -48,7 +48,7 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("The arguments of a call that is wrong are not decoded")
+    @Test("The arguments of an invalid call are not decoded")
     func floodOfStrings() async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe("property", bus: bus)
@@ -68,7 +68,7 @@ import Testing
         #expect(try peak(of: probe) - before < 60_000)
     }
 
-    @Test("What is decoded is bounded")
+    @Test("Decoding is bounded")
     func boundedDecoding() async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe("property", bus: bus)
@@ -91,7 +91,7 @@ import Testing
         )
     }
 
-    @Test("A watcher asks all indicators at once, so one that hangs delays no other")
+    @Test("A watcher asks all indicators concurrently: one that hangs delays no other")
     func watch() async throws {
         let bus = try await PrivateBus()
         var probes: [DesktopProbe] = []
@@ -129,7 +129,7 @@ import Testing
                 if case .appeared(let name, _) = event { appeared.withLock { _ = $0.insert(name) } }
             }
         }
-        // None answers, and all are asked.
+        // All are asked, although none answers.
         #expect(await eventually { calls() - before >= probes.count })
         for probe in probes { kill(probe.processID, SIGCONT) }
         #expect(await eventually { appeared.withLock(\.count) == probes.count })

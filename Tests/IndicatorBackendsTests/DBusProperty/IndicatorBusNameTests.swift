@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test("The app's own name is tried first, then that of the process, then numbered ones")
+    @Test("The app's name is tried first, then the instance's, then numbered ones")
     func candidates() {
         let candidates = IndicatorBusName.candidates(for: "app", processID: 42)
         #expect(

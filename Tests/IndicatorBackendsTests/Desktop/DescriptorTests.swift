@@ -3,9 +3,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// An app that has run out of descriptors. Every backend is in it.
+/// An app that has run out of file descriptors, with every backend.
 @Suite struct DescriptorTests {
-    @Test("With any limit from the start, the app lives and its backends come to an end")
+    @Test("With any limit from the start, the app keeps running and its backends stop")
     func limits() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -29,7 +29,7 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
-    @Test("With any limit from the start, an app with a config file lives, reloads and ends")
+    @Test("With any limit from the start, an app with a config file keeps running, reloads and shuts down")
     func configuredLimits() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -54,7 +54,7 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
-    @Test("The backends leave descriptors for libdispatch, which the app uses first after they have connected")
+    @Test("The backends leave descriptors for libdispatch, which the app first uses after they have connected")
     func reserve() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -71,7 +71,7 @@ import Testing
         withExtendedLifetime(server) {}
     }
 
-    @Test("Without descriptors in the middle of its life, the app lives, and all is back when there are some")
+    @Test("When descriptors run out later, the app keeps running, and the backends recover when some are free")
     func exhaustion() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -87,10 +87,10 @@ import Testing
             #expect(try await probe.backend(backend, is: "running"))
         }
         try await probe.tell("exhaust")
-        // What is connected goes on.
+        // Existing connections continue to work.
         try await probe.tell("begin", "without descriptors")
         #expect(try await eventually { try await server.displayedCount == 1 })
-        // What has to connect cannot.
+        // New connections fail.
         await bus.kill()
         for backend in ["desktopNotification", "dbusProperty"] {
             #expect(try await probe.backend(backend, is: "unavailable"))

@@ -4,7 +4,7 @@ import IndicatorBackends
 import TestSupport
 import Testing
 
-/// Both surfaces of the desktop, in one app.
+/// Both desktop backends in one app.
 @Suite struct DesktopSurfacesTests {
     private static let name = "org.activityindicator.Indicator1.probe"
     private static let path = "/org/activityindicator/Indicator1"
@@ -21,7 +21,7 @@ import Testing
         return notification && property
     }
 
-    @Test("The bus is killed in the middle of a run, and everything is back with it")
+    @Test("When the bus is killed and restarted, both backends recover")
     func busIsKilled() async throws {
         let bus = try await PrivateBus()
         let first = try await NotificationServer(on: bus)
@@ -31,13 +31,13 @@ import Testing
         #expect(try await eventually { try await first.displayedCount == 1 })
         for round in 1...2 {
             await bus.kill()
-            // "was lost", and "cannot be reached" after the first attempt to connect again.
+            // "was lost", and "cannot be reached" after the first attempt to reconnect.
             for backend in ["desktopNotification", "dbusProperty"] {
                 #expect(try await probe.backend(backend, is: "unavailable: the bus at '\(bus.address)' "))
             }
             let delivered = try await probe.tell("delivered")
             try await probe.tell("label", "round \(round)")
-            // The surfaces that need no bus go on.
+            // Backends that need no bus continue.
             #expect(try await eventually { try await probe.tell("delivered") != delivered })
             #expect(try await probe.status(of: "other") == "running")
             try await bus.start()
@@ -52,7 +52,7 @@ import Testing
         #expect(probe.isRunning)
     }
 
-    @Test("The second process of an app has a bus name of its own")
+    @Test("The second process of an app has its own bus name")
     func twoProcesses() async throws {
         let bus = try await PrivateBus()
         let first = try await DesktopProbe("property", bus: bus)
@@ -69,7 +69,7 @@ import Testing
         #expect(try await eventually { try await property("Label", on: bus) == "s \"\"" })
     }
 
-    @Test("The app's handling of SIGPIPE stays as it was")
+    @Test("The app's disposition of SIGPIPE is unchanged")
     func brokenPipe() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -90,14 +90,14 @@ import Testing
         #expect(try await probe.tell("sigpipe") == "default")
     }
 
-    @Test("100 000 flips in 10 s: flat memory, few signals, and the truth at the end", arguments: [true, false])
+    @Test("100 000 flips in 10 s: flat memory, few signals, and the right final state", arguments: [true, false])
     func flips(delays: Bool) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let probe = try await DesktopProbe("notification", "property", delays ? "delays" : "none", bus: bus)
         #expect(try await areRunning(probe))
-        // At first, what is kept for the next time is allocated, the more the later the other threads get on: a leak
-        // goes on, that does not. One round without growth, of 80 bytes a flip, shows that there is none.
+        // Reused memory is allocated in the first rounds, more of it if other threads are late. A leak grows in every
+        // round: one round that grows by less than 80 bytes a flip shows that there is none.
         var growth = [Int.max]
         while growth.count < 5, growth.last ?? 0 >= 8192 {
             let before = try #require(Int(try await probe.tell("memory")))
@@ -109,17 +109,17 @@ import Testing
         #expect(growth.last ?? .max < 8192, "kB in each round: \(growth.dropFirst())")
         let signals = try await SignalMonitor(bus, name: Self.name)
         let monitor = try await NotifyMonitor(bus)
-        // 10, or longer on a busy machine.
+        // 10 s, or longer on a busy machine.
         let seconds = try #require(Double(try await probe.tell("flip", "100000", "10")))
         #expect(try await eventually { try await property("ActivityCount", on: bus) == "u 0" })
         #expect(try await eventually { try await property("State", on: bus) == "s \"inactive\"" })
         #expect(try await eventually { try await server.displayedCount == 0 })
         if delays {
-            // Coalesced to 10 and 2 a second, and each showing and hiding.
+            // Coalesced to 10 and 2 a second, plus each change of visibility.
             #expect(Double(signals.count) <= seconds * 10 + 40, "\(signals.count)")
             #expect(Double(monitor.shown.count) <= seconds * 2 + 10, "\(monitor.shown.count)")
         }
-        // What was announced last is what is true.
+        // The last signal has the current state.
         #expect(
             await eventually {
                 let states = signals.output.matches(of: /'State': <'([A-Za-z]+)'>/).map { String($0.1) }
@@ -145,7 +145,7 @@ import Testing
         #expect(try await probe.tell("neighbour") == "ok")
     }
 
-    @Test("Idle, no thread wakes up by itself")
+    @Test("When idle, no thread wakes up")
     func idle() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import IndicatorBackends
 
-/// What is left on the screen after the app.
+/// What remains on the screen after the app has ended.
 @Suite struct DesktopNotificationEndTests {
-    @Test("An app that ends right after shutdown() leaves no notification, also on a busy machine")
+    @Test("An app that ends right after shutdown() leaves no notification, even on a busy machine")
     func orderlyEnd() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -16,7 +16,7 @@ import Testing
         for run in 0..<20 {
             let probe = try await DesktopProbe("notification", bus: bus)
             try await probe.tell("begin", "run \(run)")
-            // Every second one ends while the notification is on its way.
+            // Every second run ends while the notification is being sent.
             if run.isMultiple(of: 2) {
                 #expect(await eventually { monitor.shown.contains { $0.body == "run \(run)" } })
             }
@@ -25,7 +25,7 @@ import Testing
             #expect(try await eventually { try await server.displayedCount == 0 })
         }
         for process in load { await process.end() }
-        // Each one that the monitor has seen was closed.
+        // Each notification that the monitor has seen was closed.
         let shown = monitor.shown.count { $0.identifier == 0 }
         #expect(shown >= 10)
         #expect(
@@ -36,13 +36,13 @@ import Testing
         #expect(try await server.historyCount == shown)
     }
 
-    @Test("The expiry is within a minute, and renewing it takes less than two wake-ups a minute")
+    @Test("The expiry is less than a minute, and its renewal takes fewer than two wake-ups a minute")
     func expiry() {
         let settings = DesktopNotificationSettings()
         #expect(settings.expiry < .seconds(60) && settings.renewal > .seconds(30))
     }
 
-    @Test("What an app leaves that is killed disappears by itself; while the app lives, it stays")
+    @Test("The notification of a killed app expires; while the app runs, it stays")
     func orphan() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -51,7 +51,7 @@ import Testing
         let probe = try await DesktopProbe("notification", "expiry=22", bus: bus)
         try await probe.tell("begin", "work")
         #expect(try await eventually { try await server.displayedCount == 1 })
-        // Its time begins anew without any change, twice.
+        // It is renewed twice without any change.
         #expect(await eventually(within: .seconds(180)) { monitor.shown.count == 3 })
         #expect(try await server.displayedCount == 1)
         #expect(try await server.historyCount == 0)

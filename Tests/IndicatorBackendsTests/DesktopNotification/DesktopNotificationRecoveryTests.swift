@@ -8,7 +8,7 @@ import Testing
 @Suite struct DesktopNotificationRecoveryTests {
     private static let name = "desktopNotification"
 
-    @Test("Without a session bus the status says so, and shutdown is immediate")
+    @Test("Without a session bus the status reports it, and shutdown is immediate")
     func noBus() async throws {
         let probe = try await DesktopProbe("notification", bus: nil)
         #expect(try await probe.backend(Self.name, is: "unavailable: there is no session bus"))
@@ -16,7 +16,7 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("A server that appears later is used at once; none is started for it")
+    @Test("A server that appears later is used immediately; the backend starts none")
     func serverAppears() async throws {
         let bus = try await PrivateBus()
         let services = bus.folder.appending("services")
@@ -60,7 +60,7 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("A server that is replaced while the notification is up: the new one shows it")
+    @Test("When the server is replaced while the notification is shown, the new one shows it")
     func serverIsReplaced() async throws {
         let bus = try await PrivateBus()
         let first = try await NotificationServer(on: bus)
@@ -79,7 +79,7 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("A server that hangs delays nothing, the status says so, and it is used again when it goes on")
+    @Test("A server that hangs delays nothing, the status reports it, and it is used again when it resumes")
     func serverHangs() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -90,7 +90,7 @@ import Testing
         server.pause()
         try await probe.tell("label", "hanging")
         #expect(try await probe.backend(Self.name, is: "unavailable: the notification server does not answer"))
-        // The app and the other surfaces go on.
+        // The app and the other backends continue.
         for round in 1...20 {
             let delivered = try await probe.tell("delivered")
             try await probe.tell("label", "round \(round)")
@@ -103,7 +103,7 @@ import Testing
         server.resume()
         #expect(try await probe.backend(Self.name, is: "running"))
         #expect(await eventually { monitor.shown.last?.body == "the others go on" })
-        // The one from before was closed.
+        // The earlier notification was closed.
         #expect(try await eventually { try await server.displayedCount == 1 })
         try await probe.tell("end")
         #expect(try await eventually { try await server.displayedCount == 0 })
@@ -111,7 +111,7 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("What a server shows late, when it goes on, is closed; one notification remains")
+    @Test("A notification that a resuming server shows late is closed; one remains")
     func serverHangsAtFirst() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test(
-        "Shutdown returns in its time limit while the server hangs, and the server closes what it shows when it goes on"
+        "Shutdown returns within its limit while the server hangs; the notification is closed when the server resumes"
     )
     func shutdownWhileServerHangs() async throws {
         let bus = try await PrivateBus()
@@ -155,7 +155,7 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
-    @Test("The kind says what is missing")
+    @Test("The availability reports what is missing")
     func availability() async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe(bus: bus)

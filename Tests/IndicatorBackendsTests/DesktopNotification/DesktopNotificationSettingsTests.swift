@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct DesktopNotificationSettingsTests {
     @Test(
-        "An icon is sent as the protocol has it: a name, or a URL",
+        "An icon is sent as the protocol requires: a name, or a URL",
         arguments: [
             ("network-idle", "network-idle"), ("", ""), ("/a b/100%/ä.png", "file:///a%20b/100%25/%C3%A4.png"),
             ("file:///icon.png", "file:///icon.png"),

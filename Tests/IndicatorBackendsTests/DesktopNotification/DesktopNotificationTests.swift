@@ -43,7 +43,7 @@ import Testing
         let identifiers = Set(calls.dropFirst().map(\.identifier))
         #expect(identifiers.count == 1 && !identifiers.contains(0), "\(calls)")
 
-        // The next time, it is a new one.
+        // The next time, a new notification is shown.
         try await probe.tell("begin", "Again")
         #expect(try await eventually { try await server.displayedCount == 1 })
         #expect(await eventually { monitor.shown.last?.body == "Again" && monitor.shown.last?.identifier == 0 })
@@ -57,7 +57,7 @@ import Testing
         "family 👩‍👩‍👧‍👦 e\u{301}", "مرحبا \u{202E}gnp.exe", "{app} {unknown}", "%s%n%d", "noncharacter \u{FFFE}",
     ]
 
-    @Test("No label is misread, whether the server reads markup or not", arguments: [true, false])
+    @Test("No label is read as markup, whether or not the server supports it", arguments: [true, false])
     func labels(markup: Bool) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus, markup: markup)
@@ -83,7 +83,7 @@ import Testing
         if markup { #expect(!server.complaints.contains("Unable to parse markup"), "\(server.complaints)") }
     }
 
-    @Test("Updated at most twice a second, and only when something changed; the last text is the true one")
+    @Test("Updated at most twice a second, and only when something changed; the last text is the current one")
     func coalesced() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -103,9 +103,9 @@ import Testing
         #expect(await eventually { monitor.shown.last?.body == "label \(last)" })
         let calls = monitor.shown
         for (earlier, later) in zip(calls, calls.dropFirst()) { #expect(later.body != earlier.body) }
-        // As many as half seconds have passed, and the first one. However slow the machine is, there are no more.
+        // At most one each half second after the first one, however slow the machine is.
         #expect(calls.count - 1 <= Int(start.duration(to: .now) / .milliseconds(500)))
-        // A change that shows in nothing: the same text, the same percentage.
+        // An invisible change: the same text, the same percentage.
         try await probe.tell("progress", "0.401")
         #expect(await eventually { monitor.shown.last?.hints["value"] == "i 40" })
         let count = monitor.shown.count
@@ -117,7 +117,7 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
-    @Test("What the user closes stays closed until the indicator is shown the next time")
+    @Test("A notification that the user closes stays closed until the indicator is shown again")
     func dismissed() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)

@@ -2,7 +2,7 @@
 import TestSupport
 import Testing
 
-/// Servers that differ from dunst. Each is the real one.
+/// Servers that differ from dunst, each the real program.
 @Suite struct NotificationServersTests {
     @Test(
         "A server that shows no bar beside the text gets the percentage in the text",
@@ -22,7 +22,7 @@ import Testing
         try await probe.tell("progress", "0.4")
         #expect(await eventually { monitor.shown.last?.body == "Fetching 40%" })
         #expect(monitor.shown.allSatisfy { $0.hints["value"] == nil })
-        // In place, and never for ever.
+        // Updated in place, and always with an expiry.
         let identifiers = monitor.shown.map(\.identifier)
         #expect(identifiers.count == 2 && identifiers[0] == 0 && identifiers[1] != 0)
         #expect(monitor.shown.allSatisfy { $0.timeout > 0 && $0.timeout <= 60_000 })
@@ -36,7 +36,7 @@ import Testing
         withExtendedLifetime(server) {}
     }
 
-    @Test("dunst gets its bar, and the text too")
+    @Test("dunst gets both the bar and the text")
     func bar() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)

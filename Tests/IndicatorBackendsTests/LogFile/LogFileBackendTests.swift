@@ -15,7 +15,7 @@ import Testing
         folder = try TemporaryDirectory()
     }
 
-    @Test func aPeriodIsAFewLines() async throws {
+    @Test func aVisiblePeriodIsAFewLines() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
         try await backend.start()
         try await backend.update(.hidden(at: 0))
@@ -36,7 +36,7 @@ import Testing
         )
     }
 
-    @Test func textIsWrittenAsText() async throws {
+    @Test func theTextFormatIsWritten() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"), format: .text)
         try await backend.start()
         try await backend.update(.shown("a\nb"))
@@ -48,11 +48,11 @@ import Testing
         )
     }
 
-    @Test func itAsksForEveryTransition() {
+    @Test func everyTransitionIsDelivered() {
         #expect(LogFileBackend.fixture(path: "/x").delivery == .everyTransition)
     }
 
-    @Test func theFileAndItsFoldersAreForTheOwnerOnly() async throws {
+    @Test func onlyTheOwnerHasAccessToTheFileAndItsFolders() async throws {
         let backend = LogFileBackend.fixture(path: nil, environment: ["XDG_STATE_HOME": folder.appending("state")])
         try await backend.start()
         #expect(mode(of: folder.appending("state/my-app/indicator.log")) == 0o600)
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(arguments: ["000", "277", "777"])
-    func theUmaskDoesNotChangeThat(umask: String) async throws {
+    func theUmaskDoesNotChangeTheModes(umask: String) async throws {
         let helper = try Command.built("log-file-writer")
         let path = folder.appending("a/x.log")
         let result = try await Command.run("sh", ["-c", "umask \(umask); exec '\(helper)' write '\(path)'"])
@@ -71,7 +71,7 @@ import Testing
         #expect(mode(of: folder.appending("a")) == 0o700)
     }
 
-    @Test func aFileThatExistsIsContinuedAndKeepsItsMode() async throws {
+    @Test func anExistingFileIsAppendedToAndKeepsItsMode() async throws {
         let path = try folder.write("before\n", to: "x.log")
         chmod(path, 0o640)
         let backend = LogFileBackend.fixture(path: path)
@@ -82,7 +82,7 @@ import Testing
         #expect(mode(of: path) == 0o640)
     }
 
-    @Test func halfALineOfAnotherProcessIsEndedFirst() async throws {
+    @Test func anIncompleteLineOfAnotherProcessIsTerminatedFirst() async throws {
         let backend = LogFileBackend.fixture(path: try folder.write("{\"time\":\"20", to: "x.log"))
         try await backend.start()
         try await backend.update(.shown())
@@ -92,7 +92,7 @@ import Testing
         #expect(try decodeLog(String(lines[1]) + "\n").map(\.event) == ["shown"])
     }
 
-    @Test func aRelativePathIsLoggedWithWhereItLeads() async throws {
+    @Test func aRelativePathIsLoggedWithTheAbsoluteOne() async throws {
         let messages = InMemoryLogHandler()
         let logger = Logger(label: "test", factory: { _ in messages })
         let name = "indicator-test-\(UUID().uuidString).log"
@@ -118,7 +118,7 @@ import Testing
         #expect(try decodeLog(folder.read("x.log")).map(\.event) == ["shown", "hidden"])
     }
 
-    @Test func whatWaitsAtStopIsWrittenAtTheNextStart() async throws {
+    @Test func linesThatWaitAtStopAreWrittenAtTheNextStart() async throws {
         let path = folder.appending("fifo")
         mkfifo(path, 0o600)
         let reader = open(path, O_RDONLY | O_NONBLOCK)
@@ -139,7 +139,7 @@ import Testing
         #expect(try decodeLog(readAvailable(nextReader)).map(\.event) == ["shown", "hidden"])
     }
 
-    @Test func whatIsNeverWrittenIsLogged() async throws {
+    @Test func lostLinesAreLogged() async throws {
         let messages = InMemoryLogHandler()
         do {
             let logger = Logger(label: "test", factory: { _ in messages })
@@ -155,7 +155,7 @@ import Testing
         #expect(messages.entries.last?.message.description == text)
     }
 
-    @Test func timesNeverGoBack() async throws {
+    @Test func timesNeverGoBackwards() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
         try await backend.start()
         try await backend.update(.shown("a", at: 1))
@@ -169,7 +169,7 @@ import Testing
         #expect(seconds == ["01", "30", "30", "30", "31"])
     }
 
-    @Test func whatEndsAtTheSameInstantComesBeforeTheEndOfThePeriod() async throws {
+    @Test func anActivityThatEndsAtTheSameInstantComesBeforeTheEndOfThePeriod() async throws {
         let delays = try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
         let indicator = IndicatorManager(delays: delays, clock: VirtualClock())
         let settings = LogFileBackend.Settings(path: folder.appending("x.log"))
@@ -222,7 +222,7 @@ import Testing
     }
 }
 
-/// What can be read from a non-blocking descriptor now.
+/// Reads what a non-blocking descriptor has available.
 func readAvailable(_ descriptor: Int32) -> String {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 65_536)

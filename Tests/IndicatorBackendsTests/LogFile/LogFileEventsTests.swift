@@ -34,7 +34,7 @@ struct LogFileEventsTests {
         )
     }
 
-    @Test("may be every activity with a label, also while the indicator is hidden")
+    @Test("may include every activity with a label, even while the indicator is hidden")
     func record() async throws {
         let clock = VirtualClock()
         let indicator = IndicatorManager(backends: [backend([.shown, .hidden, .begin, .end])], clock: clock)
@@ -46,7 +46,7 @@ struct LogFileEventsTests {
         first.end(.succeeded)
         clock.advance(by: .milliseconds(300))
         #expect(await eventually { lines.count == 2 })
-        // So short that it may be in no list.
+        // So short that no snapshot may list it.
         indicator.begin("c").end(.failed("no"))
         clock.advance(by: .milliseconds(500))
         #expect(await eventually { lines.count == 5 })
@@ -64,7 +64,7 @@ struct LogFileEventsTests {
         )
     }
 
-    @Test("are each activity's own however many there are, and what is left out is counted")
+    @Test("are separate for each of many activities, and omitted ones are counted")
     func many() async throws {
         let clock = VirtualClock()
         let indicator = IndicatorManager(backends: [backend([.begin, .end])], clock: clock)
@@ -100,7 +100,7 @@ struct LogFileEventsTests {
         #expect(self.backend([.end]).delivery.includesHidden)
     }
 
-    @Test("have a new label at most once a second, and the last one in the end")
+    @Test("include a new label at most once a second, and always the last one")
     func labels() async throws {
         let now = Locked<Int64>(0)
         let calls = Locked<[(time: Int64, body: @Sendable () -> Void)]>([])
@@ -115,7 +115,7 @@ struct LogFileEventsTests {
             now.withLock { $0 = Int64(number) * 100_000_000 }
             snapshot = snapshot.changed(to: "\(number)", at: Double(number) / 10)
             try await backend.update(snapshot)
-            // What is due.
+            // The calls that are due.
             let due = calls.withLock { calls in
                 defer { calls.removeAll { $0.time <= Int64(number) * 100_000_000 } }
                 return calls.filter { $0.time <= Int64(number) * 100_000_000 }
@@ -129,12 +129,12 @@ struct LogFileEventsTests {
         await backend.stop()
         let labels = lines.map { $0.split(separator: "=").last }
         #expect(labels == [#""0""#, #""1""#, #""11""#, #""21""#, #""25""#])
-        // A call that comes late has no effect.
+        // A late call has no effect.
         waiting.body()
         #expect(lines.count == 5)
     }
 
-    @Test("have the label that stays, by the real clock")
+    @Test("include the last label, on the real clock")
     func lastLabel() async throws {
         let backend = backend([.label])
         try await backend.start()

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import IndicatorBackends
 
-/// A line of a JSON log, as a reader of it would decode it.
+/// A decoded line of a JSON log.
 struct LogLine: Decodable, Hashable {
     var time: String
     var event: String
@@ -19,7 +19,7 @@ struct LogLine: Decodable, Hashable {
     var pid: Int32
 }
 
-/// Decodes a log and throws at the first line that is not whole.
+/// Decodes a log and throws at the first incomplete line.
 func decodeLog(_ text: String) throws -> [LogLine] {
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     guard lines.popLast() == "" else { throw UnfinishedLog(end: String(text.suffix(200))) }
@@ -31,14 +31,14 @@ struct UnfinishedLog: Error {
 }
 
 extension IndicatorSnapshot {
-    /// 2026-03-01T12:00:00Z and so many seconds.
+    /// 2026-03-01T12:00:00Z plus `seconds`.
     static func noon(_ seconds: Double = 0) -> Date { Date(timeIntervalSince1970: 1_772_366_400 + seconds) }
 
     static func shown(_ label: String? = nil, at seconds: Double = 0, count: Int = 1, progress: Double? = nil) -> Self {
         Self(state: .active, activityCount: count, label: label, progress: progress, since: noon(seconds))
     }
 
-    /// The same with another label since then.
+    /// The same snapshot with another label since `seconds`.
     func changed(to label: String, at seconds: Double, progress: Double? = nil) -> Self {
         var changed = Self.shown(label, count: activityCount, progress: progress)
         changed.since = since
@@ -70,7 +70,7 @@ extension LogFileBackend {
             lockLimitAtStop: .milliseconds(50),
             replacementGrace: replacementGrace
         )
-        // Many tests write a line by a new label.
+        // Many tests change the label to write a line.
         dependencies.labelInterval = 0
         return LogFileBackend(
             applicationName: "my-app",

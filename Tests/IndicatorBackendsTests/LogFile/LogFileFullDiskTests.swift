@@ -5,7 +5,7 @@ import Testing
 
 @testable import IndicatorBackends
 
-/// Surfaces that take nothing for a while.
+/// Files and devices that temporarily accept no data.
 @Suite struct LogFileFullDiskTests {
     private let folder: TemporaryDirectory
 
@@ -30,21 +30,21 @@ import Testing
     }
 
     @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", SmallDisk.mayMount))
-    func whatFitsInMemoryIsWrittenWhenSpaceReturns() async throws {
+    func linesThatFitInMemoryAreWrittenWhenSpaceReturns() async throws {
         let lines = try await fillDisk(size: "64k", lines: 200)
         #expect(lines.map(\.label) == ["before"] + (0..<200).map { "full-\($0)" } + ["after"])
     }
 
     @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", SmallDisk.mayMount))
-    func whatDoesNotIsCountedInItsPlace() async throws {
+    func linesThatDoNotFitInMemoryAreCountedInTheirPlace() async throws {
         let total = 10_000
         let lines = try await fillDisk(size: "2m", lines: total)
-        // A count is shorter than a line: the first one may still find space where no line does. They add up.
+        // A `lost` line is shorter than the others, so one may be written where no other fits. The counts add up.
         let losses = lines.indices.filter { lines[$0].event == "lost" }
         let place = try #require(losses.first)
         #expect(losses == Array(place..<place + losses.count))
         let written = lines[..<place].dropFirst().compactMap(\.label)
-        // The page that was begun when the disk filled up still took some.
+        // The last page of the full disk still had space for some.
         #expect(!written.isEmpty)
         #expect(written == (0..<written.count).map { "full-\($0)" })
         let kept = lines[(place + losses.count)...].dropLast().compactMap(\.label)
@@ -68,7 +68,7 @@ import Testing
         )
     }
 
-    @Test func aLineThatATerminalTakesInPartsComesOutWhole() async throws {
+    @Test func aLineThatATerminalAcceptsInPartsIsComplete() async throws {
         let terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK)
         defer { close(terminal) }
         var number: Int32 = 0
@@ -86,7 +86,7 @@ import Testing
         var text = ""
         for index in 0..<400 {
             try? await backend.update(.shown("\(index)"))
-            // Its buffer holds some KiB, not a whole number of lines.
+            // The terminal's buffer holds some KiB, which is not a multiple of a line.
             if index % 200 == 199 {
                 text += readAvailable(terminal)
                 #expect(!text.hasSuffix("\n"))
@@ -102,7 +102,7 @@ import Testing
         #expect(try decodeLog(text).map(\.label) == (0..<400).map(String.init))
     }
 
-    @Test func whatIsLostIsCountedAndNothingElse() async throws {
+    @Test func exactlyTheLostLinesAreCounted() async throws {
         let path = folder.appending("fifo")
         mkfifo(path, 0o600)
         let reader = open(path, O_RDONLY | O_NONBLOCK)

@@ -70,13 +70,13 @@ import Testing
         #expect((backend as? LogFileBackend)?.settings == LogFileBackend.Settings())
     }
 
-    @Test func aPathThatCannotBeAFileIsRefused() {
+    @Test func aPathThatCannotBeAFileIsRejected() {
         let path = BackendKind.logFile.settings.first { $0.name == "path" }
         #expect(path?.validate(.string("/var/log/")) == "the path of a file")
         #expect(path?.validate(.string("/var/log/x")) == nil)
     }
 
-    @Test func lookingWhetherItCouldWorkLeavesNoTrace() async throws {
+    @Test func theAvailabilityCheckCreatesNothing() async throws {
         let path = folder.appending("a/b/x.log")
         #expect(await availability(path) == .available(detail: path))
         #expect(try folder.names() == [])
@@ -85,7 +85,7 @@ import Testing
         #expect(await availability("/dev/null") == .available(detail: "/dev/null"))
     }
 
-    @Test func whatIsInTheWayIsTold() async throws {
+    @Test func obstaclesAreReported() async throws {
         #expect(
             await availability(folder.path)
                 == .unavailable(

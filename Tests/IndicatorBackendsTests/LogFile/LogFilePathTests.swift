@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: ["", "/var/log/", "~", "~root/x.log", "/tmp/a\0b", "$HOME/x.log", "${HOME}/x.log"])
-    func whatCannotBeAFileIsRefused(given: String) throws {
+    func aPathThatCannotBeAFileIsRejected(given: String) throws {
         #expect {
             try path(given, ["HOME": "/h"])
         } throws: { error in
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func aVariableInThePathIsRefusedWithWhereItLeads() {
+    @Test func aVariableInThePathIsRejectedWithAnExplanation() {
         let folder = FileManager.default.currentDirectoryPath
         #expect(
             LogFilePath.problem(with: "$HOME/x.log")
@@ -53,7 +53,7 @@ import Testing
         )
     }
 
-    @Test func missingFoldersAreMadeForTheirOwnerOnly() throws {
+    @Test func missingFoldersAreCreatedForTheirOwnerOnly() throws {
         let folder = try TemporaryDirectory()
         let path = try LogFilePath(folder.appending("a/b//c/x.log"), applicationName: "a", environment: [:])
         try path.makeFolders()

@@ -36,7 +36,7 @@ import Testing
         for name in try folder.names() { #expect(mode(of: folder.appending(name)) == 0o600) }
     }
 
-    @Test func withoutOldFilesAFullOneIsRemoved() async throws {
+    @Test func aFullFileIsRemovedWhenNoneAreKept() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 300, keep: 0)
         try await backend.start()
         try await write((0..<9).map(String.init), to: backend)
@@ -45,7 +45,7 @@ import Testing
         #expect(try labels("x.log") == ["8"])
     }
 
-    @Test func aLineThatIsLongerThanTheSizeHasAFileOfItsOwn() async throws {
+    @Test func aLineLongerThanTheMaximumSizeHasItsOwnFile() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"), maxSize: 10, keep: 5)
         try await backend.start()
         try await write(["a", "b", "c"], to: backend)
@@ -66,7 +66,7 @@ import Testing
         #expect(try folder.read("x.log.3") == "three")
     }
 
-    @Test func whatIsInTheWayIsReportedAndRotationGoesOn() async throws {
+    @Test func obstaclesAreReportedAndRotationContinues() async throws {
         try FileManager.default.createDirectory(
             atPath: folder.appending("x.log.1/y"),
             withIntermediateDirectories: true
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func aFileThatIsRemovedIsMadeAgain() async throws {
+    @Test func aRemovedFileIsCreatedAgain() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("a/x.log"))
         try await backend.start()
         try await write(["a"], to: backend)
@@ -151,7 +151,7 @@ import Testing
         #expect(try labels("x.log") == ["end"])
     }
 
-    @Test func aFileThatWasRenamedIsWrittenOnUntilThereIsAnother() async throws {
+    @Test func aRenamedFileIsUsedUntilThereIsANewOne() async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"), replacementGrace: .seconds(60))
         try await backend.start()
         try await write(["a"], to: backend)
@@ -167,11 +167,11 @@ import Testing
         #expect(try labels("x.log") == ["d"])
     }
 
-    @Test func nothingIsLostWhileLogrotateWorks() async throws {
+    @Test func nothingIsLostWhileLogrotateRuns() async throws {
         let path = folder.appending("x.log")
-        // It writes without a pause, so not on one of the few threads that all tests share.
+        // It writes without a pause, so it does not run on one of the few threads that all tests share.
         let writer = Task(executorPreference: OwnThread()) {
-            // However long logrotate takes to make the new file.
+            // Enough time for logrotate to create the new file.
             let backend = LogFileBackend.fixture(path: path, replacementGrace: .seconds(60))
             try await backend.start()
             var count = 0

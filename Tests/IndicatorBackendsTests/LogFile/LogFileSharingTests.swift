@@ -5,7 +5,7 @@ import Testing
 
 @testable import IndicatorBackends
 
-/// Processes that write one file.
+/// Processes that write to the same file.
 @Suite struct LogFileSharingTests {
     private let folder: TemporaryDirectory
 
@@ -64,20 +64,20 @@ import Testing
         #expect(Set(labels).count == 600 && labels.count == 600)
     }
 
-    @Test func aLockThatIsNeverReleasedIsNotWaitedFor() async throws {
+    @Test func aLockThatIsNeverReleasedDoesNotBlockWriting() async throws {
         let path = folder.appending("x.log")
         let backend = LogFileBackend.fixture(path: path, maxSize: 300)
         try await backend.start()
-        // Whoever may read the file can lock it.
+        // A process that may read the file can lock it.
         let other = open(path, O_RDONLY | O_CLOEXEC)
         try #require(flock(other, LOCK_EX | LOCK_NB) == 0)
         for label in ["a", "b", "c"] { try await backend.update(.shown(label)) }
         #expect(try decodeLog(folder.read("x.log")).map(\.label) == ["a", "b", "c"])
         #expect(try folder.names() == ["x.log"])
-        // Not only closed: a child that another test forks meanwhile has it open for a moment.
+        // Closing alone is not enough: a child that another test forks meanwhile inherits the descriptor.
         flock(other, LOCK_UN)
         close(other)
-        // Rotation needs the lock, and is done as soon as it can be had.
+        // Rotation needs the lock, and happens as soon as it is free.
         try await backend.update(.shown("d"))
         await backend.stop()
         #expect(try decodeLog(folder.read("x.log")).map(\.label) == ["d"])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import IndicatorBackends
 
-/// Paths that are not, or not easily, those of a log.
+/// Paths of directories, links, FIFOs, devices and files of other users.
 @Suite struct LogFileSpecialFilesTests {
     private let folder: TemporaryDirectory
 
@@ -34,13 +34,13 @@ import Testing
         )
     }
 
-    @Test func aFIFOWithoutReaderIsAnErrorAtOnce() async {
+    @Test func aFIFOWithoutReaderIsAnImmediateError() async {
         let path = folder.appending("fifo")
         mkfifo(path, 0o600)
         #expect(await startError(path) == .fifoWithoutReader(path: path))
     }
 
-    @Test func aSymbolicLinkIsAnErrorAndWhatItPointsToIsLeftAlone() async throws {
+    @Test func aSymbolicLinkIsAnErrorAndItsTargetIsUnchanged() async throws {
         let target = try folder.write("precious\n", to: "target")
         let path = folder.appending("x.log")
         symlink(target, path)
@@ -52,7 +52,7 @@ import Testing
         #expect(try folder.names() == ["target", "x.log", "y.log"])
     }
 
-    @Test func aLinkToTheFolderIsFine() async throws {
+    @Test func aLinkToTheFolderIsFollowed() async throws {
         mkdir(folder.appending("real"), 0o700)
         symlink("real", folder.appending("link"))
         #expect(await startError(folder.appending("link/x.log")) == nil)
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func aFolderThatTheUserMayNotWriteIsAClearError() async throws {
-        // Root may write everywhere, and becomes another user for that.
+        // Root may write everywhere, so the helper switches to another user.
         let user = geteuid() == 0 ? 65534 : geteuid()
         let path = folder.appending("private/x.log")
         mkdir(folder.appending("private"), 0o555)
@@ -108,13 +108,13 @@ import Testing
         #expect(try folder.names() == ["fifo"])
     }
 
-    @Test func aReaderThatLeavesDoesNotEndTheProcess() async throws {
+    @Test func aReaderThatClosesItsEndDoesNotEndTheProcess() async throws {
         let result = try await Command.run(Command.built("log-file-writer"), ["lose-reader", folder.appending("fifo")])
         #expect(result.status == 0, "\(result.error)")
         #expect(try decodeLog(result.output).map(\.label) == ["alone-0", "alone-1", "alone-2", "second"])
     }
 
-    @Test func theFileSizeLimitDoesNotEndTheProcessAndLeavesNoHalfLine() async throws {
+    @Test func theFileSizeLimitDoesNotEndTheProcessAndLeavesNoIncompleteLine() async throws {
         let path = folder.appending("x.log")
         let result = try await Command.run(
             Command.built("log-file-writer"),
@@ -142,10 +142,10 @@ import Testing
 
     // MARK: Standard streams
 
-    @Test(arguments: [1, 2]) func aStandardStreamIsALogWhateverItIs(descriptor: Int) async throws {
+    @Test(arguments: [1, 2]) func aStandardStreamOfAnyTypeIsALog(descriptor: Int) async throws {
         let writer = try Command.built("log-file-writer")
         let path = descriptor == 1 ? "/dev/stdout" : "/dev/stderr"
-        // A pipe of another user, as in a container; it cannot be opened by its path. A file; and a socket.
+        // A pipe of another user, as in a container, which cannot be opened by its path; a file; a closed stream.
         let options = geteuid() == 0 ? ["user=65534"] : []
         let piped = try await Command.run(writer, ["write", path, "lines=3"] + options)
         #expect(
@@ -164,8 +164,8 @@ import Testing
         #expect((descriptor == 1 ? closed.error : closed.output).contains("status=1"))
     }
 
-    @Test func aStandardStreamThatTakesNothingIsNotWaitedFor() async throws {
-        // Its reader reads nothing until the writer has ended, which writes more than the 64 KiB of a pipe.
+    @Test func aStandardStreamWithoutSpaceDoesNotBlockWriting() async throws {
+        // The reader reads nothing until the writer has ended, and the writer writes more than the 64 KiB of a pipe.
         let writer = try Command.built("log-file-writer")
         let marker = folder.appending("ended")
         let script =
@@ -178,7 +178,7 @@ import Testing
 
     // MARK: Folders that other users can write
 
-    /// Makes the folder one that every user can write, with a file in it.
+    /// Lets every user write to the folder, and creates a file in it.
     private func sharedFile(owner: uid_t? = nil, isFIFO: Bool = false) throws -> String {
         let path = folder.appending("x.log")
         chmod(folder.path, 0o1777)
@@ -189,7 +189,7 @@ import Testing
         return path
     }
 
-    @Test(arguments: [true, false]) func whatAnotherUserHasPutThereIsNotWrittenTo(isFIFO: Bool) async throws {
+    @Test(arguments: [true, false]) func aFileOfAnotherUserIsNotWrittenTo(isFIFO: Bool) async throws {
         let path = try sharedFile(owner: 65534, isFIFO: isFIFO)
         let reader = open(path, O_RDONLY | O_NONBLOCK)
         defer { close(reader) }
@@ -203,7 +203,7 @@ import Testing
         #expect(readAvailable(reader) == "")
     }
 
-    @Test func aSecondNameOfAFileIsNotWrittenTo() async throws {
+    @Test func aHardLinkIsNotWrittenTo() async throws {
         let path = try sharedFile()
         try #require(link(path, folder.appending("precious")) == 0)
         #expect(await startError(path) == .hasOtherNames(path: path))
@@ -211,7 +211,7 @@ import Testing
         #expect(await startError(path) == nil)
     }
 
-    @Test func whatIsInAFolderOfItsOwnIsTrusted() async throws {
+    @Test func aFileInAPrivateFolderIsTrusted() async throws {
         let path = try folder.write("", to: "x.log")
         try #require(chown(path, 65534, 65534) == 0, "this test gives files to another user: run it as root")
         #expect(await startError(path) == nil)
@@ -219,7 +219,7 @@ import Testing
         #expect(await startError(path) == nil)
     }
 
-    @Test func aDirectoryInThePlaceOfTheLogIsAnErrorUntilItIsGone() async throws {
+    @Test func aDirectoryInPlaceOfTheLogIsAnErrorUntilItIsRemoved() async throws {
         let path = folder.appending("x.log")
         let backend = LogFileBackend.fixture(path: path)
         try await backend.start()

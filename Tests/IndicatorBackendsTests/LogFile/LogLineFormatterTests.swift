@@ -91,7 +91,7 @@ import Testing
         )
     }
 
-    @Test func everyScalarComesBackFromJSONAsItIsDisplayedAndNoneBreaksTheLine() throws {
+    @Test func everyScalarIsDecodedFromJSONAsDisplayedAndNoneBreaksTheLine() throws {
         for first in stride(from: UInt32(0), to: 0x11000, by: 64) {
             let scalars = (first..<first + 64).compactMap(Unicode.Scalar.init)
             // Separated, so that none combines with the one before.
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(arguments: LogFileBackend.Format.allCases)
-    func invisibleCharactersAreLeftOutOfEveryText(format: LogFileBackend.Format) {
+    func invisibleCharactersAreRemovedFromEveryText(format: LogFileBackend.Format) {
         let hidden = "a\u{200F}b\u{61C}c\u{200B}d\u{AD}e\u{E0068}\u{1B}\n f"
         let failed = FinishedActivity(label: hidden, outcome: .failed(hidden), duration: .seconds(1))
         let record = LogRecord(
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test(arguments: LogFileBackend.Format.allCases)
-    func nothingInALabelReachesATerminalAsACommandOrALine(format: LogFileBackend.Format) {
+    func aLabelHasNoControlSequencesAndNoLineBreaks(format: LogFileBackend.Format) {
         let label = "\u{1B}]0;x\u{7}\u{9B}2J\u{85}\u{2028}\u{202E}\r\n2026-03-01T12:00:00.000000Z my-app[1] hidden"
         let scalars = text(line(.shown(label), format: format)).dropLast().unicodeScalars
         #expect(
@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test(arguments: ["x", "é", "👩‍👩‍👧‍👦", "\""])
-    func aLongLabelIsCutBetweenCharactersAndTheLineStaysOneWrite(character: String) throws {
+    func aLongLabelIsCutBetweenCharactersAndTheLineFitsIntoOneWrite(character: String) throws {
         let app = String(repeating: "\"", count: 1000)
         let bytes = line(.shown(String(repeating: character, count: 10_000), count: .max, progress: 1 / 3), app: app)
         #expect(bytes.count <= 4096)
@@ -161,7 +161,7 @@ import Testing
         #expect(decoded.label == "…")
     }
 
-    @Test func progressThatIsNoNumberIsLeftOut() throws {
+    @Test func progressThatIsNotFiniteIsOmitted() throws {
         for progress in [Double.nan, .infinity] {
             let decoded = try JSONDecoder().decode(LogLine.self, from: Data(line(.shown(progress: progress))))
             #expect(decoded.progress == nil)

@@ -17,24 +17,24 @@ import Testing
         )
     }
 
-    @Test func whatIsRepeatedIsNone() {
+    @Test func aRepetitionIsNotAnEvent() {
         #expect(
             events(.shown("a"), .shown("a"), .shown("a", count: 5, progress: 0.5), .hidden(at: 2), .hidden(at: 2))
                 == [.shown, nil, nil, .hidden, nil]
         )
     }
 
-    @Test func aLabelThatEndsIsOne() {
+    @Test func theEndOfALabelIsAnEvent() {
         #expect(events(.shown("a"), .shown(nil)) == [.shown, .label])
     }
 
-    @Test func theCompletionDelayIsNone() {
+    @Test func theCompletionDelayIsNotAnEvent() {
         var ending = IndicatorSnapshot.shown("a")
         ending.state = .delayingCompletion
         #expect(events(.shown("a"), ending, .shown("a")) == [.shown, nil, nil])
     }
 
-    @Test func whatWasDroppedOnTheWayShows() {
+    @Test func aDroppedTransitionIsDetected() {
         #expect(
             events(.shown("a", at: 1), .shown("a", at: 9), .hidden(at: 10), .hidden(at: 20)) == [
                 .shown, .shown, .hidden, .hidden,

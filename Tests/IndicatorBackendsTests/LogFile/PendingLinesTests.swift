@@ -29,7 +29,7 @@ import Testing
         #expect(pending.loss == LogLoss(count: 2, first: line(0).time, last: line(1).time))
     }
 
-    @Test func linesOfAnyLengthCount() {
+    @Test func theLimitIsInBytes() {
         var pending = PendingLines(limit: 35)
         for number in 0..<5 { pending.append(line(number)) }
         #expect(pending.count == 3)
@@ -39,7 +39,7 @@ import Testing
         #expect(pending.loss?.count == 2)
     }
 
-    @Test func givingUpLosesAllAndRemembersHowMany() {
+    @Test func losingAllLinesCountsThem() {
         var pending = PendingLines()
         for number in 0..<5 { pending.append(line(number)) }
         pending.dropAll()

@@ -19,14 +19,14 @@ struct BackendRegistryTests {
         #expect(registry.kind(named: "c") == nil)
     }
 
-    @Test("replaces a kind of the same name where it stands")
+    @Test("replaces a kind of the same name in place")
     func replaces() {
         var registry = BackendRegistry(kinds: [kind("a"), kind("b")])
         registry.register(kind("a", summary: "mine"))
         #expect(registry.kinds.map(\.summary) == ["mine", ""])
     }
 
-    @Test("says why a kind is missing, until one of that name is registered")
+    @Test("has the reason why a kind is missing, until one of that name is registered")
     func missing() {
         var registry = BackendRegistry()
         registry.registerMissing("a", reason: "build with the trait A")
@@ -37,7 +37,7 @@ struct BackendRegistryTests {
         #expect(registry.missingKindNames.isEmpty)
     }
 
-    @Test("standard has, or says why it has not, every built-in kind")
+    @Test("standard has every built-in kind, or the reason why it is missing")
     func standard() {
         let registry = BackendRegistry.standard
         #if !DBus

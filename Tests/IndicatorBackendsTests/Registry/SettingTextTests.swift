@@ -28,14 +28,14 @@ struct SettingTextTests {
     }
 
     @Test(
-        "is no number of seconds otherwise",
+        "is not a number of seconds otherwise",
         arguments: [
             "", " ", "1 ", "-0.001", "nan", ".nan", "NaN", "inf", ".inf", "-.inf", "infinity", "0x10", "0o17", "1_000",
             "1s",
             "1,5", "1e400", "1e", ".", "--1", "١", "3155760001", String(repeating: "9", count: 500),
         ]
     )
-    func noSeconds(text: String) {
+    func invalidSeconds(text: String) {
         #expect(value(text, as: .seconds) == nil)
     }
 
@@ -52,10 +52,10 @@ struct SettingTextTests {
     }
 
     @Test(
-        "is no size otherwise",
+        "is not a size otherwise",
         arguments: ["", "B", "-1", "0.5", "1 XB", "1 MiB x", "1e3", "9999999999 TiB", "1 000", "nan"]
     )
-    func noSize(text: String) {
+    func invalidSize(text: String) {
         #expect(value(text, as: .size) == nil)
     }
 
@@ -69,7 +69,7 @@ struct SettingTextTests {
         }
     }
 
-    @Test("may be a boolean; the environment has more ways to say it than a file")
+    @Test("may be a boolean; the environment accepts more spellings than a file")
     func booleans() {
         for text in ["true", "True", "TRUE"] { #expect(value(text, as: .boolean) == .boolean(true)) }
         for text in ["false", "False"] { #expect(value(text, as: .boolean) == .boolean(false)) }
@@ -89,7 +89,7 @@ struct SettingTextTests {
         #expect(value("a\0b", as: .path) == nil)
     }
 
-    @Test("in quotes is a text and no number, but may be a size, a choice or a path")
+    @Test("in quotes is a text and not a number, but may be a size, a choice or a path")
     func quotes() {
         let quoted = SettingText.Origin.file(isQuoted: true)
         #expect(value("1", as: .seconds, from: quoted) == nil)
@@ -100,7 +100,7 @@ struct SettingTextTests {
         #expect(value("1", as: .string, from: quoted) == .string("1"))
     }
 
-    @Test("may be a list of words, in a variable with commas between them")
+    @Test("may be a list of words, separated by commas in a variable")
     func words() {
         let type = BackendSetting.ValueType.choices(["shown", "hidden", "end"])
         #expect(value("end, shown", as: type, from: .environment) == .list(["end", "shown"]))

@@ -17,7 +17,7 @@ struct SettingsReferenceTests {
         return configuration
     }
 
-    @Test("is a config file that means the defaults")
+    @Test("is a config file with the defaults")
     func defaults() throws {
         let reference = try load(BackendRegistry.standard.settingsReference)
         let defaults = try load("")
@@ -46,7 +46,7 @@ struct SettingsReferenceTests {
         #expect(unset.isEmpty, "not in the reference")
     }
 
-    @Test("declares each setting in one place: summary, default or example, and values that are right")
+    @Test("declares each setting in one place: summary, default or example, and valid values")
     func declarations() throws {
         let declared = BackendRegistry.standard.kinds.flatMap(\.settings) + TopLevelSetting.all(in: .standard)
         #expect(declared.count > 10)

@@ -8,14 +8,14 @@ import Testing
 
 @Suite("The watcher of a file", .timeLimit(.minutes(1)))
 struct FileWatcherTests {
-    /// Counts the changes that a watcher tells of.
+    /// Counts the changes that a watcher reports.
     private final class Counter: Sendable {
         private let count = Locked(0)
         var value: Int { count.withLock { $0 } }
         func add() { count.withLock { $0 += 1 } }
     }
 
-    /// Does something, and says whether the watcher told of a change.
+    /// Makes a change, and returns whether the watcher reported it.
     private func notices(_ counter: Counter, _ change: () throws -> Void) async throws -> Bool {
         let before = counter.value
         try change()
@@ -63,7 +63,7 @@ struct FileWatcherTests {
         defer { watcher.stop() }
 
         #expect(try await notices(counter) { try folder.write("3", to: "first/indicator.yaml") }, "the target")
-        // As Kubernetes does it: a new link is renamed over the old one.
+        // As in Kubernetes: a new link is renamed over the old one.
         #expect(
             try await notices(counter) {
                 try manager.createSymbolicLink(atPath: "\(folder.path)/new", withDestinationPath: "second")
@@ -82,7 +82,7 @@ struct FileWatcherTests {
         #expect(try await notices(counter) { try folder.write("5", to: "etc/other") }, "where it leads now")
     }
 
-    @Test("takes what an editor does at once as one change")
+    @Test("reports changes in quick succession as one")
     func together() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("1")
@@ -91,11 +91,11 @@ struct FileWatcherTests {
         defer { watcher.stop() }
         for round in 0..<20 { try "\(round)".write(toFile: path, atomically: false, encoding: .utf8) }
         #expect(await eventually { counter.value > 0 })
-        // One, or two when the machine stood still for longer than the watcher waits; not twenty.
+        // One, or two when the machine paused for longer than the watcher waits; not twenty.
         #expect(counter.value < 10)
     }
 
-    @Test("says nothing after it was stopped, and closes what it opened")
+    @Test("reports nothing after it was stopped, and is deallocated")
     func stops() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("1")

@@ -21,7 +21,7 @@ struct HangupSignalTests {
             #expect(await helper.says("delay \(delay).0 seconds"))
             #expect(await helper.says("count 1"))
         }
-        // A mistake changes nothing, and the next file without one does.
+        // A file with a mistake changes nothing, and the next one without does.
         try folder.write("startDelay: soon\n")
         helper.signal(SIGHUP)
         try helper.send("reload")
@@ -32,7 +32,7 @@ struct HangupSignalTests {
         #expect(helper.isRunning)
     }
 
-    @Test("has one line in the log, also when nothing has changed or the file is gone")
+    @Test("is logged once, even when nothing has changed or the file is missing")
     func isLogged() async throws {
         let folder = try TemporaryFolder()
         let path = try file(in: folder)
@@ -56,8 +56,8 @@ struct HangupSignalTests {
         #expect(await helper.says("\(path): error: there is no such file"))
     }
 
-    @Test("is handled while an indicator is there, and has its default action before and after")
-    func putsBack() async throws {
+    @Test("is handled while an indicator exists, and has its default action before and after")
+    func restoresTheDefault() async throws {
         let folder = try TemporaryFolder()
         let helper = try HelperProcess([try file(in: folder), "two"])
         #expect(await helper.says("ready"))
@@ -75,7 +75,7 @@ struct HangupSignalTests {
         #expect(await eventually { helper.endingSignal == SIGHUP })
     }
 
-    @Test("that is ignored, as under nohup, or that the app handles, stays so", arguments: ["ignore", "own"])
+    @Test("stays ignored, as under nohup, or handled by the app", arguments: ["ignore", "own"])
     func otherHandlers(mode: String) async throws {
         let folder = try TemporaryFolder()
         let path = try file(in: folder)
@@ -101,11 +101,11 @@ struct HangupSignalTests {
         #expect(mask & 1 << UInt64(SIGHUP - 1) == 0)
     }
 
-    @Test("ends the app when its terminal is gone")
-    func terminalIsGone() async throws {
+    @Test("ends the app when its terminal is closed")
+    func terminalIsClosed() async throws {
         let folder = try TemporaryFolder()
         let path = try file(in: folder)
-        // By hand, because the C library's headers keep `posix_openpt` and its companions from Swift.
+        // With ioctl(2), because Swift does not import `posix_openpt` and its companions.
         let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         var unlocked: CInt = 0
         var number: CUnsignedInt = 0
@@ -115,13 +115,13 @@ struct HangupSignalTests {
         try #require(ioctl(master, getNumber, &number) == 0)
         let slave = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY | O_CLOEXEC)
         try #require(slave >= 0)
-        // `setsid` of util-linux makes the terminal that of a new session.
+        // `setsid` of util-linux makes this the controlling terminal of a new session.
         let helper = try HelperProcess(
             [path, "hangup", "terminal"],
             wrapper: ["/usr/bin/setsid", "--ctty", "--wait"],
             standardInput: FileHandle(fileDescriptor: slave, closeOnDealloc: false)
         )
-        // The signal must go to the helper, not to `setsid` that waits for it.
+        // The signal must go to the helper, not to `setsid`, which waits for it.
         let line = await helper.says { $0.hasPrefix("pid ") }
         let identifier = try #require(line.flatMap { pid_t($0.dropFirst(4)) })
         #expect(await helper.says("ready"))
@@ -134,12 +134,12 @@ struct HangupSignalTests {
         #expect(await eventually { !helper.isRunning })
     }
 
-    @Test("and changes of the file cost nothing while they do not come")
+    @Test("and changes of the file cost nothing while there are none")
     func idle() async throws {
         let folder = try TemporaryFolder()
         let helper = try HelperProcess([try file(in: folder), "idle"])
         #expect(await helper.says("ready"))
-        // Both threads have come to their waiting, for which there is no time limit.
+        // Both threads wait, without a time limit.
         let ours = ["config-watcher", "signals"]
         #expect(
             await eventually {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import IndicatorBackends
 
-/// What signals and `exit` do to a real app with a config file. What happened to its indicator is read from its log.
+/// Signals and `exit` in a real app with a config file. The log shows what happened to its indicator.
 @Suite("Signals", .timeLimit(.minutes(2)))
 struct ProcessSignalsTests {
     private let folder: TemporaryDirectory
@@ -34,14 +34,14 @@ struct ProcessSignalsTests {
     }
 
     @Test("shut the indicator down and then end the process", arguments: [SIGINT, SIGTERM])
-    func deadly(signal: Int32) async throws {
+    func termination(signal: Int32) async throws {
         let app = try await start()
         app.send(signal)
         #expect(await eventually { app.status == 128 + Int(signal) })
         #expect(events == ["shown", "hidden"])
     }
 
-    @Test("end the process also while a backend hangs, and the others are stopped")
+    @Test("end the process even while a backend hangs, and the others are stopped")
     func hanging() async throws {
         let app = try await start(backends: "logFile, hanging")
         app.send(SIGTERM)
@@ -49,12 +49,12 @@ struct ProcessSignalsTests {
         #expect(events == ["shown", "hidden"])
     }
 
-    @Test("are waited for a second at most: by the sum of the two limits, which are all that the end waits for")
+    @Test("delay the end by a second at most, the sum of the two limits")
     func limits() {
         #expect(ProcessSignals.shutdownLimit + TerminalRegistry.restoreLimit <= .seconds(1))
     }
 
-    @Test("shut the indicator down also while the app keeps every thread of Swift's pool busy")
+    @Test("shut the indicator down even while the app keeps every thread of Swift's pool busy")
     func busyPool() async throws {
         let app = try await start("busy-pool")
         app.send(SIGTERM)
@@ -62,7 +62,7 @@ struct ProcessSignalsTests {
         #expect(events == ["shown", "hidden"])
     }
 
-    @Test("that the app handles or ignores are the app's", arguments: ["before", "later", "ignored"])
+    @Test("that the app handles or ignores are left alone", arguments: ["before", "later", "ignored"])
     func ownHandler(when: String) async throws {
         let app = try await start(when == "before" ? "own" : when == "ignored" ? "ignore" : "")
         if when == "later" {
@@ -95,7 +95,7 @@ struct ProcessSignalsTests {
         }
     }
 
-    @Test("end a forked child by themselves, and leave its parent alone", arguments: [SIGINT, SIGTERM, SIGHUP])
+    @Test("end a forked child, and do not affect its parent", arguments: [SIGINT, SIGTERM, SIGHUP])
     func forkedChild(signal: Int32) async throws {
         let app = try await start()
         app.write("fork")
@@ -109,7 +109,7 @@ struct ProcessSignalsTests {
     }
 
     @Test(
-        "and exit, too, shuts the indicator down: also one that is deallocated when main returns",
+        "and exit shut the indicator down, even one that is deallocated when main returns",
         arguments: [("", "exit", 3), ("", "return", 0), ("local", "return", 0)]
     )
     func exits(mode: String, command: String, status: Int) async throws {
@@ -146,7 +146,7 @@ struct ProcessSignalsTests {
     private func interrupt(_ tmux: Tmux) async throws {
         try await tmux.command("send-keys", "C-c")
         #expect(try await hasOldTitle(tmux))
-        // On a line of its own: after Ctrl-C a shell skips the rest of the line.
+        // On a separate line: after Ctrl-C a shell skips the rest of the line.
         try await tmux.type("echo status=$?")
         #expect(try await eventually { try await tmux.screen.contains("status=130") })
     }
@@ -164,7 +164,7 @@ struct ProcessSignalsTests {
         try await inTerminal { tmux in
             for _ in 0..<3 {
                 try await tmux.command("send-keys", "C-z")
-                // 128 and SIGTSTP's number.
+                // 128 plus SIGTSTP's number.
                 #expect(try await eventually { try await tmux.screen.contains("status=148") })
                 #expect(try await hasOldTitle(tmux))
                 try await tmux.command("send-keys", "-l", "clear; fg; echo status=$?")

@@ -1,14 +1,14 @@
 import TestSupport
 import Testing
 
-/// What the tests of idle threads rely on.
+/// The check that the tests of idle threads rely on.
 @Suite struct WakingThreadsTests {
-    @Test func aProcessThatWaitsForATimeWakesUp() async throws {
+    @Test func aProcessThatWaitsWithATimeLimitWakesUp() async throws {
         let daemon = try Daemon("sleep", ["1000"])
         #expect(await eventually { wakingThreads(of: daemon.processID).waking.contains { $0.hasPrefix("sleep: ") } })
     }
 
-    @Test func aProcessThatWaitsForInputDoesNot() async throws {
+    @Test func aProcessThatWaitsForInputDoesNotWakeUp() async throws {
         let daemon = try Daemon("cat")
         #expect(
             await eventually {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import IndicatorBackends
 
-@Suite("The places to watch for a file")
+@Suite("The folders to watch for a file")
 struct WatchPointsTests {
     private func points(_ path: String, in folder: TemporaryFolder) -> [String: Set<String>] {
         var points: [String: Set<String>] = [:]
@@ -17,7 +17,7 @@ struct WatchPointsTests {
         try FileManager.default.createSymbolicLink(atPath: "\(folder.path)/\(path)", withDestinationPath: target)
     }
 
-    @Test("are its folder")
+    @Test("are its own")
     func plain() throws {
         let folder = try TemporaryFolder()
         try folder.write("", to: "a/b/file")
@@ -26,13 +26,13 @@ struct WatchPointsTests {
         #expect(points("a/b/none", in: folder) == ["./a/b": ["none"]])
     }
 
-    @Test("are the folder where the missing part of its path would appear")
+    @Test("are where the missing part of its path would appear")
     func missing() throws {
         let folder = try TemporaryFolder()
         #expect(points("x/y/file", in: folder) == [".": ["x"]])
     }
 
-    @Test("are those of every link on the way")
+    @Test("are those of every link in its path")
     func links() throws {
         let folder = try TemporaryFolder()
         try folder.write("", to: "data1/file")
@@ -44,8 +44,8 @@ struct WatchPointsTests {
         #expect(points("etc/absolute", in: folder) == ["./etc": ["absolute"], "./data1": ["none"]])
     }
 
-    @Test("end in a circle of links")
-    func circle() throws {
+    @Test("are finite for a cycle of links")
+    func cycle() throws {
         let folder = try TemporaryFolder()
         try link("a", to: "b", in: folder)
         try link("b", to: "a", in: folder)

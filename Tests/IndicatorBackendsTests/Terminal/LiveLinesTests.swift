@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Live lines")
 struct LiveLinesTests {
-    /// Makes an object that a claim is named after; to be kept as long as the claim.
+    /// The identity of a claim. It must live as long as the claim.
     private final class Owner {}
 
     private let owner = Owner()
@@ -26,7 +26,7 @@ struct LiveLinesTests {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test("are drawn below the cursor, which comes back, and only what changed is drawn again")
+    @Test("are drawn below the cursor, whose position is restored, and only changes are redrawn")
     func bytes() {
         var live = LiveLines()
         #expect(take(&live) == "")
@@ -46,7 +46,7 @@ struct LiveLinesTests {
     }
 
     @Test(
-        "are drawn by the latest state once the terminal takes bytes again, after the sequence that it has begun to take"
+        "show the latest state once the terminal accepts bytes again, after the rest of the sequence it has begun"
     )
     func slowTerminal() {
         var live = LiveLines()
@@ -76,7 +76,7 @@ struct LiveLinesTests {
         }
     }
 
-    @Test("say how many log messages were lost, once")
+    @Test("report once how many log messages were lost")
     func lostMessages() {
         var live = LiveLines()
         live.show(id, lines("one"), size: size, anew: false)
@@ -86,7 +86,7 @@ struct LiveLinesTests {
         #expect(take(&live) == "")
     }
 
-    @Test("are those of all claims, in order, as far as the window has rows beside the cursor's")
+    @Test("are those of all claims, in order, up to the rows of the window without the cursor's")
     func claims() {
         let other = Owner()
         var live = LiveLines()
@@ -101,7 +101,7 @@ struct LiveLinesTests {
         #expect(screen.lines == ["", "c"])
     }
 
-    @Test("never damage what others write, wherever it leaves the cursor, nor come above it", arguments: 0..<200)
+    @Test("never damage other output, wherever it leaves the cursor, and are never above it", arguments: 0..<200)
     func foreignOutput(seed: UInt64) {
         var random = SplitMix(state: seed)
         let size = TerminalDevice.Size(
@@ -114,7 +114,7 @@ struct LiveLinesTests {
         for step in 0..<60 {
             switch Int.random(in: 0..<6, using: &random) {
             case 0, 1:
-                // Letters, which no line of ours has.
+                // Letters, which no live line has.
                 let text = String(repeating: "x", count: Int.random(in: 1..<size.columns / 2, using: &random))
                 guard foreign[foreign.count - 1].count + text.count < size.columns else { continue }
                 screen.receive(text)
@@ -142,7 +142,7 @@ struct LiveLinesTests {
         screen.receive(take(&live))
         live.hide(id)
         screen.receive(take(&live))
-        // What is ours is digits and colons; of it only the rest of a line behind foreign text may have remained.
+        // Live lines have only digits and colons. At most the rest of one may remain, behind foreign text.
         let expected = foreign
         let found = screen.all(count: expected.count)
         for (text, line) in zip(expected, found) {

@@ -38,10 +38,10 @@ import Testing
         (["TERM": "foot"], "\u{1B}]777;notify;a,b;Failed after 12 s: HTTP; 503\u{1B}\\"),
         (["TERM": "xterm", "LC_TERMINAL": "iTerm2"], "\u{1B}]9;a,b: Failed after 12 s: HTTP, 503\u{1B}\\"),
     ])
-    func eachTerminalIsAskedInItsOwnWay(environment: [String: String], expected: String) throws {
+    func eachTerminalGetsItsOwnSequence(environment: [String: String], expected: String) throws {
         let backend = makeBackend(TerminalNotificationSettings(), environment)
         try backend.open()
-        // No text ends the sequence, or begins another one.
+        // No text can end the sequence or begin another one.
         try backend.notify(of: [activity("a;\u{1B}\u{07}\u{9C}b", .failed("HTTP;\u{1B}\\\n503"))])
         #expect(
             written()
@@ -49,16 +49,16 @@ import Testing
         )
     }
 
-    @Test func onlyWhatHasLastedAndIsWantedIsSaid() throws {
-        func said(_ whenDone: WhenDone, _ outcome: ActivityOutcome, seconds: Int = 12) throws -> Bool {
+    @Test func onlyLongAndSelectedOutcomesAreNotified() throws {
+        func sent(_ whenDone: WhenDone, _ outcome: ActivityOutcome, seconds: Int = 12) throws -> Bool {
             let backend = makeBackend(TerminalNotificationSettings(whenDone: whenDone), ["TERM": "foot"])
             try backend.open()
             try backend.notify(of: [activity("A", outcome, seconds: seconds)])
             return !terminal.read().isEmpty
         }
-        #expect(try said(.always, .succeeded) && said(.always, .unspecified) && said(.always, .failed("")))
-        #expect(try said(.failures, .failed("")) && !said(.failures, .succeeded) && !said(.never, .failed("")))
-        #expect(try !said(.always, .cancelled) && !said(.always, .succeeded, seconds: 9))
+        #expect(try sent(.always, .succeeded) && sent(.always, .unspecified) && sent(.always, .failed("")))
+        #expect(try sent(.failures, .failed("")) && !sent(.failures, .succeeded) && !sent(.never, .failed("")))
+        #expect(try !sent(.always, .cancelled) && !sent(.always, .succeeded, seconds: 9))
     }
 
     @Test func severalAreOneNotification() throws {
@@ -70,7 +70,7 @@ import Testing
         #expect(written() == "\u{1B}]777;notify;B;Failed after 3 min 20 s: no; 2 more have ended\u{1B}\\")
     }
 
-    @Test func theOutcomeOfAnActivityIsSaidAlthoughItWasNeverShown() async throws {
+    @Test func anActivityThatWasNeverShownIsNotified() async throws {
         let indicator = IndicatorManager()
         let settings = TerminalNotificationSettings(after: .zero)
         indicator.addBackend(makeBackend(settings, ["TERM": "foot"]))
@@ -87,7 +87,7 @@ import Testing
         #expect(written() == "")
     }
 
-    @Test func aTerminalThatIsNotKnownIsLeftAlone() throws {
+    @Test func anUnknownTerminalIsNotWrittenTo() throws {
         #expect(throws: TerminalNotificationError.notKnown(terminal: "VTE")) {
             try makeBackend(TerminalNotificationSettings(), ["TERM": "xterm", "VTE_VERSION": "8000"]).open()
         }

@@ -43,7 +43,7 @@ struct ProgressLinesTests {
         return (layout ?? self.layout()).lines(for: snapshot, width: width, now: now, frame: 0).map(\.text)
     }
 
-    @Test("have bar, amount and times, as many as fit")
+    @Test("have a bar, the amount and the times, as far as they fit")
     func widths() {
         let activities = [
             activity("debian-13.iso", 16_200_000, of: 40_000_000), activity("Packages.gz", 400_000, of: 4_000_000),
@@ -82,7 +82,7 @@ struct ProgressLinesTests {
         }
     }
 
-    @Test("say how many more activities there are")
+    @Test("have the number of further activities")
     func more() {
         let activities = (1...6).map { activity("number \($0)") }
         #expect(texts(activities, width: 80).last == "and 2 more")
@@ -92,12 +92,12 @@ struct ProgressLinesTests {
         #expect(texts(activities, width: 80, layout(maxLines: 6)).count == 6)
     }
 
-    @Test("show the app where no activity has a label")
+    @Test("show the app if no activity has a label")
     func unlabelled() {
         #expect(texts([], width: 80, count: 3).first?.hasPrefix("⠋ app") == true)
     }
 
-    @Test("keep to ASCII where the locale has no Unicode, and to no colours where they are not wanted")
+    @Test("are ASCII if the locale has no Unicode, and without colours if they are disabled")
     func looks() throws {
         let ascii = texts([activity("Große …", 50, of: 100)], width: 60, layout(["LANG": "C"]))
         #expect(ascii == ["Gro?e ...  ############------------  50 of 100 B  0:12"])
@@ -110,7 +110,7 @@ struct ProgressLinesTests {
         #expect(!color(["CLICOLOR_FORCE": "1", "NO_COLOR": "1"], isTerminal: false))
     }
 
-    @Test("end as the activity did")
+    @Test("show the outcome of a finished activity")
     func ends() {
         func line(_ outcome: ActivityOutcome, _ duration: Duration = .milliseconds(2_100)) -> String {
             layout().line(for: FinishedActivity(label: "Fetching\nindex", outcome: outcome, duration: duration))
@@ -120,7 +120,7 @@ struct ProgressLinesTests {
         #expect(line(.cancelled) == "- Fetching index: cancelled (2.1 s)")
     }
 
-    @Test("keep text that runs from right to left from taking the fields along")
+    @Test("isolate right-to-left text from the other fields")
     func rightToLeft() {
         #expect(texts([activity("שלום", 1, of: 2)], width: 80)[0].hasPrefix("שלום\u{200E}  "))
         #expect(!texts([activity("hello", 1, of: 2)], width: 80)[0].unicodeScalars.contains("\u{200E}"))
@@ -129,7 +129,7 @@ struct ProgressLinesTests {
         #expect(long.contains("…\u{200E}  "))
     }
 
-    @Test("leave nothing of a label that was there before, whatever direction it has")
+    @Test("leave nothing of an earlier label, whatever its direction")
     func labelAfterLabel() {
         var screen = ScreenEmulator(columns: 40, rows: 4)
         var live = LiveLines()
@@ -169,7 +169,7 @@ struct ProgressReportTests {
         FinishedActivity(label: label, outcome: outcome, duration: .seconds(seconds), date: start)
     }
 
-    @Test("tell of work that has lasted a second, and of its end; at most one line a second")
+    @Test("announce work that has lasted a second, and its end; at most one line a second")
     func lines() {
         var report = makeReport()
         #expect(report.line(for: snapshot(["a"], age: 0.5), finished: [], date: start, at: .zero) == nil)
@@ -185,7 +185,7 @@ struct ProgressReportTests {
         )
     }
 
-    @Test("put many together, failures first, and lose none without a count")
+    @Test("combine many events, failures first, and count those that are omitted")
     func many() {
         var report = makeReport()
         let ends = (1...70).map { finished("a\($0)", .succeeded, 2) } + [finished("z", .failed(""), 2)]
@@ -209,7 +209,7 @@ struct ProgressReportTests {
         )
     }
 
-    @Test("have a colour only where it is forced")
+    @Test("have a colour only if it is forced")
     func colors() {
         let failed = [finished("a", .failed(""), 2)]
         var plain = makeReport()

@@ -8,8 +8,8 @@ import Testing
 
 @testable import IndicatorBackends
 
-/// Live progress on a pseudo terminal, on a virtual clock. One after another: output that others write waits for every
-/// terminal that shows lines, and is counted as lost where one is stuck.
+/// Live progress on a pseudo terminal, on a virtual clock. Serialized: other output waits for every terminal that shows
+/// lines, and is counted as lost if one of them is stuck.
 @Suite("Live progress", .serialized)
 struct TerminalProgressBackendTests {
     private let terminal: PseudoTerminal
@@ -69,7 +69,7 @@ struct TerminalProgressBackendTests {
         #expect(written() == "\u{1B}[J")
     }
 
-    @Test("shows what was shown last while nothing is in progress")
+    @Test("shows the last activity while nothing is in progress")
     func completionDelay() async throws {
         let backend = makeBackend()
         try await backend.start()
@@ -97,7 +97,7 @@ struct TerminalProgressBackendTests {
         #expect(frames.map(\.utf8.count).sorted()[frames.count / 4] < 40)
     }
 
-    @Test("is soon whole again while others write lines")
+    @Test("is soon complete again while others write lines")
     func foreignLines() async throws {
         let backend = makeBackend(.init(), ["LANG": "C.UTF-8"])
         try await backend.start()
@@ -110,7 +110,7 @@ struct TerminalProgressBackendTests {
             if frame.isMultiple(of: 4) { screen.receive("line \(frame)\r\n") }
             clock.advance(by: .milliseconds(100))
         }
-        // In most frames, although each line of the others makes a drawing anew necessary.
+        // In most frames, although each foreign line requires a redraw.
         #expect(wholeFrames >= 120, "\(wholeFrames) of 200")
         await backend.stop()
     }
@@ -145,7 +145,7 @@ struct TerminalProgressBackendTests {
     }
 
     @Test(
-        "leaves a line for what has failed, or for all, or for nothing",
+        "leaves a line for failures, for all activities, or for none",
         arguments: [
             (TerminalProgressSettings.Finished.failures, ["✗ b: HTTP 503"]), (.all, ["✗ b: HTTP 503", "✓ a"]),
             (.none, []),
@@ -179,7 +179,7 @@ struct TerminalProgressBackendTests {
         #expect(screen.unknown == [] && screen.column == 0 && screen.row == expected.count)
     }
 
-    @Test("says how many more have failed where there are too many for a line each")
+    @Test("reports how many more have failed if there are too many for a line each")
     func manyFinished() async throws {
         let backend = TerminalProgressBackend(
             applicationName: "app",
@@ -200,7 +200,7 @@ struct TerminalProgressBackendTests {
         )
         for number in 0..<2000 { indicator.begin("\(number)").end(.failed("no")) }
         work.end()
-        // What the terminal has not been read of does not fit into it.
+        // The unread output does not fit into the terminal's buffer.
         let end = Task { await indicator.shutdown() }
         var listed = 0
         var more = 0
@@ -244,10 +244,10 @@ struct TerminalProgressBackendTests {
         await plain.stop()
     }
 
-    // MARK: Trouble
+    // MARK: Slow, stopped and closed terminals
 
     @Test(
-        "ends every sequence on a terminal that takes a byte now and then, and shows the latest state",
+        "completes every sequence on a slow terminal, and shows the latest state",
         .timeLimit(.minutes(2))
     )
     func slowTerminal() async throws {
@@ -282,7 +282,7 @@ struct TerminalProgressBackendTests {
         )
         try await end.value
         var screen = ScreenEmulator(columns: 80, rows: 24)
-        // The last bytes come later.
+        // The last bytes arrive later.
         let isClean = await eventually {
             bytes += terminal.read()
             screen = ScreenEmulator(columns: 80, rows: 24)
@@ -295,7 +295,7 @@ struct TerminalProgressBackendTests {
     }
 
     @Test(
-        "does not keep the app from ending when the terminal takes no bytes, and removes the lines later",
+        "does not keep the app from ending when the terminal is stopped, and removes the lines later",
         .timeLimit(.minutes(1))
     )
     func stoppedTerminal() async throws {
@@ -323,7 +323,7 @@ struct TerminalProgressBackendTests {
 
     // MARK: Output of the app
 
-    @Test("text that is printed to the same terminal is above the lines; elsewhere it is as it is")
+    @Test("stays below text that is printed to the same terminal; text for other files is unchanged")
     func output() async throws {
         let backend = makeBackend(.init(), ["NO_COLOR": "1"])
         var output = TerminalOutput(descriptor: file.fileDescriptor)
@@ -347,7 +347,7 @@ struct TerminalProgressBackendTests {
 
     // MARK: The kind
 
-    @Test("is made of the settings of a config file, whose defaults are those of the type")
+    @Test("is created from the settings of a config file, whose defaults are those of the type")
     func kind() async throws {
         let kind = BackendKind.terminalProgress(descriptor: file.fileDescriptor, environment: ["TERM": "xterm"])
         let context = BackendContext(name: "bars", applicationName: "app", logger: Logger(label: "test"))

@@ -4,7 +4,7 @@ import IndicatorThreads
 import TestSupport
 import Testing
 
-/// Live progress of a real app: in tmux, under script(1), on pipes, and with every way to end.
+/// Live progress of a real app: in tmux, under script(1), on pipes, and for every way to end.
 @Suite("Live progress of an app", .timeLimit(.minutes(3)))
 struct TerminalProgressProcessTests {
     private let folder: TemporaryDirectory
@@ -19,19 +19,19 @@ struct TerminalProgressProcessTests {
 
     private var arguments: [String] { [folder.appending("config.yaml"), folder.appending("commands")] }
 
-    /// Has the app do something, and returns when it has.
+    /// Sends commands to the app, and returns when it has executed them.
     private func tell(_ commands: String...) async throws {
         for command in commands {
             func count() -> Int { ((try? folder.read("commands.done")) ?? "").count(where: \.isNewline) }
             let before = count()
-            // Both ways, so that opening does not wait for the app.
+            // For reading, too, so that opening does not wait for the app.
             let file = try #require(FileHandle(forUpdatingAtPath: folder.appending("commands")))
             try file.write(contentsOf: Data((command + "\n").utf8))
             try #require(await eventually { count() > before }, "\(command) is not answered")
         }
     }
 
-    /// Has the app end, to which it gives no answer.
+    /// Sends a command that ends the app, so that there is no answer.
     private func send(_ command: String) throws {
         let file = try #require(FileHandle(forUpdatingAtPath: folder.appending("commands")))
         try file.write(contentsOf: Data((command + "\n").utf8))
@@ -85,7 +85,7 @@ struct TerminalProgressProcessTests {
             for width in [60, 100, columns] {
                 try await tmux.command("resize-window", "-x", "\(width)", "-y", "12")
                 #expect(
-                    // A window that grows may show what was above again.
+                    // A window that grows may show earlier lines again.
                     try await shows(tmux) { isWhole($0.suffix(5), columns: width) }
                 )
             }
@@ -94,7 +94,7 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("keeps what is logged and printed above the lines, and what others write readable")
+    @Test("keeps logged and printed text above the lines, and foreign output readable")
     func output() async throws {
         try await inTerminal { tmux in
             try await tell("begin one", "begin two", "log logged 日本", "print printed", "raw foreign")
@@ -104,7 +104,7 @@ struct TerminalProgressProcessTests {
             }
             #expect(try await shows(tmux, isWhole))
             try await tell("part Password: ")
-            // Keys that are typed are shown by the terminal, at the cursor.
+            // The terminal echoes typed keys at the cursor.
             try await tmux.command("send-keys", "-l", "secret")
             #expect(try await shows(tmux) { $0.contains("Password: secret") && $0.last?.contains(" two ") == true })
             try await tell("fail two HTTP 503", "end one")
@@ -134,14 +134,14 @@ struct TerminalProgressProcessTests {
             }
             #expect(try await shows(tmux) { $0.contains { $0.hasPrefix("ready>") } })
             #expect(try await tmux.command("display-message", "-p", "#{cursor_flag},#{cursor_x}") == "1,7")
-            // A handler runs for these alone; what survives the others is below the cursor.
+            // A handler runs for these only; after the others, lines may remain below the cursor.
             if ["exit", "return", "shutdown", "C-c", "TERM", "INT"].contains(how) {
                 #expect(try await shows(tmux) { $0.first == "printed" && $0.last == "ready>" })
             }
         }
     }
 
-    @Test("draws nothing while it is stopped or in the background, and fg draws it again")
+    @Test("draws nothing while it is stopped or in the background, and is drawn again after fg")
     func jobControl() async throws {
         try await inTerminal { tmux in
             try await tell("begin one")
@@ -162,7 +162,7 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("leaves nothing but text in what script(1) records")
+    @Test("leaves only text in a recording of script(1)")
     func script() async throws {
         let record = folder.appending("record")
         let daemon = try Daemon(
@@ -209,7 +209,7 @@ struct TerminalProgressProcessTests {
         )
     }
 
-    @Test("waits for nothing, and is whole afterwards, on a terminal that takes a byte a second")
+    @Test("does not block on a terminal that takes a byte a second, and is complete afterwards")
     func aByteASecond() async throws {
         let terminal = try PseudoTerminal()
         let daemon = try start(on: terminal)
@@ -221,7 +221,7 @@ struct TerminalProgressProcessTests {
             return screen
         }
         #expect(await eventually { screen().lines.contains { $0.contains(" one ") } })
-        // A window that hangs has filled the terminal up; from now on it takes a byte a second.
+        // A window that hangs: the terminal's buffer is full, and from now on a byte a second is read.
         let filled = try terminal.fill()
         let before = reader.bytes(all: false).count
         let reading = Task {
@@ -231,13 +231,13 @@ struct TerminalProgressProcessTests {
             }
         }
         try await tell("bytes one 1 40", "begin two", "log lost", "log lost", "fail two HTTP 503", "begin three")
-        #expect(reader.bytes(all: false).count - before < filled, "something has waited until the terminal took it")
+        #expect(reader.bytes(all: false).count - before < filled, "a command has waited for the terminal")
         reading.cancel()
-        // Taken all at once, it is whole: the bars by the latest state, the failure, how many messages are lost.
+        // With all bytes read, the screen is complete: the latest bars, the failure, the number of lost messages.
         #expect(
             await eventually {
                 let lines = screen().lines.filter { !$0.allSatisfy { $0 == "x" } }
-                // It may begin in the last column of what has filled the terminal, and go on in the next line.
+                // The text may begin in the last column of the filling, and continue on the next line.
                 let text = lines.joined().filter { $0 != " " }
                 return text.contains("(2logmessagesarelost:theterminaltooknooutput)") && lines.count > 3
                     && lines[lines.count - 3].hasPrefix("✗ two: HTTP 503 (")
@@ -246,13 +246,13 @@ struct TerminalProgressProcessTests {
             "\(screen().lines)"
         )
         #expect(screen().unknown == [])
-        // The end does not wait for the terminal either, nor for a warning that the backend has not returned.
+        // The end waits neither for the terminal nor for a warning that the backend has not returned.
         _ = try terminal.fill()
         try send("exit")
         #expect(await eventually { !daemon.isRunning })
     }
 
-    @Test("a log message does not wait for ever for a terminal that is stopped, and is counted")
+    @Test("does not block log messages on a stopped terminal, and counts those that are lost")
     func stoppedTerminal() async throws {
         let terminal = try PseudoTerminal()
         let daemon = try start(on: terminal)
@@ -276,7 +276,7 @@ struct TerminalProgressProcessTests {
     }
 }
 
-/// The other side of a terminal.
+/// Reads from the other side of a terminal.
 private final class SlowReader: Sendable {
     private let terminal: PseudoTerminal
     private let taken = Locked<[UInt8]>([])
@@ -290,7 +290,7 @@ private final class SlowReader: Sendable {
         taken.withLock { $0.append(byte) }
     }
 
-    /// What was taken so far, and if that is wanted all that there is.
+    /// The bytes read so far; with `all`, including those still available.
     func bytes(all: Bool) -> [UInt8] {
         let rest = all ? terminal.read() : []
         return taken.withLock { taken in

@@ -55,13 +55,13 @@ import Testing
         ["TERM_PROGRAM": "ghostty", "TERM_PROGRAM_VERSION": "1.1.3"],
         ["LC_TERMINAL": "iTerm2"], ["TERM_PROGRAM": "Apple_Terminal"], ["TERM_PROGRAM": "vscode"],
         ["KONSOLE_VERSION": "251203"], ["KONSOLE_VERSION": "221203"],
-        // A kitty whose version is not known, and what it has inherited from another terminal.
+        // A kitty of unknown version, also with variables inherited from another terminal.
         ["TERM": "xterm-kitty"], ["TERM": "xterm-kitty", "KITTY_INSTALLATION_DIR": "/nowhere"],
         ["TERM": "xterm-kitty", "TERM_PROGRAM": "WezTerm", "TERM_PROGRAM_VERSION": "20250209-182623-44866cc1"],
         // Started from a terminal that shows progress, in one that does not.
         ["WT_SESSION": "6f7a", "XTERM_VERSION": "XTerm(390)"],
         ["TERM": "xterm-kitty", "VTE_VERSION": "8203"], ["KITTY_WINDOW_ID": "1", "TERM_PROGRAM": "ghostty"],
-        // Multiplexers take the sequence for themselves, or for a notification.
+        // Multiplexers interpret the sequence themselves, or as a notification.
         ["WT_SESSION": "6f7a", "TMUX": "/tmp/tmux-0/default,1,0"], ["VTE_VERSION": "8203", "STY": "1.pts-0"],
         ["VTE_VERSION": "8203", "TERM": "screen-256color"], ["VTE_VERSION": "8203", "TERM": "tmux-256color"],
         ["TERM_PROGRAM": "ghostty", "ZELLIJ": "0"],
@@ -89,7 +89,7 @@ import Testing
         #expect(showsProgress(["TERM": "xterm-kitty", "KITTY_INSTALLATION_DIR": folder.path]) == shown)
     }
 
-    @Test(.timeLimit(.minutes(1))) func somethingElseInTheFilesPlaceIsNotWaitedFor() throws {
+    @Test(.timeLimit(.minutes(1))) func aFIFOInPlaceOfTheFileDoesNotBlock() throws {
         let folder = try TemporaryDirectory()
         try FileManager.default.createDirectory(atPath: folder.appending("kitty"), withIntermediateDirectories: false)
         try #require(mkfifo(folder.appending("kitty/constants.py"), 0o600) == 0)
@@ -100,7 +100,7 @@ import Testing
         (["TERM": "screen", "STY": "1.pts-0"], KnownTerminal.TitleStyle.screen),
         (["TERM": "xterm-256color", "STY": "1.pts-0"], .screen),
         (["TERM": "screen.xterm-256color", "STY": "1.pts-0", "KONSOLE_VERSION": "221203"], .screen),
-        // Through SSH, it may be either.
+        // Over SSH, it may be either.
         (["TERM": "screen-256color"], .ascii),
         (["TERM": "screen", "STY": "1.pts-0", "TMUX": "/tmp/tmux-0/default,1,0"], .ascii),
         (["TERM": "screen-256color", "TMUX": "/tmp/tmux-0/default,1,0"], .stack),
@@ -111,7 +111,7 @@ import Testing
         (["TERM": "rxvt-unicode-256color"], .emptied), (["WT_SESSION": "6f7a"], .emptied),
         (["TERM": "xterm-256color"], .emptied), (["TERM": "xterm-kitty"], .stack), (["TERM": "alacritty"], .stack),
     ])
-    func theTitleIsWrittenAsTheTerminalTakesIt(variables: [String: String], style: KnownTerminal.TitleStyle) {
+    func eachTerminalHasItsStyleOfTitle(variables: [String: String], style: KnownTerminal.TitleStyle) {
         #expect(KnownTerminal.recognize(by: variables).title == style)
     }
 }

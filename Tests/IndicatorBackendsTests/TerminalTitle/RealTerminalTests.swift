@@ -2,11 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The title in real terminals under Xvfb, read from their windows, and on the bytes that GNU screen passes on.
+/// The title in real terminals under Xvfb, read from their windows, and in the bytes that GNU screen passes on.
 @Suite("Real terminals", .serialized, .timeLimit(.minutes(3)))
 struct RealTerminalTests {
-    /// A terminal, and the end of the title that it is to have when the work has ended; `nil` for any that is not the
-    /// busy one.
+    /// A terminal, and the expected end of its title after the work; `nil` for any title but the busy one.
     struct Terminal: Sendable, CustomTestStringConvertible {
         var package: String
         var command: [String]
@@ -22,7 +21,7 @@ struct RealTerminalTests {
         folder = try TemporaryDirectory("indicator-terminal")
         helper = try Command.built("terminal-title-helper")
         try folder.write("startDelay: 0\nbackends: [terminalTitle]\n", to: "config.yaml")
-        // The terminal stays after the work has ended, as long as the folder does.
+        // The terminal stays open after the work has ended, until the folder is removed.
         try folder.write(
             """
             '\(helper)' configured '\(folder.path)/config.yaml' terminal | tee '\(folder.path)/output'
@@ -37,7 +36,7 @@ struct RealTerminalTests {
         "show the title and restore it",
         arguments: [
             Terminal(package: "xterm", command: ["xterm", "-u8", "-T", "mine", "-e"], restored: "mine"),
-            // Has no stack, and so no title.
+            // Has no title stack, so the title is not restored.
             Terminal(package: "rxvt-unicode", command: ["urxvt", "-T", "mine", "-e"], restored: nil),
             Terminal(package: "stterm", command: ["st", "-t", "mine", "-e"], restored: "mine"),
             Terminal(package: "qterminal", command: ["qterminal", "-e"], restored: "QTermWidget"),
@@ -90,7 +89,7 @@ struct RealTerminalTests {
             try await isBusy(on: display, daemon)
             #expect(try await endsBusy(on: display, restored: kitty.restored))
         }
-        // A notification of its own would be heard: it is what this kitty makes of the sequence.
+        // This kitty would turn the sequence for progress into a notification.
         #expect(monitor.shown == [])
     }
 
@@ -123,9 +122,9 @@ struct RealTerminalTests {
         #expect(!emulator.screen.contains("\u{7}") && !emulator.screen.contains("Working"))
     }
 
-    // MARK: - The parts
+    // MARK: - Helpers
 
-    /// Runs `body` with an X server of its own.
+    /// Runs `body` with a separate X server.
     private func onScreen(_ body: (String) async throws -> Void) async throws {
         let server = try Daemon(
             "Xvfb",
@@ -137,7 +136,7 @@ struct RealTerminalTests {
         var failure: (any Error)?
         do { try await body(":\(number)") } catch { failure = error }
         await endProcesses()
-        // Before the server ends: afterwards they may be those of another one with the same number.
+        // Before the server ends: afterwards they may belong to another one with the same number.
         for path in ["/tmp/.X\(number)-lock", "/tmp/.X11-unix/X\(number)"] {
             try? FileManager.default.removeItem(atPath: path)
         }
@@ -145,9 +144,9 @@ struct RealTerminalTests {
         if let failure { throw failure }
     }
 
-    /// Ends everything that was started with the folder in its arguments or its environment, and waits for that. It
-    /// would write in the folder while that is removed: a screen does not end with the terminal that shows it, and a
-    /// terminal saves its settings when its X server goes.
+    /// Kills all processes with the folder in their arguments or environment, and waits for their end. They would write
+    /// to the folder while it is removed: GNU screen does not end with its terminal, and a terminal saves its settings
+    /// when its X server ends.
     private func endProcesses() async {
         #expect(await eventually { folder.killProcesses() == 0 })
     }
@@ -158,7 +157,7 @@ struct RealTerminalTests {
             "DISPLAY": display, "QT_QPA_PLATFORM": "xcb", "XDG_RUNTIME_DIR": folder.path, "HOME": folder.path,
             "LC_ALL": "C.UTF-8", "SCREENDIR": folder.path,
         ]
-        // What this test's own terminal has set.
+        // Variables of the terminal in which the tests run.
         for name in ["TMUX", "STY", "TERM", "TERM_PROGRAM", "VTE_VERSION", "KONSOLE_VERSION", "WAYLAND_DISPLAY"] {
             variables[name] = ""
         }
@@ -191,7 +190,7 @@ struct RealTerminalTests {
         try #require(isShown, "the title is not shown: \(present) \(terminal.errors)")
     }
 
-    /// Ends the helper as `kill` does, and waits for the title to be restored.
+    /// Ends the helper with SIGTERM, and waits for the title to be restored.
     private func endsBusy(on display: String, restored: String?) async throws -> Bool {
         try await endHelper()
         return try await eventually {
@@ -203,7 +202,7 @@ struct RealTerminalTests {
 
     private func endHelper() async throws {
         var processID: pid_t?
-        // What it says may arrive after its title.
+        // Its output may arrive after its title.
         let isKnown = await eventually {
             let output = (try? folder.read("output")) ?? ""
             let lines = output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()

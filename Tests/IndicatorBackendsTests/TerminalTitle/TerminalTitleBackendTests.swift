@@ -63,7 +63,7 @@ import Testing
         #expect(written() == "\u{1B}[22;0t\u{1B}]0;Work - app\u{07}\u{1B}[23;0t")
     }
 
-    @Test func aBackendThatIsDroppedRestores() async throws {
+    @Test func aDeallocatedBackendRestoresTheTitle() async throws {
         do {
             let backend = try makeBackend()
             try await backend.start()
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func nothingIsWrittenThatSaysNothingNew() async throws {
+    @Test func nothingIsWrittenWithoutAChange() async throws {
         let backend = try makeBackend()
         try await backend.start()
         for state in [IndicatorState.inactive, .delayingStart] {
@@ -142,7 +142,7 @@ import Testing
     @Test func progressIsRepeatedBeforeGhosttyRemovesIt() async throws {
         let clock = VirtualClock()
         let backend = try makeBackend("{label}", progress: .auto, clock: clock)
-        // Without a spinner, too, there is an occasion.
+        // Even without a spinner, there are updates.
         #expect(backend.delivery.animationInterval == .seconds(5))
         try await backend.start()
         try await backend.update(busy())
@@ -171,7 +171,7 @@ import Testing
         #expect(written().contains("\u{1B}]9;") == shown)
     }
 
-    @Test func onlyATerminalThatRemovesProgressHasItRepeated() throws {
+    @Test func progressIsRepeatedOnlyForATerminalThatRemovesIt() throws {
         let environment = ["TERM": "xterm-256color", "VTE_VERSION": "8203"]
         #expect(try makeBackend(progress: .auto, environment: environment).delivery.animationInterval == nil)
         #expect(try makeBackend(progress: .off).delivery.animationInterval == nil)
@@ -222,14 +222,14 @@ import Testing
         #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.screen == "" && !emulator.isInsideSequence)
     }
 
-    @Test func aFormatThatGivesNothingShowsTheApp() async throws {
+    @Test func anEmptyTitleShowsTheApp() async throws {
         let backend = try makeBackend("{label}")
         try await backend.start()
         try await backend.update(busy(nil))
         #expect(written().hasSuffix("\u{1B}]0;app\u{07}"))
     }
 
-    @Test func twoBackendsOnOneTerminalDoNotFightForIt() async throws {
+    @Test func twoBackendsShareATerminal() async throws {
         let first = try makeBackend("first {label}")
         let second = try makeBackend("second {label}")
         try await first.start()
@@ -254,7 +254,7 @@ import Testing
         #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.stack == [])
     }
 
-    @Test func theDefaultFormatShowsWhatThereIs() {
+    @Test func theDefaultFormatOmitsMissingValues() {
         let format = TerminalTitleSettings.defaultFormat
         #expect(format.description == "{spinner} {label} {progress} ({count}) - {app}")
         #expect(format == (try? SnapshotFormat(format.description)))
@@ -267,7 +267,7 @@ import Testing
         }
     }
 
-    @Test func aFailureAndARequestAreShownBesideTheTitle() async throws {
+    @Test func aFailureAndARequestForAttentionAreShownBesideTheTitle() async throws {
         let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         indicator.addBackend(try makeBackend("{label}", progress: .on))
         var output = ""
@@ -285,7 +285,7 @@ import Testing
         indicator.stop("b")
         #expect(await writes("\u{1B}[23;0t\u{1B}]9;4;2;100\u{1B}\\"))
         output = ""
-        // The failure was that of the time before.
+        // The failure belongs to the previous period.
         let activity = indicator.begin("C")
         activity.attention = "Passphrase?"
         #expect(await writes("\u{1B}]9;4;4\u{1B}\\"))
@@ -309,7 +309,7 @@ import Testing
         indicator.start("a", label: "A")
         #expect(await writes("\u{1B}]9;4;3\u{1B}\\"))
         indicator.stop("a", .failed("HTTP 503"))
-        // The title is restored already.
+        // The title is already restored.
         #expect(await writes("\u{1B}[23;0t\u{1B}]9;4;2;100\u{1B}\\"))
         switch end {
         case "time":

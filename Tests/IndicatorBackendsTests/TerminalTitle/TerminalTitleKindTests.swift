@@ -7,7 +7,7 @@ import Testing
 @Suite struct TerminalTitleKindTests {
     private let context = BackendContext(name: "title", applicationName: "app", logger: Logger(label: "test"))
 
-    @Test func aBackendIsMadeOfSettings() async throws {
+    @Test func aBackendIsCreatedFromSettings() async throws {
         let terminal = try PseudoTerminal()
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
         let settings = BackendSettings(
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func aFormatIsCheckedBeforeABackendIsMade() throws {
+    @Test func aFormatIsCheckedBeforeABackendIsCreated() throws {
         let format = try #require(BackendKind.terminalTitle.settings.first { $0.name == "format" })
         #expect(
             format.validate(.string("{lable}"))
@@ -53,7 +53,7 @@ import Testing
         #expect(terminal.read() == [])
     }
 
-    @Test func availabilitySaysWhyNotAndWhatHelps() async throws {
+    @Test func unavailabilityHasAReasonAndHelp() async throws {
         let terminal = try PseudoTerminal()
         let dumb = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "dumb"])
         #expect(

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What a whole process does to its controlling terminal, and leaves on it.
+/// What a real process writes to its controlling terminal, and what remains on it.
 @Suite struct TerminalTitleProcessTests {
     private let helper: String
 
@@ -13,7 +13,7 @@ import Testing
     func theTitleIsRestoredWhenTheProcessExits(mode: String, status: Int) async throws {
         let terminal = try PseudoTerminal()
         let ending = try await terminal.run(helper, mode)
-        // The title went to the terminal, although neither standard stream leads there.
+        // The title was written to the terminal, although neither standard stream is connected to it.
         #expect(ending == .init(status: status, output: "shown\n", errors: ""))
         var emulator = TitleEmulator()
         emulator.receive(terminal.read())
@@ -37,7 +37,7 @@ import Testing
         #expect(ending == .init(status: 0, output: "shown\nchild has ended\n", errors: ""))
         var emulator = TitleEmulator()
         emulator.receive(terminal.read())
-        // The parent left with `_exit`, so that only the child could have restored.
+        // The parent ended with `_exit`, so only the child could have restored the title.
         #expect(emulator.saves == 1 && emulator.restores == 0)
     }
 
@@ -51,7 +51,7 @@ import Testing
         #expect(ending == .init(status: 0, output: text, errors: ""))
     }
 
-    @Test(arguments: ["dumb", nil]) func aDumbTerminalIsLeftAlone(type: String?) async throws {
+    @Test(arguments: ["dumb", nil]) func aDumbTerminalIsNotWrittenTo(type: String?) async throws {
         let terminal = try PseudoTerminal()
         let ending = try await terminal.run(helper, "return", terminalType: type)
         #expect(ending.status == 0 && ending.output.contains("set TERM") && ending.errors == "")
@@ -60,7 +60,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(1))) func aBackgroundJobIsNotStoppedByTheTerminal() async throws {
         let terminal = try PseudoTerminal()
-        // With `set -m` the job is a process group of its own, in the background; `tostop` stops it when it writes.
+        // With `set -m` the job is a separate process group in the background; `tostop` stops it when it writes.
         let script = "stty tostop < /dev/tty; set -m; \(helper) stop & wait $!; echo status $?"
         let ending = try await terminal.run("sh", "-c", script)
         #expect(ending.output == "shown\nstatus 0\n")

@@ -3,7 +3,7 @@ import IndicatorCore
 import TestSupport
 import Testing
 
-/// The title in a real terminal that can be asked what it shows.
+/// The title in tmux, a real terminal whose title and screen can be read.
 @Suite struct TerminalTitleTmuxTests {
     private func makeBackend(_ tmux: Tmux, progress: TerminalTitleSettings.Progress = .auto) async throws
         -> TerminalTitleBackend
@@ -20,7 +20,7 @@ import Testing
         IndicatorSnapshot(state: .active, activityCount: count, label: label)
     }
 
-    @Test func theOldTitleComesBack() async throws {
+    @Test func theOldTitleIsRestored() async throws {
         try await Tmux.withServer { tmux in
             try await tmux.command("select-pane", "-T", "the old title")
             let backend = try await makeBackend(tmux)
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func twoBackendsLeaveTheOldTitle() async throws {
+    @Test func twoBackendsRestoreTheOldTitle() async throws {
         try await Tmux.withServer { tmux in
             try await tmux.command("select-pane", "-T", "the old title")
             let first = try await makeBackend(tmux)
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["return", "exit"]) func theOldTitleComesBackWhenTheProcessExits(mode: String) async throws {
+    @Test(arguments: ["return", "exit"]) func theOldTitleIsRestoredWhenTheProcessExits(mode: String) async throws {
         let helper = try Command.built("terminal-title-helper")
         try await Tmux.withServer { tmux in
             try await tmux.command("select-pane", "-T", "the old title")

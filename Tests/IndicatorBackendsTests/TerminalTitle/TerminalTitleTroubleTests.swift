@@ -5,7 +5,7 @@ import Logging
 import TestSupport
 import Testing
 
-/// No terminal, terminals that take no bytes, and terminals that go away.
+/// Missing, stopped and closed terminals.
 @Suite struct TerminalTitleTroubleTests {
     private func makeBackend(path: String, type: String? = "alacritty") throws -> TerminalTitleBackend {
         var environment: [String: String] = [:]
@@ -24,7 +24,7 @@ import Testing
 
     // MARK: No terminal
 
-    @Test(arguments: ["dumb", "", nil]) func aDumbTerminalIsLeftAlone(type: String?) async throws {
+    @Test(arguments: ["dumb", "", nil]) func aDumbTerminalIsNotWrittenTo(type: String?) async throws {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path, type: type)
         let error = await #expect(throws: TerminalTitleError.dumbTerminal(type: type)) { try await backend.start() }
@@ -54,7 +54,7 @@ import Testing
         #expect(try pipe.fileHandleForReading.readToEnd() == nil)
     }
 
-    @Test func aTerminalThatIsNotThereIsNamed() async throws {
+    @Test func aMissingTerminalIsNamedInTheError() async throws {
         let backend = try makeBackend(path: "/dev/no-such-terminal")
         let error = await #expect(throws: TerminalTitleError.self) { try await backend.start() }
         #expect(error?.reason == "cannot open /dev/no-such-terminal: No such file or directory")
@@ -62,7 +62,7 @@ import Testing
 
     // MARK: Ctrl-S
 
-    @Test(.timeLimit(.minutes(1))) func aStoppedTerminalIsWaitedForAndGetsTheLatestOnly() async throws {
+    @Test(.timeLimit(.minutes(1))) func updatesWaitForAStoppedTerminalAndOnlyTheLatestIsWritten() async throws {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path)
         try await backend.start()
@@ -84,7 +84,7 @@ import Testing
         #expect(emulator.title == "the old title" && emulator.saves == 1 && emulator.restores == 1)
     }
 
-    @Test(.timeLimit(.minutes(1))) func stoppingDoesNotWaitForAStoppedTerminalAndTheTitleComesBackLater() async throws {
+    @Test(.timeLimit(.minutes(1))) func stopDoesNotWaitForAStoppedTerminalAndTheTitleIsRestoredLater() async throws {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path)
         try await backend.start()
@@ -92,11 +92,11 @@ import Testing
         var emulator = TitleEmulator()
         emulator.receive(terminal.read())
         terminal.stopOutput()
-        // It waits for half a second by its own clock; without a limit it would wait for ever.
+        // It waits for half a second on its own clock; without a limit it would wait forever.
         await Task(executorPreference: OwnThread()) { await backend.stop() }.value
         #expect(terminal.read() == [])
         terminal.startOutput()
-        // Nobody calls the backend any more: the title is put back all the same.
+        // The title is restored although the backend is not called again.
         #expect(
             await eventually {
                 emulator.receive(terminal.read()); return emulator.title == "the old title"
@@ -105,11 +105,11 @@ import Testing
         #expect(emulator.restores == 1 && emulator.progress == nil && !emulator.isInsideSequence)
     }
 
-    @Test(.timeLimit(.minutes(1))) func aSequenceThatWasBegunIsEndedHoweverTheTerminalTakesIt() async throws {
+    @Test(.timeLimit(.minutes(1))) func anIncompleteSequenceIsCompletedOnASlowTerminal() async throws {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path)
         try await backend.start()
-        // A window that hangs: its buffer is full, and it takes a few bytes now and then.
+        // A window that hangs: its buffer is full, and occasionally it takes a few bytes.
         let filled = try terminal.fill()
         let labels = (0..<30).map { "\($0)" + String(repeating: "ä", count: 100) }
         let updates = Task(executorPreference: OwnThread()) {
@@ -139,7 +139,7 @@ import Testing
 
     // MARK: Hang-up
 
-    @Test func aTerminalThatIsClosedMakesTheBackendUnavailable() async throws {
+    @Test func aClosedTerminalMakesTheBackendUnavailable() async throws {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path)
         try await backend.start()

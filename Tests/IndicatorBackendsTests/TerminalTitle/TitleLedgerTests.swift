@@ -15,7 +15,7 @@ import Testing
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test func aShowingIsSavedSetAndRestored() {
+    @Test func theTitleIsSavedSetAndRestored() {
         var ledger = TitleLedger(style: .stack)
         #expect(written(&ledger) == "")
         ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
@@ -68,7 +68,7 @@ import Testing
         (.konsole, "\u{1B}[22;0t\u{1B}]30;%w\u{07}", "\u{1B}]0;\u{07}\u{1B}[23;0t\u{1B}]30;%d : %n\u{07}"),
         (.st, "", "\u{1B}]0;\u{07}\u{1B}k\u{1B}\\"),
     ])
-    func theTitleIsRestoredAsTheTerminalTakesIt(style: KnownTerminal.TitleStyle, beginning: String, end: String) {
+    func theTitleIsRestoredInTheStyleOfTheTerminal(style: KnownTerminal.TitleStyle, beginning: String, end: String) {
         var ledger = TitleLedger(style: style)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
         #expect(written(&ledger) == beginning + "\u{1B}]0;Work\u{07}")
@@ -88,7 +88,7 @@ import Testing
         #expect(written(&ledger) == "\u{1B}[22;0t\u{1B}]0;More\u{07}\u{1B}]9;4;3\u{1B}\\")
     }
 
-    @Test func whatWasBegunIsEndedBeforeAnythingElse() {
+    @Test func anIncompleteSequenceIsCompletedFirst() {
         var ledger = TitleLedger(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
         let all = ledger.nextBytes
@@ -100,14 +100,14 @@ import Testing
         #expect(written(&ledger) == "")
     }
 
-    @Test func aShowingThatTheTerminalNeverSawIsSkipped() {
+    @Test func aTitleThatWasNeverWrittenIsSkipped() {
         var ledger = TitleLedger(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "Work", progress: TerminalProgress())
         ledger.hide(ObjectIdentifier(first))
         #expect(written(&ledger) == "")
     }
 
-    @Test func theLatestClaimIsShownAndTheOthersComeBack() {
+    @Test func theLatestClaimIsShownAndThenTheEarlierOne() {
         var ledger = TitleLedger(style: .stack)
         var terminal = TitleEmulator()
         ledger.show(ObjectIdentifier(first), title: "A1", progress: TerminalProgress())
@@ -129,7 +129,7 @@ import Testing
         #expect(terminal.saves == 1 && terminal.restores == 1)
     }
 
-    @Test func closingWithdrawsEveryClaimAndTakesNoOther() {
+    @Test func closingWithdrawsEveryClaimAndIgnoresNewOnes() {
         var ledger = TitleLedger(style: .stack)
         ledger.show(ObjectIdentifier(first), title: "A", progress: nil)
         ledger.show(ObjectIdentifier(second), title: "B", progress: nil)
@@ -140,8 +140,8 @@ import Testing
         #expect(written(&ledger) == "")
     }
 
-    /// However the terminal takes the bytes, it ends where it should, and no sequence is ever broken off.
-    @Test(arguments: 0..<200) func anyOrderOfEventsEndsAtTheTruth(seed: Int) {
+    /// However the terminal accepts the bytes, its final state is right, and no sequence is cut off.
+    @Test(arguments: 0..<200) func anyOrderOfEventsEndsInTheRightState(seed: Int) {
         var random = SplitMix(state: UInt64(seed))
         var ledger = TitleLedger(style: .stack)
         var terminal = TitleEmulator()

@@ -2,7 +2,7 @@ import IndicatorBackends
 import Testing
 
 @Suite struct DisplayTextTests {
-    @Test func ordinaryTextStaysAsItIs() {
+    @Test func ordinaryTextIsUnchanged() {
         let text = "Größe: 3 × 4 – „日本語“ 👩‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿"
         #expect(DisplayText.singleLine(text, limit: 100) == text)
     }
@@ -15,7 +15,7 @@ import Testing
         ("pay\u{202E}gpj.exe\u{202C}", "paygpj.exe"),
         ("a\u{2066}b\u{2069}", "ab"),
     ])
-    func nothingIsLeftThatASurfaceWouldObey(text: String, expected: String) {
+    func controlCharactersAreRemoved(text: String, expected: String) {
         #expect(DisplayText.singleLine(text, limit: 100) == expected)
     }
 
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(
-        "Nothing is left of what had an effect on what was cut off",
+        "Characters that affect only the removed part are removed, too",
         arguments: [
             ("க்\u{200D}ஷxy", 4, "க்…"), ("ab\u{644}\u{200C}\u{644}xy", 5, "ab\u{644}…"),
             ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 8, "🏴󠁧󠁢󠁥󠁮󠁧󠁿…"), ("🏴󠁧󠁢󠁥󠁮󠁧󠁿xy", 7, "🏴…"), ("1\u{FE0F}\u{20E3}xy", 3, "1…"),
@@ -56,19 +56,19 @@ import Testing
         #expect(scalars(DisplayText.singleLine(shown, limit: limit)) == scalars(shown))
     }
 
-    @Test func aCharacterOfTenThousandScalarsIsCutAllTheSame() {
+    @Test func aCharacterOfTenThousandScalarsIsCut() {
         let monster = "a" + String(repeating: "\u{0301}", count: 10_000)
         #expect(monster.count == 1)
         #expect(DisplayText.singleLine(monster, limit: 10).unicodeScalars.count == 10)
     }
 
-    @Test func aTextOfNothingButControlCharactersEndsSoon() {
+    @Test func aLongTextOfControlCharactersIsCut() {
         let text = String(repeating: "\u{1B}", count: 10_000) + "end"
         #expect(DisplayText.singleLine(text, limit: 10) == "…")
     }
 
     @Test(
-        "What a script or an emoji needs is kept",
+        "Joiners, selectors and tags that a script or an emoji needs are kept",
         arguments: [
             "👩‍👩‍👧‍👦", "🏳️‍🌈", "👩🏽‍⚕️", "❤️‍🔥", "1️⃣ #️⃣", "❤️ ☺︎", "🏴󠁧󠁢󠁥󠁮󠁧󠁿🏴󠁧󠁢󠁳󠁣󠁴󠁿🏴󠁧󠁢󠁷󠁬󠁳󠁿", "🇩🇪",
             // Persian, with a non-joiner; Sanskrit, with a joiner; Mongolian, with its own selector; a variant of an
@@ -81,12 +81,12 @@ import Testing
     }
 
     @Test(
-        "The same characters without that effect are removed",
+        "The same characters are removed where they have no effect",
         arguments: [
             ("pay\u{200D}pal", "paypal"), ("\u{200D}👩", "👩"), ("👩\u{200D}", "👩"), ("👩\u{200D}x", "👩x"),
             ("a\u{200C}b", "ab"), ("a\u{FE0F}b", "ab"), ("1\u{FE0F}2", "12"), ("❤\u{FE0F}\u{FE0F}", "❤\u{FE0F}"),
             ("\u{FE0F}x", "x"), ("👩\u{E0100}", "👩"), ("葛\u{E0100}\u{E0101}", "葛\u{E0100}"), ("a\u{180B}", "a"),
-            // Tags that make no flag: text that nobody sees.
+            // Tags that are not part of a flag: invisible text.
             ("a\u{E0068}\u{E0069}", "a"), ("🏴\u{E0068}\u{E0069}\u{E007F}", "🏴"),
             ("🏴\u{E0067}\u{E0062}\u{E0065}", "🏴"), ("🏴󠁧󠁢󠁥󠁮󠁧󠁿\u{E0068}", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"),
             ("a\u{200F}b\u{61C}c\u{200B}d\u{AD}e\u{2060}f\u{FEFF}g", "abcdefg"), ("x\u{3164}\u{115F}", "x"),
@@ -135,6 +135,6 @@ import Testing
         #expect(shown.count == expected.count)
     }
 
-    /// Text is equal to what looks alike; its scalars are not.
+    /// Scalars, because strings with different scalars can be equal (canonical equivalence).
     private func scalars(_ text: String) -> [Unicode.Scalar] { Array(text.unicodeScalars) }
 }

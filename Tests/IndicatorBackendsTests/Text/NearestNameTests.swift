@@ -7,7 +7,7 @@ struct NearestNameTests {
     private let names = ["enabled", "startDelay", "completionDelay", "logFile", "path"]
 
     @Test(
-        "is found for slips of the finger",
+        "is found for typos",
         arguments: [
             ("startdelay", "startDelay"), ("start_delay", "startDelay"), ("strtDelay", "startDelay"),
             ("satrtDelay", "startDelay"), ("enable", "enabled"), ("logfile", "logFile"), ("paht", "path"),
@@ -17,7 +17,7 @@ struct NearestNameTests {
         #expect(NearestName.find(for: name, among: names) == meant)
     }
 
-    @Test("is not made up", arguments: ["colour", "x", "", String(repeating: "a", count: 100_000)])
+    @Test("is not found for unrelated names", arguments: ["colour", "x", "", String(repeating: "a", count: 100_000)])
     func findsNothing(name: String) {
         #expect(NearestName.find(for: name, among: names) == nil)
     }

@@ -18,7 +18,7 @@ import Testing
         )
     }
 
-    @Test func whatTheUserIsAskedForFollowsTheLabel() throws {
+    @Test func theRequestForAttentionFollowsTheLabel() throws {
         var details = ActivityDetails(label: "Signing")
         details.attention = "Pass\u{1B}phrase?"
         let snapshot = IndicatorSnapshot(state: .active, activityCount: 1, activities: [details])
@@ -46,7 +46,7 @@ import Testing
         #expect(try text("{progress}", label: "Work", progress: progress) == expected)
     }
 
-    @Test func progressThatIsNoNumberIsNotKnown() throws {
+    @Test func progressThatIsNotANumberIsUnknown() throws {
         #expect(try text("a {progress}", progress: .nan) == "a")
     }
 
@@ -74,7 +74,7 @@ import Testing
         #expect(try text(format, label: " \n ") == expected)
     }
 
-    @Test func nothingInProgressIsNoCount() throws {
+    @Test func theCountIsOmittedWhenNothingIsInProgress() throws {
         #expect(try text("{spinner} {label} ({count}) - {app}", count: 0) == "* - app")
     }
 
@@ -132,7 +132,7 @@ import Testing
         #expect(text == String(repeating: "x", count: 119) + "… (2) - app")
     }
 
-    @Test func controlCharactersOfALabelAreLeftOut() throws {
+    @Test func controlCharactersOfALabelAreRemoved() throws {
         #expect(try text("{label}", label: "a\u{1B}]0;b\u{07}\nc") == "a]0;b c")
     }
 
@@ -174,7 +174,7 @@ import Testing
         #expect(error.description == text)
     }
 
-    @Test func theValidatorSaysWhatWasExpected() {
+    @Test func theValidatorReportsWhatWasExpected() {
         #expect(SnapshotFormat.validate(.string("{app}")) == nil)
         #expect(SnapshotFormat.validate(.string("{ap}"))?.contains("did you mean '{app}'?") == true)
     }

@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(
-        "Only the edges that a phase asks for concern the machine",
+        "Only the edges that a phase needs are reported to the state machine",
         arguments: [
             (ActivityCounter.Phase.inactive, true, false), (.disabled, false, false), (.delayingStart, false, false),
             (.active, false, true), (.delayingCompletion, false, false),
@@ -35,7 +35,7 @@ import Testing
         #expect(counter.phase == phase)
     }
 
-    @Test func everyChangeConcernsTheMachineWhileItIsWatched() {
+    @Test func everyChangeIsReportedWhileTheCountIsWatched() {
         let counter = counter(.active)
         counter.setWatched(true)
         #expect(counter.begin())
@@ -88,7 +88,7 @@ import Testing
         #expect(counter.takeTimeOfLastEnd() == nil)
     }
 
-    /// A clock that lets another thread in just when an ending thread reads the time: before it changes the count.
+    /// Another thread runs just when an ending thread reads the time, before it changes the count.
     @Test func theTimeIsStoredBeforeTheCountChanges() {
         let clock = ReentrantClock()
         let counter = ActivityCounter(phase: .delayingCompletion, time: .reading(clock))
@@ -110,8 +110,7 @@ import Testing
         #expect(counter.count == 1)
     }
 
-    /// The phase changes between the reading of the clock and the change of the count: the end takes place with the
-    /// lock.
+    /// The phase changes between the reading of the clock and the change of the count: the end needs the lock.
     @Test func anEndThatTheTimerOvertakesNeedsTheLock() {
         let clock = ReentrantClock()
         let counter = ActivityCounter(phase: .delayingCompletion, time: .reading(clock))
@@ -131,7 +130,7 @@ import Testing
         #expect(counter.publicCount == 0)
     }
 
-    @Test func manyThreadsCountRightly() async {
+    @Test func manyThreadsCountCorrectly() async {
         let counter = counter(.active)
         let threads = (0..<8).map { _ in
             JoinableThread {
@@ -148,7 +147,7 @@ import Testing
     }
 }
 
-/// A clock at whose first reading something happens once.
+/// A clock that performs an action once, when it is read.
 private final class ReentrantClock: Clock {
     private let state = Locked<(action: (@Sendable () -> Void)?, reads: Int)>((nil, 0))
 

@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(arguments: [ActivityObject.Role.tracked, .notified])
-    func anObjectThatNobodyElseHoldsHasEnded(role: ActivityObject.Role) {
+    func anObjectWithoutOtherReferencesHasEnded(role: ActivityObject.Role) {
         var objects = ObservedObjects()
         let kept = Object()
         let isNew = Self.insert(kept, role, into: &objects)
@@ -84,8 +84,8 @@ import Testing
         withExtendedLifetime(kept) {}
     }
 
-    /// Looking at all objects at once held the lock for 68 ms with 100 000 of them, and tables never shrank.
-    @Test func partsAreSmallAndShrink() {
+    /// Checking all objects in one go held the lock for 68 ms with 100 000 of them, and tables never shrank.
+    @Test func shardsAreSmallAndShrink() {
         var objects = ObservedObjects()
         var all = (0..<100_000).map { _ in Object() }
         for object in all { _ = Self.insert(object, .notified, into: &objects) }
@@ -100,7 +100,7 @@ import Testing
 }
 
 @Suite struct OutboxTests {
-    @Test func oneThreadAttendsAndTakesAllInOrder() {
+    @Test func oneThreadAttendsAndHandlesAllInOrder() {
         var outbox = Outbox<Int>()
         var attends: [Bool] = []
         var batches: [[Int]?] = []

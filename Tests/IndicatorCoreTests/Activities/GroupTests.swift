@@ -4,7 +4,7 @@ import Testing
 
 @testable import IndicatorCore
 
-/// Activities that are made of others.
+/// Activities that consist of others.
 @Suite struct GroupTests {
     private let manager = TestIndicator().manager
 
@@ -56,7 +56,7 @@ import Testing
             let first = group.begin("a", total: 1000, unit: .bytes)
             let second = group.begin("b", unit: .bytes)
             first.advance(by: 500)
-            // b and a third one, which is still to come, weigh as much as a.
+            // b, and a third member that has not begun, have the weight of a.
             #expect(manager.snapshot.progress == 500 / 3000.0)
             second.total = 3000
             second.advance(by: 1500)
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func theProgressGoesByNumberIfOneHasNoTotal() {
+    @Test func theProgressIsWeightedByNumberIfOneHasNoTotal() {
         manager.withGroup("Working", total: 4) { group in
             let first = group.begin("a", total: 1000)
             let second = group.begin("b", progress: 0.5)
@@ -80,7 +80,7 @@ import Testing
             #expect(manager.snapshot.progress == 0.25)
             second.end()
             #expect(manager.snapshot.progress == 0.375)
-            // Of different units, too.
+            // The same with different units.
             let third = group.begin("c", total: 10, unit: .bytes)
             let fourth = group.begin("d", total: 10, unit: ActivityUnit("files"))
             #expect(manager.snapshot.progress == 0.375)
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func theProgressNeverGoesBackUnlessTheTotalGrows() {
+    @Test func theProgressNeverDecreasesUnlessTheTotalGrows() {
         manager.withGroup("Working", total: 2) { group in
             let first = group.begin("a")
             first.progress = 0.8
@@ -120,16 +120,16 @@ import Testing
             first.progress = 0.1
             #expect(manager.snapshot.progress == 0.4)
             for label in ["b", "c", "d"] { group.begin(label).end() }
-            // Four are more than the two that were announced.
+            // Four members are more than the total of two.
             #expect(manager.snapshot.progress == 3.1 / 4)
             group.total = 8
             #expect(manager.snapshot.progress == 3.1 / 8)
         }
     }
 
-    @Test func whatTheGroupItselfCountsIsDone() {
+    @Test func stepsOfTheGroupItselfCount() {
         manager.withGroup("Fetching", total: 4) { group in
-            // Two are there already.
+            // Two are already done.
             group.advance(by: 2)
             #expect(manager.snapshot.progress == 0.5)
             group.withActivity("c") {}
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func membersThatOutliveTheirGroupGoOn() {
+    @Test func membersMayOutliveTheirGroup() {
         let group = ManagedActivity("Group", in: manager)
         let member = group.begin("member")
         let inner = ManagedActivity("inner", in: group)
@@ -176,14 +176,14 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func aFailedMemberMarksTheGroupOnlyIfItIsTold(isTold: Bool) async throws {
+    func aFailedMemberFailsTheGroupOnlyIfEnabled(isEnabled: Bool) async throws {
         let surface = InMemoryBackend()
         let manager = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
             backends: [surface]
         )
         manager.withGroup("Group") { group in
-            group.failsWithMembers = isTold
+            group.failsWithMembers = isEnabled
             group.begin("a").end(.succeeded)
             group.begin("b").end(.failed("HTTP 503"))
             group.begin("c").end(.failed("HTTP 404"))
@@ -192,7 +192,7 @@ import Testing
         let finished = surface.snapshots.flatMap(\.finished)
         #expect(finished.map(\.label) == ["a", "b", "c", "Group"])
         #expect(finished.map(\.isMember) == [true, true, true, false])
-        #expect(finished.last?.outcome == (isTold ? .failed("2 of 3 failed: b: HTTP 503") : .succeeded))
+        #expect(finished.last?.outcome == (isEnabled ? .failed("2 of 3 failed: b: HTTP 503") : .succeeded))
     }
 
     @Test func membersBeginAndEndOnManyThreads() async {
@@ -214,7 +214,7 @@ import Testing
         #expect(manager.activityCount == 0)
     }
 
-    /// A manager that is released goes on until the members have ended, too.
+    /// A released manager continues until the members have ended, too.
     @Test func membersKeepTheIndicator() async throws {
         let surface = InMemoryBackend()
         var manager: IndicatorManager? = IndicatorManager(

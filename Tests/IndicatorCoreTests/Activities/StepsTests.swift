@@ -30,7 +30,7 @@ import Testing
         #expect(manager.snapshot.progress == 0.1)
     }
 
-    /// Nobody watches: the first step alone tells the list that the activity changes.
+    /// Without a watcher, only the first step notifies the list that the activity changes.
     @Test func stepsWithoutATotalAreInTheNextSnapshot() {
         let manager = TestIndicator().manager
         let activity = manager.begin("Counting")
@@ -42,7 +42,7 @@ import Testing
         #expect(manager.snapshot.activities.first?.completed == 7)
     }
 
-    @Test func anActivityWithoutALabelTakesItsPlaceWhenItSaysSomething() {
+    @Test func anActivityIsListedFromItsFirstLabel() {
         let manager = TestIndicator().manager
         let first = ManagedActivity(in: manager)
         let second = manager.begin("second")
@@ -52,7 +52,7 @@ import Testing
         first.end()
     }
 
-    @Test func stepsOfAnActivityThatSaysNothingElseAreKept() {
+    @Test func stepsBeforeTheFirstLabelAreKept() {
         let manager = TestIndicator().manager
         let activity = manager.begin()
         activity.advance(by: 5)
@@ -82,8 +82,8 @@ import Testing
         #expect(unlabelled.completed == .max)
     }
 
-    /// The last step is published, although nobody takes the lock for most of them.
-    @Test func stepsOfManyThreadsArriveInTheEnd() async throws {
+    /// The last step is published, although most steps do not take the lock.
+    @Test func stepsOfManyThreadsAreAllPublished() async throws {
         let surface = InMemoryBackend()
         let manager = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
@@ -105,7 +105,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func aManagedActivityMayEndWhileOthersAdvance() async {
+    @Test func aManagedActivityMayEndWhileOtherThreadsAdvanceIt() async {
         let manager = TestIndicator().manager
         for _ in 0..<200 {
             let activity = ManagedActivity("ending", in: manager)
@@ -161,12 +161,12 @@ import Testing
         estimate.measure(10, at: .seconds(1))
         #expect(estimate.perSecond(at: .milliseconds(5999)) != nil)
         #expect(estimate.perSecond(at: .seconds(6)) == nil)
-        // Slow steps are no standstill.
+        // Slow steps are not a standstill.
         var slow = RateEstimate(done: 0, at: .zero)
         slow.measure(1, at: .seconds(60))
         #expect(slow.perSecond(at: .seconds(239)).map { ($0 * 60).rounded() } == 1)
         #expect(slow.perSecond(at: .seconds(300)) == nil)
-        // Less than before: from the beginning.
+        // A smaller value restarts the estimate.
         estimate.measure(0, at: .seconds(7))
         estimate.measure(5, at: .milliseconds(7500))
         #expect(estimate.perSecond(at: .milliseconds(7500)) == nil)
@@ -185,7 +185,7 @@ import Testing
         #expect(list.first?.rate.map { $0.rounded() } == 100)
         #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 6)
         #expect(list.estimateEnd == .seconds(9))
-        // Reading is no measurement, and the estimate ends by itself.
+        // Reading is not a measurement, and the estimate ends by itself.
         list.now = .seconds(9)
         #expect(list.read().first?.rate == nil)
         #expect(list.read().first?.remaining == nil)
@@ -199,7 +199,7 @@ import Testing
         #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 22)
     }
 
-    @Test func whatWasDoneBeforeIsNotCountedAsIfItHadBeenDoneNow() {
+    @Test func stepsBeforeTheFirstMeasurementDoNotCountForTheRate() {
         let list = ListOnAClock()
         let activity = list.begin(ActivityDetails(label: "Resuming", since: .distantPast)) { $0.total = 1000 }
         list.update(activity) { $0.completed = 900 }
@@ -209,7 +209,7 @@ import Testing
         list.publish()
         #expect(list.first?.rate.map { $0.rounded() } == 10)
         #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 9)
-        // Who counts by setting has a rate, too.
+        // Setting `completed` results in a rate, too.
         list.now = .seconds(2)
         list.update(activity) { $0.completed = 920 }
         list.publish()
@@ -229,7 +229,7 @@ import Testing
     }
 }
 
-/// An activity list on a clock that a test moves.
+/// An activity list on a clock that the test advances.
 private final class ListOnAClock {
     var list = ActivityList(origin: Date())
     var now = Duration.zero
@@ -256,7 +256,7 @@ private final class ListOnAClock {
     }
 }
 
-/// A generator of the same numbers each time.
+/// A reproducible generator.
 private struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

@@ -33,7 +33,7 @@ import Testing
         try #require(manager.backendStatuses.first)
     }
 
-    @Test func aSlowBackendIsShownTheLatestAndHoldsNobodyUp() async throws {
+    @Test func aSlowBackendGetsTheLatestSnapshotAndBlocksNothingElse() async throws {
         let gate = ScriptedBackend.Gate()
         let slow = ScriptedBackend(onUpdate: { _ in await gate.pass() })
         let manager = try manager(with: slow)
@@ -53,7 +53,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func aQueueThatOverflowsLosesItsOldestAndCountsThem() async throws {
+    @Test func aFullQueueDropsItsOldestUpdatesAndCountsThem() async throws {
         let gate = ScriptedBackend.Gate()
         let slow = ScriptedBackend(
             delivery: BackendDelivery(mode: .everyTransition(capacity: 10)),
@@ -77,7 +77,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func aBackendThatThrowsAtStartIsTriedEverLessOftenAndRecovers() async throws {
+    @Test func aBackendThatThrowsAtStartIsRetriedWithBackOffAndRecovers() async throws {
         let flaky = ScriptedBackend(onStart: { number in
             if number < 5 { throw ScriptedBackend.Failure(description: "no surface; plug one in") }
         })
@@ -103,7 +103,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func aBackendMayAskToBeTriedAtOnce() async throws {
+    @Test func aBackendMayRequestAnImmediateRetry() async throws {
         let flaky = ScriptedBackend(onStart: { number in
             if number < 2 { throw ScriptedBackend.Failure(description: "not yet") }
         })
@@ -132,7 +132,7 @@ import Testing
         // A call that is under way when the clock jumps would count as stalled.
         #expect(await eventually { manager.backendStatuses.last?.updatesDelivered == 2 })
         clock.advance(by: .seconds(8))
-        // There is nothing to show any more, so being started is enough.
+        // Nothing is shown any more, so a successful start is enough.
         #expect(try await eventually { try status(manager).state == .running })
         #expect(messages(.warning).count == 1)
         #expect(await eventually { messages(.notice).count == 1 })
@@ -156,14 +156,14 @@ import Testing
         try await expectShutdown(of: manager, takes: .seconds(2))
         #expect(healthy.stopCount == 1)
         #expect(stuck.stopCount == 0)
-        // Once it returns after all, it is stopped, so that its surface is as it was.
+        // If it returns later, it is stopped, so that its surface is restored.
         gate.open()
         #expect(await eventually { stuck.stopCount == 1 })
         #expect(try await eventually { try status(manager).state == .stopped })
         #expect(stuck.updates.count == 1)
     }
 
-    @Test func aBackendThatBlocksItsThreadForEverHoldsNobodyUp() async throws {
+    @Test func aBackendThatBlocksItsThreadForeverBlocksNothingElse() async throws {
         let semaphore = DispatchSemaphore(value: 0)
         let blocked = (0..<8).map { number in
             ScriptedBackend(name: "blocked \(number)", onUpdate: { _ in Self.block(semaphore) })
@@ -182,8 +182,8 @@ import Testing
         semaphore.wait()
     }
 
-    /// A log on a terminal that was stopped held up the app, all timers, and the end of the process.
-    @Test func aLogThatBlocksHoldsNobodyUp() async throws {
+    /// A log on a stopped terminal blocked the app, all timers, and the end of the process.
+    @Test func aBlockingLogHandlerBlocksNothingElse() async throws {
         let semaphore = DispatchSemaphore(value: 0)
         let gate = ScriptedBackend.Gate()
         let slow = ScriptedBackend(
@@ -197,7 +197,7 @@ import Testing
         )
         indicator.start("a")
         #expect(await eventually { gate.waiterCount == 1 })
-        // More than the queue takes, of which the log is told.
+        // More than fits into the queue, which is logged.
         for _ in 0..<10 {
             indicator.stop("a")
             indicator.start("a")
@@ -241,7 +241,7 @@ import Testing
         #expect(try await eventually { try status(manager).state == .stopped })
     }
 
-    @Test func whatWaitsIsDeliveredBeforeTheStop() async throws {
+    @Test func queuedUpdatesAreDeliveredBeforeTheStop() async throws {
         let slow = ScriptedBackend(delivery: .everyTransition, onUpdate: { _ in await Task.yield() })
         let manager = try manager(with: slow)
         for _ in 0..<500 {
@@ -255,7 +255,7 @@ import Testing
         #expect(manager.backendStatuses.map(\.updatesDropped) == [0, 0])
     }
 
-    @Test func aBackendThatAnimatesIsShownTheLatestAgainWhileVisible() async throws {
+    @Test func anAnimatingBackendGetsTheLatestSnapshotAgainWhileVisible() async throws {
         let spinner = ScriptedBackend(delivery: BackendDelivery(animationInterval: .milliseconds(100)))
         let manager = try manager(with: spinner)
         #expect(try await eventually { try status(manager).state == .running })
@@ -275,7 +275,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func anIdleIndicatorWaitsForNothing() async throws {
+    @Test func anIdleIndicatorHasNoTimers() async throws {
         let backend = ScriptedBackend()
         let manager = try manager(with: backend)
         #expect(await eventually { manager.backendStatuses.allSatisfy { $0.state == .running } })
@@ -286,7 +286,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func backendsComeAndGo() async throws {
+    @Test func backendsCanBeAddedAndRemoved() async throws {
         let first = ScriptedBackend(name: "first")
         let manager = try manager(with: first)
         #expect(!manager.addBackend(ScriptedBackend(name: "first")))
@@ -302,7 +302,7 @@ import Testing
         await manager.shutdown()
     }
 
-    /// A removed backend went on showing the indicator, if its `stop()` did not hide it.
+    /// A removed backend continued to show the indicator if its `stop()` did not hide it.
     @Test func aBackendThatIsRemovedWhileVisibleIsHiddenFirst() async throws {
         let backend = ScriptedBackend(name: "removed")
         let manager = try manager(with: backend)
@@ -315,7 +315,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func addingABackendTwiceLeavesTheFirstAsItIs() async throws {
+    @Test func addingABackendTwiceDoesNotChangeIt() async throws {
         let backend = ScriptedBackend()
         let manager = try manager(with: backend)
         #expect(await eventually { backend.startCount == 1 })
@@ -327,8 +327,8 @@ import Testing
         #expect(backend.startCount == 1)
     }
 
-    /// 27 warnings in 3 s.
-    @Test func droppedUpdatesAreLoggedOnceAnOutage() async throws {
+    /// There were 27 warnings in 3 s.
+    @Test func droppedUpdatesAreLoggedOncePerOutage() async throws {
         let gate = ScriptedBackend.Gate()
         let slow = ScriptedBackend(
             delivery: BackendDelivery(mode: .everyTransition(capacity: 2)),
@@ -346,7 +346,7 @@ import Testing
         await manager.shutdown()
     }
 
-    /// 200 000 updates a second.
+    /// There were 200 000 updates a second.
     @Test func anAnimationWithoutAnIntervalIsLimited() async throws {
         let spinner = ScriptedBackend(delivery: BackendDelivery(animationInterval: .zero))
         let manager = try manager(with: spinner)
@@ -357,12 +357,12 @@ import Testing
         await manager.shutdown()
     }
 
-    /// Shuts down, and sees that it takes until a moment on the virtual clock and no longer.
+    /// Shuts down, and checks how long that takes on the virtual clock.
     ///
     /// - Parameters:
     ///   - manager: the indicator.
-    ///   - limit: how long it is to take.
-    ///   - isStuck: whether the backend hangs where it is to hang; the clock is moved when it does.
+    ///   - limit: the expected duration.
+    ///   - isStuck: whether the backend hangs as expected; the clock is advanced when it does.
     private func expectShutdown(
         of manager: IndicatorManager,
         takes limit: Duration,

@@ -2,7 +2,7 @@ import IndicatorCore
 import IndicatorThreads
 import TestSupport
 
-/// A backend whose calls do what a test says, and which counts them.
+/// A backend whose calls run the closures of a test, and which counts them.
 final class ScriptedBackend: IndicatorBackend {
     struct Failure: Error, CustomStringConvertible {
         var description: String

@@ -5,8 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct ConcurrencyTests {
-    /// The thread sanitizer watches for the whole 10 seconds; without it a tenth is enough to see that the count comes
-    /// out.
+    /// In seconds: 10 for the thread sanitizer; without it, one is enough to check the final count.
     private static var duration: TimeInterval {
         #if THREAD_SANITIZER
         10

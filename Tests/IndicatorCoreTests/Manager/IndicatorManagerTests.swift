@@ -23,7 +23,7 @@ import Testing
         #expect(shown.activityCount == 1)
     }
 
-    @Test func workThatIsFastIsNotShown() async {
+    @Test func fastWorkIsNotShown() async {
         let indicator = TestIndicator()
         indicator.manager.start("a")
         indicator.clock.advance(by: .milliseconds(400))
@@ -33,7 +33,7 @@ import Testing
         #expect(indicator.surface.snapshots.isEmpty)
     }
 
-    @Test func surfacesHearThatAStartDelayIsOverWithoutWork() async {
+    @Test func backendsAreNotifiedWhenAStartDelayEndsWithoutWork() async {
         let clock = VirtualClock()
         let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(backends: [surface], clock: clock)
@@ -46,7 +46,7 @@ import Testing
         #expect(await eventually { surface.snapshots.last?.state == .inactive })
     }
 
-    @Test func timesWithoutEndAreNoReasonToCrash() async throws {
+    @Test func extremeDurationsDoNotCrash() async throws {
         let endless = [Duration.seconds(Int64.max), Duration(attoseconds: .max), Duration(attoseconds: .min)]
         for time in endless {
             let surface = InMemoryBackend(
@@ -64,8 +64,8 @@ import Testing
         }
     }
 
-    /// More threads than can be counted while they let go of the last activity.
-    @Test func manyThreadsEndTheirActivitiesAtOnce() async throws {
+    /// More threads than can be counted while they release the last activity.
+    @Test func manyThreadsEndTheirActivitiesConcurrently() async throws {
         let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
@@ -217,7 +217,7 @@ import Testing
     }
 
     /// Four downloads showed the first one's label with the mean progress of all.
-    @Test func progressBelongsToTheActivityThatTheLabelIsOf() {
+    @Test func progressBelongsToTheActivityWithTheLabel() {
         let manager = TestIndicator().manager
         let first = manager.begin("first")
         let second = manager.begin("second", progress: 0.5)
@@ -256,8 +256,8 @@ import Testing
         #expect(manager.snapshot.activities[0].unit == .bytes)
     }
 
-    /// 2²⁸ beginnings after an activity, a later one took its place.
-    @Test func theOrderDoesNotWrapRound() {
+    /// 2²⁸ activities after an earlier one, a later one preceded it.
+    @Test func theOrderDoesNotWrapAround() {
         let manager = TestIndicator().manager
         let first = manager.begin("first")
         for _ in 0..<1000 { manager.begin().end() }
@@ -267,7 +267,7 @@ import Testing
         second.end()
     }
 
-    @Test func disablingHidesAtOnceAndGoesOnCounting() async {
+    @Test func disablingHidesImmediatelyAndContinuesCounting() async {
         let indicator = TestIndicator()
         indicator.manager.start("a")
         #expect(await indicator.advance(by: .seconds(1), until: .active))
@@ -300,7 +300,7 @@ import Testing
         #expect(indicator.manager.delays.minimumVisibleTime == .seconds(5))
     }
 
-    @Test func thousandsOfFlipsScheduleNothingNew() async {
+    @Test func thousandsOfFlipsScheduleNoFurtherTimers() async {
         let clock = VirtualClock()
         let manager = IndicatorManager(clock: clock)
         for _ in 0..<10_000 { manager.begin().end() }
@@ -317,19 +317,19 @@ import Testing
         }
         #expect(manager.state == .delayingCompletion)
         clock.advance(to: .milliseconds(1200))
-        // The one timer went off, and waits for the end of the delay that was begun last.
+        // The one timer has fired, and waits for the end of the latest delay.
         #expect(await eventually { clock.deadlines == [.microseconds(1_099_990 + 200_000)] })
         #expect(clock.sleepsStarted == 3)
     }
 
-    @Test func zeroDelaysShowAndHideAtOnce() async throws {
+    @Test func zeroDelaysShowAndHideImmediately() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         for _ in 0..<100 { indicator.manager.begin().end() }
         await indicator.manager.shutdown()
         #expect(indicator.surface.snapshots.map(\.isVisible) == (0..<200).map { $0.isMultiple(of: 2) })
     }
 
-    @Test func aManagerThatIsDroppedWhileVisibleHidesItsSurfaces() async throws {
+    @Test func aManagerDeallocatedWhileVisibleHidesItsBackends() async throws {
         let surface = InMemoryBackend()
         weak var weakManager: IndicatorManager?
         do {

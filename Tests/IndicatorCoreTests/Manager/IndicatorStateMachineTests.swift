@@ -5,11 +5,11 @@ import Testing
 
 @testable import IndicatorCore
 
-/// Timers that are late (rule 10 of the design), on the machine itself.
+/// Late timers (rule 10 of the design), on the state machine itself.
 @Suite struct IndicatorStateMachineTests {
     private let clock = VirtualClock()
 
-    /// A machine with its counter, driven as the engine does.
+    /// A state machine with its counter, driven as `IndicatorEngine` does.
     private struct Driver {
         let counter: ActivityCounter
         var machine: IndicatorStateMachine
@@ -90,8 +90,8 @@ import Testing
         #expect(driver.changes.map(\.instant) == [.seconds(1), .milliseconds(2500)])
     }
 
-    /// What is due by now follows the delays that held when it began.
-    @Test func changedDelaysDoNotHoldForWhatIsDue() throws {
+    /// A deadline that is due follows the delays at its beginning.
+    @Test func changedDelaysDoNotAffectADueDeadline() throws {
         var driver = Driver(clock)
         driver.begin()
         clock.advance(by: .seconds(2))
@@ -100,8 +100,8 @@ import Testing
         #expect(driver.changes.map(\.instant) == [.seconds(1)])
     }
 
-    /// An estimate that has ended while a snapshot is held back is no deadline any more: the timer would fire at once,
-    /// again and again.
+    /// An estimate that ended while a snapshot is held back is not a deadline: the timer would fire immediately, again
+    /// and again.
     @Test func noTimerIsSetForAnEstimateThatHasEnded() throws {
         var driver = Driver(clock)
         let now = { [time = driver.time] in time.now }

@@ -3,7 +3,7 @@ import IndicatorTesting
 import Logging
 import TestSupport
 
-/// An indicator on a clock that stands still, with a surface that keeps what it is shown.
+/// An indicator on a virtual clock, with a backend that records its snapshots.
 struct TestIndicator {
     let clock = VirtualClock()
     let surface = InMemoryBackend()
@@ -19,7 +19,7 @@ struct TestIndicator {
         )
     }
 
-    /// Moves the clock and waits until the indicator is in a state.
+    /// Advances the clock and waits until the indicator is in a state.
     func advance(by duration: Duration, until state: IndicatorState) async -> Bool {
         clock.advance(by: duration)
         return await eventually { manager.state == state }

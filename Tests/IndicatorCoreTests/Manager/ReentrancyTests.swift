@@ -5,10 +5,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Code of others that runs in the middle of a call: cancellation handlers, `deinit`s, executors, backends that call
-/// back.
+/// Foreign code that runs during a call: cancellation handlers, `deinit`s, executors, backends that call back.
 ///
-/// Each of these has hung or ended a process. A test that hangs is ended by the time limit.
+/// Each of these has caused a deadlock or a crash. The time limit ends a test that hangs.
 @Suite(.timeLimit(.minutes(5))) struct ReentrancyTests {
     private static func manager() throws -> IndicatorManager {
         IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
@@ -94,7 +93,7 @@ import Testing
         manager.start(Reference(1, onDeinit: onDeinit), label: "work")
         manager.stop(Reference(1, onDeinit: onDeinit))
         #expect(released.load(ordering: .relaxed) == 2)
-        // Stops that are remembered are released when they are forgotten.
+        // The identity of an early stop is released when the stop is forgotten.
         manager.stop(Reference(2, onDeinit: onDeinit))
         clock.advance(by: .seconds(1))
         manager.stop(Reference(3, onDeinit: onDeinit))
@@ -103,7 +102,7 @@ import Testing
         #expect(manager.activityCount == 0)
     }
 
-    /// The identity of a repeated stop was released under the lock when the start that it had overtaken came.
+    /// The identity of a repeated stop was released under the lock when the overtaken start arrived.
     @Test func anIdentityThatWasStoppedTwiceUsesTheIndicatorWhenItsStartIsIgnored() throws {
         let clock = VirtualClock()
         let manager = IndicatorManager(clock: clock)
@@ -177,7 +176,7 @@ import Testing
         await thread.join()
     }
 
-    @Test func aBackendCallsBackWhereverItCan() async throws {
+    @Test func aBackendCallsTheIndicatorFromEveryMethod() async throws {
         let manager = try Self.manager()
         let backend = CallingBackend(manager)
         #expect(manager.addBackend(backend))
@@ -218,7 +217,7 @@ import Testing
         func stop() async { call() }
     }
 
-    @Test func backendsComeAndGoWhileTheIndicatorChanges() async throws {
+    @Test func backendsAreAddedAndRemovedWhileTheIndicatorChanges() async throws {
         let manager = try Self.manager()
         let isDone = Atomic(false)
         let publishers = (0..<2).map { number in
@@ -244,7 +243,7 @@ import Testing
         #expect(manager.backendStatuses.isEmpty)
     }
 
-    /// The indicator works until the last activity that somebody holds has ended, and closes then, once.
+    /// The indicator works until the last activity has ended, and then closes once.
     @Test func theManagerIsReleasedWhileActivitiesEndOnManyThreads() async throws {
         for _ in 0..<200 {
             let backend = InMemoryBackend(delivery: .latestWins)

@@ -6,7 +6,7 @@ import Testing
 @testable import IndicatorCore
 
 @Suite struct SnapshotsTests {
-    @Test func theFirstSnapshotIsThePresentOne() async throws {
+    @Test func theFirstSnapshotIsTheCurrentOne() async throws {
         let indicator = TestIndicator()
         indicator.manager.start("a", label: "work", progress: 0.5)
         var iterator = indicator.manager.snapshots.makeAsyncIterator()
@@ -17,7 +17,7 @@ import Testing
         #expect(snapshot.progress == 0.5)
     }
 
-    @Test func everySubscriberEndsAtTheTruth() async throws {
+    @Test func everySubscriberEndsInTheCurrentState() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         var iterators = (0..<3).map { _ in indicator.manager.snapshots.makeAsyncIterator() }
         for _ in 0..<100 { indicator.manager.begin().end() }
@@ -38,7 +38,7 @@ import Testing
         for await snapshot in indicator.manager.snapshots { #expect(!snapshot.isEnabled) }
     }
 
-    @Test func changesOfTheCountAreToldTenTimesASecondAtMost() async throws {
+    @Test func changesOfTheCountArePublishedTenTimesASecondAtMost() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
         let surface = InMemoryBackend(name: "latest", delivery: .latestWins)
         indicator.manager.addBackend(surface)
@@ -51,7 +51,7 @@ import Testing
         #expect(await eventually { surface.snapshots.count == 2 })
         #expect(surface.snapshots.last?.activityCount == 51)
         #expect(surface.snapshots.last?.label == "50")
-        // After a while without news the first change is told at once, by whichever thread made it.
+        // After a time without changes the first one is published immediately, by the thread that made it.
         indicator.clock.advance(by: .seconds(1))
         activities[0].end()
         #expect(await eventually { surface.snapshots.last?.activityCount == 50 })
@@ -63,7 +63,7 @@ import Testing
         #expect(activities.count == 50)
     }
 
-    @Test func aHiddenIndicatorTellsOnlyThoseWhoAsk() async throws {
+    @Test func aHiddenIndicatorNotifiesOnlyBackendsThatIncludeHidden() async throws {
         let indicator = TestIndicator()
         let curious = InMemoryBackend(name: "curious", delivery: BackendDelivery(includesHidden: true))
         indicator.manager.addBackend(curious)
@@ -77,19 +77,19 @@ import Testing
         #expect(indicator.surface.snapshots.isEmpty)
     }
 
-    @Test func theMomentOfAChangeIsThatOfTheRules() async throws {
+    @Test func aChangeHasTheTimeOfTheRules() async throws {
         let indicator = TestIndicator()
         indicator.manager.start("a")
         let before = Date()
         indicator.clock.advance(by: .seconds(61))
         let snapshot = try #require(await indicator.surface.first { $0.isVisible })
-        // A minute before it was published, up to what a wall clock is corrected by.
+        // A minute before it was published, within the corrections of a wall clock.
         let published = snapshot.since.addingTimeInterval(60)
         #expect(published > before.addingTimeInterval(-1) && published < Date().addingTimeInterval(1))
     }
 
-    /// A newcomer got a newer snapshot than the others, and the change back to theirs was never sent to anybody.
-    @Test func aNewcomerBetweenTwoPublicationsEndsAtTheTruth() async throws {
+    /// A new receiver got a newer snapshot than the others, and the change back to theirs was never sent.
+    @Test func aNewReceiverBetweenTwoPublicationsEndsInTheCurrentState() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
         let manager = indicator.manager
         manager.start("a", label: "before")
@@ -107,7 +107,7 @@ import Testing
     }
 
     /// A gap between two downloads, and nearly every end, showed an empty text.
-    @Test func aBackendKeepsWhatItShowsWhileTheCompletionDelayRuns() async throws {
+    @Test func aBackendKeepsItsLabelDuringTheCompletionDelay() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
         let latest = InMemoryBackend(name: "latest", delivery: .latestWins)
         let curious = InMemoryBackend(name: "curious", delivery: BackendDelivery(includesHidden: true))
@@ -130,9 +130,9 @@ import Testing
         await indicator.manager.shutdown()
     }
 
-    /// A panel showed an app that had ended as switched off.
+    /// A panel showed an app that had ended as disabled.
     @Test(arguments: [true, false])
-    func theLastSnapshotDoesNotReportThatTheIndicatorWasSwitchedOff(isEnabled: Bool) async throws {
+    func theLastSnapshotDoesNotReportThatTheIndicatorWasDisabled(isEnabled: Bool) async throws {
         let clock = VirtualClock()
         let delays = try IndicatorDelays(startDelay: .zero)
         let backend = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
@@ -174,14 +174,14 @@ import Testing
         let skipped = try #require(slow.updates.last)
         #expect(skipped.finished.map(\.label) == (36..<100).map(String.init))
         #expect(skipped.omittedFinishedCount == 37)
-        // Who comes later gets none of them.
+        // A later receiver gets none of them.
         var iterator = manager.snapshots.makeAsyncIterator()
         #expect(await iterator.next()?.finished.isEmpty == true)
         #expect(manager.snapshot.finished.isEmpty)
         await manager.shutdown()
     }
 
-    @Test func whatFailsToBeShownIsNotLost() async throws {
+    @Test func finishedActivitiesOfAFailedUpdateAreNotLost() async throws {
         let clock = VirtualClock()
         let flaky = ScriptedBackend(onUpdate: { snapshot in
             if snapshot.finished.map(\.label) == ["a"] { throw ScriptedBackend.Failure(description: "lost") }
@@ -243,8 +243,8 @@ import Testing
         #expect(await consumer.value)
     }
 
-    /// A backend that came while the completion delay ran stayed blank.
-    @Test func aNewcomerInTheCompletionDelayIsShownTheIndicator() async throws {
+    /// A backend that was added during the completion delay stayed blank.
+    @Test func aBackendAddedInTheCompletionDelayShowsTheIndicator() async throws {
         let indicator = TestIndicator(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .seconds(60))
         )
@@ -258,8 +258,8 @@ import Testing
         #expect(await eventually { newcomer.snapshots.count == 2 && !newcomer.isVisible })
     }
 
-    /// What was held back for a tenth of a second was lost.
-    @Test(arguments: [true, false]) func whatHasFinishedIsReportedBeforeTheEnd(isRemoved: Bool) async throws {
+    /// Finished activities that were held back for a tenth of a second were lost.
+    @Test(arguments: [true, false]) func finishedActivitiesAreReportedBeforeTheEnd(isRemoved: Bool) async throws {
         let backend = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(backends: [backend], clock: VirtualClock())
         manager.begin("A").end(.failed("no"))
@@ -269,7 +269,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test func anAnimationReportsWhatHasFinishedOnce() async throws {
+    @Test func anAnimationReportsFinishedActivitiesOnce() async throws {
         let clock = VirtualClock()
         let spinner = ScriptedBackend(delivery: BackendDelivery(animationInterval: .milliseconds(200)))
         let manager = IndicatorManager(
@@ -295,8 +295,8 @@ import Testing
         await manager.shutdown()
     }
 
-    /// What was left out while an earlier snapshot waited came before it.
-    @Test func whatHasFinishedIsInOrder() throws {
+    /// Activities of a skipped snapshot preceded those of an earlier snapshot that was kept.
+    @Test func finishedActivitiesAreInOrder() throws {
         var inbox = SnapshotInbox(delivery: .latestWins)
         func snapshot(_ state: IndicatorState, _ finished: String) -> IndicatorSnapshot {
             var snapshot = IndicatorSnapshot(state: state, activityCount: 1, label: "x")

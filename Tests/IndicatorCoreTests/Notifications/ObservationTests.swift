@@ -80,7 +80,7 @@ import Testing
         #expect(indicator.manager.activityCount == 0)
     }
 
-    @Test func aCompletionThatOvertakesItsStartIsNotLeftOn() {
+    @Test func aCompletionThatOvertakesItsStartDoesNotLeaveTheIndicatorOn() {
         indicator.manager.observe(.alamofire, in: center)
         let request = Request()
         post("didCompleteTask", request)
@@ -88,7 +88,7 @@ import Testing
         #expect(indicator.manager.activityCount == 0)
     }
 
-    @Test func namesOfTheUsersOwnWithIdentitiesByValue() {
+    @Test func customNamesWithIdentitiesByValue() {
         let manager = indicator.manager
         manager.observe(
             TaskNotifications(
@@ -110,7 +110,7 @@ import Testing
         #expect(manager.snapshot.label == "request 8")
     }
 
-    @Test func aTaskThatIsDeallocatedWithoutAWordEnds() async {
+    @Test func aTaskDeallocatedWithoutANotificationEnds() async {
         indicator.manager.observe(.indicator, in: center)
         do {
             let request = Request()
@@ -124,9 +124,9 @@ import Testing
         #expect(await eventually { indicator.clock.deadlines.isEmpty })
     }
 
-    @Test func anObjectInThePlaceOfOneThatIsGoneIsAnother() async {
+    @Test func anObjectAtTheAddressOfADeallocatedOneIsDistinct() async {
         indicator.manager.observe(.indicator, in: center)
-        // Objects of one size take the same place again and again.
+        // Objects of one size reuse the same address.
         for _ in 0..<100 {
             let request = Request()
             center.post(name: .indicatorTaskDidResume, object: request, userInfo: [TaskNotifications.labelKey: "x"])
@@ -162,7 +162,7 @@ import Testing
         #expect(indicator.manager.activityCount == 0)
     }
 
-    @Test func aShorterCheckIntervalHoldsAtOnce() async {
+    @Test func aShorterCheckIntervalAppliesImmediately() async {
         do {
             let object = Request()
             indicator.manager.track(object)
@@ -172,7 +172,7 @@ import Testing
         #expect(await eventually { indicator.manager.activityCount == 0 })
     }
 
-    @Test func anObservationThatIsCancelledHearsNothing() {
+    @Test func aCancelledObservationReceivesNothing() {
         let observation = indicator.manager.observe(.indicator, in: center)
         observation.cancel()
         let request = Request()
@@ -192,11 +192,11 @@ import Testing
         center.post(name: .indicatorTaskDidResume, object: Request())
     }
 
-    /// An object that died before the start delay was over showed the indicator for 0.2 s with a count of 0.
+    /// An object deallocated during the start delay showed the indicator for 0.2 s with a count of 0.
     @Test(arguments: [false, true])
     func aDeallocatedObjectNeverShowsTheIndicator(isTracked: Bool) async {
         indicator.manager.observe(.indicator, in: center)
-        // Looked at now and then for another reason.
+        // Starts the periodic check for another object.
         let other = Request()
         indicator.manager.track(other)
         indicator.manager.stopTracking(other)
@@ -238,8 +238,8 @@ import Testing
         post("didCompleteTask", request)
     }
 
-    /// Each held the task, so that neither saw that nobody else did.
-    @Test func twoIndicatorsThatObserveDoNotKeepEachOthersTasks() async {
+    /// Each held the task, so neither detected that there was no other reference.
+    @Test func twoObservingIndicatorsDoNotKeepTasksAlive() async {
         let second = TestIndicator()
         indicator.manager.observe(.indicator, in: center)
         second.manager.observe(.indicator, in: center)

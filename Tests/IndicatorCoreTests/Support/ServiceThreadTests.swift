@@ -7,7 +7,7 @@ import TestSupport
 @testable import IndicatorThreads
 
 @Suite struct ServiceThreadTests {
-    @Test("Calls come in the order of their times, and a call that was taken back does not come")
+    @Test("Calls are made in the order of their times, and a cancelled call is not made")
     func order() async {
         let thread = ServiceThread(name: "order", isKept: false)
         let made = Locked<[String]>([])
@@ -24,7 +24,7 @@ import TestSupport
         thread.cancelCall(cancelled)
         gate.signal()
         #expect(await eventually { made.withLock { $0.count } == 3 })
-        // When the job has its turn depends on how late it is.
+        // The job may run before, between or after the calls.
         #expect(made.withLock { $0.filter { $0 != "job" } } == ["first", "second"])
         #expect(ServiceThread.now >= start + 30_000_000)
     }
@@ -38,12 +38,12 @@ import TestSupport
         _ = thread.call(at: ServiceThread.now + 1_000_000) { made.withLock { $0 = true } }
         #expect(await eventually { made.withLock { $0 } })
         thread.cancelCall(late)
-        // It notices with the next call, and ends.
+        // The thread notices this with the next call, and ends.
         _ = thread.call(at: ServiceThread.now) {}
         #expect(await eventually { threadState(named: "earlier") == nil })
     }
 
-    @Test("A thread that is not kept ends when there is nothing to do, and another is started when there is")
+    @Test("A thread that is not kept ends when there is nothing to do, and a new one is started when there is")
     func ending() async {
         let thread = ServiceThread(name: "ending", isKept: false)
         for _ in 0..<3 {
@@ -57,7 +57,7 @@ import TestSupport
         #expect(await eventually { threadState(named: "kept") == nil })
     }
 
-    @Test("What a call holds is released when it is taken back and when it was made")
+    @Test("The captures of a call are released when it is cancelled and when it was made")
     func releases() async {
         final class Token: Sendable {}
         let thread = ServiceThread(name: "releases")

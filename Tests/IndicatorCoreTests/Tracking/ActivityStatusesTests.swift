@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct ActivityStatusesTests {
-    @Test func theFirstStatusIsThePresentOne() async {
+    @Test func theFirstStatusIsTheCurrentOne() async {
         let tracker = ActivityTracker<Int>()
         let activity = tracker.begin(1)
         let statuses = tracker.statuses
@@ -27,7 +27,7 @@ import Testing
         var values: [Int?] = []
         for await status in statuses { values.append(status.associatedValue) }
         #expect(values == [nil, 1, nil])
-        for await _ in statuses { Issue.record("There is no tracker any more.") }
+        for await _ in statuses { Issue.record("The tracker has been deallocated.") }
     }
 
     @Test func theSubscriptionEndsWithItsIterator() async {
@@ -53,7 +53,7 @@ import Testing
             #expect(change() == 1)
             withExtendedLifetime(statuses) {}
         }
-        // Values are compared for subscribers only, so there is none any more.
+        // Values are compared for subscribers only, so none is left.
         #expect(change() == 0)
     }
 
@@ -70,8 +70,8 @@ import Testing
         #expect(count.withLock { $0 } == 1)
     }
 
-    /// The buffer has no limit, so that a subscriber who looks away misses nothing.
-    @Test func everySubscriberSeesAllOfIt() async {
+    /// The buffer has no limit, so a slow subscriber misses nothing.
+    @Test func everySubscriberReceivesEveryStatus() async {
         let tracker = ActivityTracker<Int>()
         let sequences = (0..<3).map { _ in tracker.statuses }
         for number in 0..<10_000 { tracker.begin(number).end() }
@@ -83,14 +83,14 @@ import Testing
                     await iterator.next() == ActivityStatus(isLoading: true, associatedValue: number),
                     await iterator.next() == ActivityStatus(isLoading: false)
                 else {
-                    Issue.record("Not all of it: status of \(number).")
+                    Issue.record("The status of \(number) is missing.")
                     break
                 }
             }
         }
     }
 
-    /// All see the same order whichever threads make the changes, and no status twice.
+    /// All receive the same order, whichever threads make the changes, and no status twice in a row.
     @Test func subscribersAgreeOnTheOrder() async {
         let tracker = ActivityTracker<Int>()
         let recorders = (0..<3).map { _ in StatusRecorder<Int>() }
@@ -105,7 +105,7 @@ import Testing
         }
         for thread in threads { await thread.join() }
         let statuses = recorders[0].statuses
-        // How many there are depends on how the threads meet: what begins and ends while another goes on shows in none.
+        // The number depends on the interleaving: an activity that begins and ends during another one may not appear.
         #expect(statuses.count > 2)
         #expect(statuses.last == ActivityStatus(isLoading: false))
         #expect(zip(statuses, statuses.dropFirst()).allSatisfy { $0 != $1 })

@@ -64,7 +64,7 @@ import Testing
         let tracker = ActivityTracker<Int>()
         let activity = ManagedTrackedActivity(1, in: tracker)
         activity.end()
-        // Another one takes the place that the first had.
+        // Another activity takes the place of the first.
         let other = tracker.begin(2)
         activity.update(3)
         activity.end()
@@ -132,7 +132,7 @@ import Testing
         #expect(screen.text == "loading")
     }
 
-    @Test func theCallersEqualitySaysWhatIsNews() {
+    @Test func theCallersEqualityDecidesWhatIsAChange() {
         struct Step { var name: String, detail: Int }
         let tracker = ActivityTracker<Step>(equalWhen: { $0.name == $1.name })
         let recorder = StatusRecorder<Step>()
@@ -145,7 +145,7 @@ import Testing
         #expect(recorder.statuses.map(\.associatedValue?.detail) == [nil, 1, 3, nil])
     }
 
-    @Test func onlyChangesAreTold() {
+    @Test func onlyChangesAreReported() {
         let tracker = ActivityTracker<String>()
         let recorder = StatusRecorder<String>()
         tracker.subscribe(recorder)
@@ -161,9 +161,9 @@ import Testing
         #expect(recorder.statuses.map(\.line) == ["false Empty", "true a", "true d", "true c", "false Empty"])
     }
 
-    /// Neither an equality nor a receiver is called with the lock held, and what they change comes after what they are
-    /// told.
-    @Test func whoeverIsToldMayCallBack() {
+    /// Neither an equality nor a receiver is called with the lock held, and their changes are reported after the
+    /// current one.
+    @Test func equalitiesAndReceiversMayCallBack() {
         let holder = Locked<ActivityTracker<Int>?>(nil)
         let tracker = ActivityTracker<Int> { old, new in
             _ = holder.withLock { $0 }?.status
@@ -186,7 +186,7 @@ import Testing
         holder.withLock { $0 = nil }
     }
 
-    @Test func aValueMayUseTheTrackerWhenItIsLetGo() {
+    @Test func aValueMayUseTheTrackerWhenItIsReleased() {
         final class Value: Sendable {
             let tracker: ActivityTracker<Value>
 

@@ -11,7 +11,7 @@ import FoundationNetworking
 #endif
 
 @Suite struct HTTPBodyTrackingTests {
-    /// A server tracks the body of a real request while it comes in.
+    /// A server tracks the body of a real request while it arrives.
     @Test func theBodyOfARequestIsTracked() async throws {
         let tracker = ActivityTracker<Int>()
         let recorder = StatusRecorder<Int>()
@@ -25,7 +25,7 @@ import FoundationNetworking
                     return count
                 }
             }
-            for try await chunk in body where chunk.isEmpty { Issue.record("An empty chunk came.") }
+            for try await chunk in body where chunk.isEmpty { Issue.record("An empty chunk arrived.") }
             return HTTPResponse(statusCode: .ok, body: Data("\(received.withLock { $0 })".utf8))
         }
         let running = Task { try await server.run() }

@@ -14,7 +14,7 @@ import Testing
 
     private var lines: [String] { recorder.statuses.map(\.line) }
 
-    @Test func theFourFormsSayWhereTheValueComesFrom() async {
+    @Test func theFourFormsDifferInTheSourceOfTheValue() async {
         let elements = Elements(elements: [1, 2])
         for await _ in elements.trackActivity(in: tracker) {}
         for await _ in elements.trackActivity(in: tracker, value: "constant") {}
@@ -31,7 +31,7 @@ import Testing
         )
     }
 
-    @Test func theValueOfAnElementIsThereInTheBodyOfTheLoop() async {
+    @Test func theValueOfAnElementIsSetInTheBodyOfTheLoop() async {
         for await element in Elements(elements: ["a", "b"]).trackActivity(in: tracker, value: { $0 }) {
             #expect(tracker.status.associatedValue == element)
         }
@@ -42,7 +42,7 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
-    @Test func theEndOfTheSequenceEndsTheActivityAtOnce() async {
+    @Test func theEndOfTheSequenceEndsTheActivityImmediately() async {
         var iterator = Elements(elements: [1]).trackActivity(in: tracker).makeAsyncIterator()
         #expect(await iterator.next() == 1)
         #expect(tracker.status.isLoading)
@@ -86,7 +86,7 @@ import Testing
         #expect(lines == ["false Empty", "true inner", "true outer", "false Empty"])
     }
 
-    // MARK: - What is kept of the base
+    // MARK: - Properties of the base that are kept
 
     private struct TypedFailure: AsyncSequence, AsyncIteratorProtocol {
         mutating func next(isolation actor: isolated (any Actor)?) async throws(SomeError) -> Int? { throw SomeError() }
@@ -108,7 +108,7 @@ import Testing
         accept(AsyncStream<Int> { $0.finish() }.trackActivity(in: tracker, value: { "\($0)" }))
     }
 
-    /// Of the kind that was written before iterators were told the actor.
+    /// A sequence without `next(isolation:)`, as written before Swift 6.
     private struct OldSequence: AsyncSequence, AsyncIteratorProtocol {
         typealias Element = Int
 
@@ -123,7 +123,7 @@ import Testing
         func makeAsyncIterator() -> Self { self }
     }
 
-    @Test func aSequenceThatKnowsOfNoActorsIsTracked() async {
+    @Test func aSequenceWithoutIsolationIsTracked() async {
         await #expect(throws: SomeError()) {
             for try await _ in OldSequence().trackActivity(in: tracker, value: { "\($0)" }) {}
         }
@@ -149,7 +149,7 @@ import Testing
         func makeAsyncIterator() -> Self { self }
     }
 
-    @MainActor @Test func theBaseIsAskedOnTheActorOfTheLoop() async {
+    @MainActor @Test func theBaseIsIteratedOnTheActorOfTheLoop() async {
         var sum = 0
         for await box in ActorOnly().trackActivity(in: tracker, value: { "\($0.number)" }) {
             sum += box.number

@@ -24,7 +24,7 @@ import Testing
         return surface.snapshots.flatMap(\.finished).map(\.outcome)
     }
 
-    @Test func aLoopGetsOnWithEachElement() async {
+    @Test func aLoopAdvancesWithEachElement() async {
         var progress: [Double?] = []
         for _ in ["a", "b", "c", "d"].tracked("Compressing", in: manager) {
             progress.append(manager.snapshot.progress)
@@ -45,13 +45,13 @@ import Testing
         #expect(await outcomes() == [.cancelled, .cancelled])
     }
 
-    @Test func anElementMayCountForSeveral() async {
+    @Test func anElementMayCountAsSeveralSteps() async {
         var progress: [Double?] = []
         for _ in ["aaa", "b"].tracked("Writing", in: manager, total: 4, unit: .bytes, by: \.utf8.count) {
             progress.append(manager.snapshot.progress)
         }
         #expect(progress == [0, 0.75])
-        // Without a total there is no progress that would be wrong.
+        // Without a total there is no progress: the number of elements would be wrong.
         for _ in ["aaa", "b"].tracked("Writing", in: manager, by: \.utf8.count) {
             #expect(manager.snapshot.progress == nil)
         }

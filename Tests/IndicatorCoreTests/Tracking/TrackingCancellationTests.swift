@@ -20,7 +20,7 @@ import Testing
         stream.continuation.finish()
     }
 
-    /// Waits until it is released, whatever happens to the task.
+    /// Waits for a gate, and ignores cancellation.
     private struct Stubborn: AsyncSequence, AsyncIteratorProtocol {
         let gate: Gate
 
@@ -32,7 +32,7 @@ import Testing
         func makeAsyncIterator() -> Self { self }
     }
 
-    @Test func anActivityEndsWithTheTaskEvenIfTheBaseGoesOn() async {
+    @Test func anActivityEndsWithTheTaskEvenIfTheBaseContinues() async {
         let recorder = StatusRecorder<Int>()
         tracker.subscribe(recorder)
         let gate = Gate()
@@ -46,7 +46,7 @@ import Testing
         #expect(tracker.status.isLoading)
         task.cancel()
         #expect(!tracker.status.isLoading)
-        // Nobody else needs to do anything for those who subscribed to be told.
+        // Subscribers are notified without any further call.
         #expect(await eventually { recorder.statuses.map(\.isLoading) == [false, true, false] })
         gate.open()
         await task.value
@@ -81,9 +81,9 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
-    /// The runtime may hold a lock of the task's while a cancellation handler runs. Those who are told of the end may
-    /// do anything, so they are told elsewhere.
-    @Test func thoseWhoSubscribedAreNotToldInTheCancellationHandler() async {
+    /// The runtime may hold a lock of the task while a cancellation handler runs. Subscribers may do anything, so they
+    /// are notified elsewhere.
+    @Test func subscribersAreNotNotifiedInTheCancellationHandler() async {
         let gate = Gate()
         let threads = Locked<[String?]>([])
         tracker.subscribe(StatusRecorder<Int> { _ in threads.withLock { $0.append(Thread.current.name) } })
@@ -103,7 +103,7 @@ import Testing
     }
 }
 
-/// Something to wait for that takes no notice of cancellation.
+/// A gate whose waiters ignore cancellation.
 final class Gate: Sendable {
     private struct State {
         var isOpen = false

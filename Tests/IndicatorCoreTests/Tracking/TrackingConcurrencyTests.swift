@@ -30,7 +30,7 @@ import Testing
                 }
                 return duplicates
             }
-            // It listens.
+            // The reader has subscribed.
             #expect(await eventually { count.withLock { $0 } > 0 })
             let threads = (0..<Self.threads).map { thread in
                 JoinableThread { Self.work(tracker, census, seed: UInt64(thread)) }
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    /// Iterates in a task, and cancels it at some point, or only when it would never end.
+    /// Iterates in a task, and cancels it after a random delay, always if it would never end.
     private static func iterate(
         _ tracked: TrackedAsyncSequence<Pages>,
         _ pages: Pages,

@@ -2,11 +2,11 @@ import IndicatorCore
 import TestSupport
 import Testing
 
-/// What many activities in progress cost those that come and go, counted. (Times are measured by the benchmark.)
+/// The cost of many activities in progress for those that begin and end, counted. (The benchmark measures times.)
 @Suite struct TrackingCostTests {
     /// A subscriber is called once when the first activity ends, and never for those behind it, however many there are.
     @Test(arguments: [10, 10_000])
-    func aSubscriberIsCalledOnlyForWhatItSees(count: Int) {
+    func aSubscriberIsCalledOnlyForVisibleChanges(count: Int) {
         let tracker = ActivityTracker<Int>()
         var activities = (0..<count).map { ManagedTrackedActivity($0, in: tracker) }
         let recorder = StatusRecorder<Int>()

@@ -3,7 +3,7 @@ import IndicatorTesting
 import TestSupport
 import Testing
 
-/// The worked examples of the documentation, word for word.
+/// The worked examples of the documentation, verbatim.
 @Suite struct TrackingExamplesTests {
     @Test func theValueFollowsTheElements() async {
         func iterate() async -> AsyncStream<ActivityStatus<String>> {
@@ -41,8 +41,8 @@ import Testing
         loading: false, associatedValue: -1
         """
 
-    /// Five steps, begun up front in the order in which they are to be told, each ended when its work is done.
-    @Test func stepsInARowAndSideBySide() async {
+    /// Five steps, begun in the order in which they are to be shown, each ended when its work is done.
+    @Test func sequentialAndConcurrentSteps() async {
         let clock = VirtualClock()
         let output = Output()
         let tracker = ActivityTracker<Int>()
@@ -84,10 +84,10 @@ import Testing
         #expect(output.lines.joined(separator: "\n") == Self.steps)
     }
 
-    /// A sequence is pulled. The one behind a `flatMap` is asked for the element after its last only when the one that
-    /// the last was mapped to has ended, so here it stays the first activity until everything is done. Where that is
-    /// not what the user is to see, begin the steps up front, as above.
-    @Test func aSequenceBehindAFlatMapEndsWhenItIsAskedForMore() async {
+    /// A sequence is pulled. The upstream of a `flatMap` is asked for another element only when the sequence of its
+    /// last element has ended, so here it stays the first activity until everything is done. If the user should not see
+    /// that, begin the steps up front, as above.
+    @Test func theUpstreamOfAFlatMapEndsWhenItIsAskedForMore() async {
         let clock = VirtualClock()
         let output = Output()
         let tracker = ActivityTracker<Int>()

@@ -32,7 +32,7 @@ import Testing
         #expect(indicator.manager.activityCount == 0)
     }
 
-    @Test func aValueWithoutADescriptionForPeopleIsNoLabel() {
+    @Test func aValueWithoutAReadableDescriptionIsNotALabel() {
         struct Step: Sendable { var name = "Parsing" }
         enum Phase: Sendable { case parsing, reading(page: Int) }
         struct Page: Sendable, CustomStringConvertible { var description: String { "page 2" } }
@@ -84,7 +84,7 @@ import Testing
         activity.end()
     }
 
-    @Test func anAttachmentBeginsWithThePresentStatus() {
+    @Test func anAttachmentBeginsWithTheCurrentStatus() {
         let indicator = TestIndicator()
         let tracker = ActivityTracker<Int>()
         let activity = tracker.begin(1)
@@ -94,7 +94,7 @@ import Testing
         #expect(indicator.manager.activityCount == 0)
     }
 
-    @Test func aDetachedIndicatorIsLeftAlone() {
+    @Test func aDetachedIndicatorIsNotUpdated() {
         let indicator = TestIndicator()
         let tracker = ActivityTracker<Int>()
         let attachment = tracker.attach(to: indicator.manager)
@@ -108,7 +108,7 @@ import Testing
         activity.end()
     }
 
-    /// A status that is being shown is shown, and the activity ends after it.
+    /// A status whose display has begun is shown, and the activity ends after it.
     @Test func detachingWhileAStatusIsShownLeavesNothingOn() {
         let indicator = TestIndicator()
         let tracker = ActivityTracker<Int>()
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func severalTrackersAndIndicatorsDoNotMixUp() {
+    @Test func severalTrackersAndIndicatorsAreIndependent() {
         let indicators = [TestIndicator(), TestIndicator()]
         let trackers = [ActivityTracker<Int>(), ActivityTracker<Int>()]
         for tracker in trackers {
@@ -194,7 +194,7 @@ import Testing
         activity.end()
     }
 
-    /// An activity that is in progress keeps neither the deallocated indicator at work nor the attachment subscribed.
+    /// An activity in progress keeps neither the deallocated indicator working nor the attachment subscribed.
     @Test func anIndicatorThatIsDeallocatedIsUnsubscribed() {
         let comparisons = Locked(0)
         let tracker = ActivityTracker<Int> { old, new in

@@ -3,7 +3,7 @@ import IndicatorTesting
 import IndicatorThreads
 import TestSupport
 
-/// Keeps the statuses that a tracker reports, in the thread that makes the change.
+/// Records the statuses that a tracker reports, on the thread that makes the change.
 final class StatusRecorder<Value: Sendable>: Sendable {
     private let storage = Locked<[ActivityStatus<Value>]>([])
     private let onStatus: (@Sendable (ActivityStatus<Value>) -> Void)?
@@ -97,8 +97,8 @@ struct Work: AsyncSequence, Sendable {
 }
 
 extension VirtualClock {
-    /// Goes from deadline to deadline, each time when the tasks wait for those that are given, in seconds from the
-    /// start, and so many lines have been printed.
+    /// Advances from deadline to deadline, each time after the tasks wait for the given deadlines, in seconds from the
+    /// start, and the given number of lines was printed.
     func run(through steps: [(deadlines: [Int], lines: Int)], printing output: Output) async -> Bool {
         for step in steps {
             let deadlines = step.deadlines.map { Duration.seconds($0) }

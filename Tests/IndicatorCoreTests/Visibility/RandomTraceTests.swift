@@ -15,7 +15,7 @@ import Testing
     @Test func randomTracesFollowTheRules() async throws {
         var totalChanges = 0
         for index in 0..<UInt64(Self.count) {
-            // The tests beside this one want to get on.
+            // Lets concurrent tests run.
             if index.isMultiple(of: 100) { await Task.yield() }
             let seed = Self.seed &+ index
             let trace = RandomTrace(seed: seed)
@@ -31,8 +31,8 @@ import Testing
         #expect(totalChanges > Self.count * 2)
     }
 
-    /// A manager, to which most edges between busy and idle are not reported. Its timer fires at each deadline, and now
-    /// and then when nothing is due.
+    /// A manager, to which most edges between busy and idle are not reported. Its timer fires at each deadline, and
+    /// sometimes when nothing is due.
     @Test func managersFollowTheRules() async throws {
         var visibleMoments = 0
         for index in 0..<UInt64(Self.count / 4) {
@@ -52,9 +52,9 @@ import Testing
         #expect(visibleMoments > Self.count / 2)
     }
 
-    /// Rule 10: whenever the timer fires, the indicator is not shown while nothing is in progress for longer than the
-    /// delays say, and not hidden while work goes on.
-    @Test func managersWithLateTimersEndAtTheTruth() async throws {
+    /// Rule 10: however late the timer fires, it does not show the indicator while nothing is in progress, and does not
+    /// hide it while work is in progress.
+    @Test func managersWithLateTimersEndInTheCurrentState() async throws {
         var visibleMoments = 0
         for index in 0..<UInt64(Self.count / 4) {
             if index.isMultiple(of: 20) { await Task.yield() }
@@ -73,7 +73,7 @@ import Testing
                 case (true, false) where isBusy: return false
                 default: break
                 }
-                // All that is due has been decided.
+                // Everything that is due has been decided.
                 manager.advance()
                 return manager.state == state
             }
@@ -86,7 +86,7 @@ import Testing
     }
 }
 
-/// A clock that a test sets, and on which nobody ever wakes up.
+/// A clock that a test sets, and on which no sleep ends.
 private final class TimerlessClock: Clock, Sendable {
     private let time = Locked(Duration.zero)
 
@@ -104,7 +104,7 @@ private final class TimerlessClock: Clock, Sendable {
     }
 }
 
-/// What may happen in a random trace. All times are in ticks of 10 ms.
+/// A random trace. All times are in ticks of 10 ms.
 struct RandomTrace: CustomStringConvertible {
     enum Step {
         case start(String?)
@@ -155,7 +155,7 @@ struct RandomTrace: CustomStringConvertible {
         "delays \(initialDelays), " + steps.map { "\($0.time): \($0.step)" }.joined(separator: ", ")
     }
 
-    /// What the product makes of the trace.
+    /// The changes of visibility that the library computes for the trace.
     func replay() throws -> [TickByTickIndicator.Change] {
         var replay = ActivityReplay(delays: try Self.delays(initialDelays))
         var changes: [VisibilityChange] = []
@@ -173,10 +173,10 @@ struct RandomTrace: CustomStringConvertible {
         return changes.map { .init(tick: Int($0.instant / Self.tick), isVisible: $0.isVisible) }
     }
 
-    /// Performs the trace on a manager, nameless work by tokens, and calls a function after the last step of each
-    /// instant and some time later.
+    /// Performs the trace on a manager, with tokens for anonymous work, and calls a function after the last step of
+    /// each instant and some time later.
     ///
-    /// - Returns: the tick at which the function has returned `false`, if it has.
+    /// - Returns: the tick at which the function returned `false`, or `nil`.
     fileprivate func perform(
         on clock: TimerlessClock,
         firesOnTime: Bool = true,
@@ -209,12 +209,12 @@ struct RandomTrace: CustomStringConvertible {
                 if !check(tick, manager) { return tick }
             }
         }
-        // A timer that was late may begin one more delay when it fires.
+        // A late timer may begin one more delay when it fires.
         for _ in 0..<2 {
             go(to: now + 200)
             manager.advance()
         }
-        // Everything is decided by now: what is shown is what is in progress.
+        // Everything is decided: the indicator is visible exactly if work is in progress.
         return manager.isVisible == (manager.isEnabled && manager.activityCount > 0) ? nil : now
     }
 
@@ -227,8 +227,8 @@ struct RandomTrace: CustomStringConvertible {
     }
 }
 
-/// The rules in another form, slow and without any state machine: time goes on tick by tick, work is a list of names,
-/// and what is going on is told by three moments, each of which is there or not.
+/// The rules in another form, slow and without a state machine: time advances tick by tick, work is a list of names,
+/// and the state is three optional times.
 struct TickByTickIndicator {
     struct Change: Equatable {
         var tick: Int
@@ -244,9 +244,9 @@ struct TickByTickIndicator {
 
     /// When it is decided whether to show.
     private var decision: Int?
-    /// Until when the indicator must stay; there while it is shown.
+    /// Until when the indicator must stay visible; set while it is shown.
     private var mayHideFrom: Int?
-    /// When the indicator is taken away.
+    /// When the indicator is hidden.
     private var removal: Int?
 
     private var changes: [Change] = []
@@ -257,7 +257,7 @@ struct TickByTickIndicator {
         var remaining = trace.steps[...]
         for tick in 0...lastTick {
             indicator.now = tick
-            indicator.timeHasCome()
+            indicator.performDueDecisions()
             while let next = remaining.first, next.time == tick {
                 indicator.perform(next.step)
                 remaining.removeFirst()
@@ -272,7 +272,7 @@ struct TickByTickIndicator {
 
     private var isBusy: Bool { !work.isEmpty || nameless > 0 }
 
-    private mutating func timeHasCome() {
+    private mutating func performDueDecisions() {
         if decision == now {
             decision = nil
             if isBusy { show() }

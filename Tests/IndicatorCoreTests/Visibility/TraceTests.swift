@@ -69,7 +69,7 @@ extension Trace.Change {
 }
 
 @Suite struct TraceTests {
-    @Test func everyWorkedExampleIsThere() throws {
+    @Test func everyWorkedExampleIsFound() throws {
         #expect(try Trace.all.count == 18)
     }
 

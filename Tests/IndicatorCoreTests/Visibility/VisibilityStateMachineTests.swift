@@ -30,7 +30,7 @@ import Testing
         #expect(changes.map(\.instant) == [.seconds(1), .seconds(7)])
     }
 
-    @Test func aChangedDelayHoldsFromTheNextTimeThatItIsBegun() throws {
+    @Test func aChangedDelayAppliesFromItsNextBeginning() throws {
         var machine = VisibilityStateMachine()
         _ = machine.setBusy(true, at: .zero)
         machine.delays = try IndicatorDelays(startDelay: .seconds(5))
@@ -41,7 +41,7 @@ import Testing
         #expect(machine.deadline == .seconds(5))
     }
 
-    @Test func timeThatRunsBackwardsIsTakenToStandStill() {
+    @Test func timeThatRunsBackwardsIsTreatedAsUnchanged() {
         var machine = VisibilityStateMachine()
         _ = machine.setBusy(true, at: .seconds(10))
         _ = machine.setBusy(false, at: .seconds(2))
@@ -51,7 +51,7 @@ import Testing
 
 @Suite struct IndicatorDelaysTests {
     @Test(arguments: [-0.001, -.infinity, .infinity, .nan, 1e300])
-    func aDelayThatCannotBeIsRefusedByName(_ seconds: Double) {
+    func anInvalidDelayIsRejectedByName(_ seconds: Double) {
         for setting in IndicatorDelays.Setting.allCases {
             #expect(throws: InvalidDelayError.self) { try IndicatorDelays.duration(ofSeconds: seconds, for: setting) }
         }
@@ -61,7 +61,7 @@ import Testing
         #expect(error?.description.hasPrefix("completionDelay is \(seconds) s; it must be zero or more") == true)
     }
 
-    @Test func negativeDurationsAreRefused() {
+    @Test func negativeDurationsAreRejected() {
         #expect(throws: InvalidDelayError.self) { try IndicatorDelays(minimumVisibleTime: .nanoseconds(-1)) }
     }
 

@@ -6,14 +6,14 @@ import Testing
 @testable import indicator_demo
 
 @Suite struct CommandTests {
-    @Test func saysItsVersion() async throws {
+    @Test func printsItsVersion() async throws {
         let result = try await DemoProgram().run("--version")
         #expect(result.output == "0.1.0\n")
         #expect(result.status == 0)
     }
 
     @Test(arguments: ["run", "replay", "check-config", "backends", "serve"])
-    func helpSaysWhatACommandDoes(command: String) async throws {
+    func helpDescribesACommand(command: String) async throws {
         let result = try await DemoProgram().run(command, "--help")
         #expect(result.status == 0)
         #expect(result.output.contains("OVERVIEW: "))
@@ -44,7 +44,7 @@ import Testing
         #expect(result.error != "")
     }
 
-    @Test func anUnknownCommandIsAnsweredWithTheCommands() async throws {
+    @Test func theErrorForAnUnknownCommandListsTheCommands() async throws {
         let demo = try DemoProgram()
         let result = try await demo.run("nonsense", environment: ["COLUMNS": "50"])
         #expect(result.status == 64)
@@ -77,7 +77,7 @@ import Testing
         for command in ["run", "replay", "check-config", "backends", "watch", "serve"] {
             let result = try await demo.run(command, "--help", environment: ["COLUMNS": "\(columns)"])
             for line in result.output.split(separator: "\n") where line.count > columns {
-                // What has no space in it stays whole.
+                // A text without spaces is not split.
                 let word = line.drop { $0 == " " }
                 #expect(!word.contains(" "), "\(command): \(line)")
             }
@@ -114,7 +114,7 @@ import Testing
         #expect(narrow.output == wide.output)
     }
 
-    @Test func checkConfigTellsEveryMistake() async throws {
+    @Test func checkConfigReportsEveryMistake() async throws {
         let demo = try DemoProgram()
         let path = try demo.home.write("startdelay: 1\nlogFile:\n  keep: -3\n", to: "bad.yaml")
         let result = try await demo.run("check-config", path)
@@ -126,7 +126,7 @@ import Testing
         #expect(lines.last?.hasPrefix("\(path):3:9: error: ") == true)
     }
 
-    @Test func checkConfigTellsWhatHoldsAndFromWhere() async throws {
+    @Test func checkConfigPrintsEverySettingWithItsSource() async throws {
         let demo = try DemoProgram()
         let path = try demo.home.write("startDelay: 0.5\nbackends: [logFile]\n", to: "good.yaml")
         let result = try await demo.run("check-config", path, environment: ["INDICATOR_COMPLETION_DELAY": "0.3"])
@@ -149,7 +149,7 @@ import Testing
         #expect(result.error.hasPrefix("\(path):1:12: error: unknown backend 'nonsense'"))
     }
 
-    @Test func backendsTellsWhatCanRunAndWhatWouldHelp() async throws {
+    @Test func backendsPrintsAvailabilityAndHelp() async throws {
         let result = try await DemoProgram().run("backends")
         #expect(result.status == 0)
         let lines = result.output.split(separator: "\n")
@@ -180,7 +180,7 @@ import Testing
         #expect(result.status == 0, "\(result.error)")
         let lines = result.output.split(separator: "\n")
         #expect(lines.contains { $0.contains(/^audit \(logFile\) +available +.*\/audit\.log$/) }, "\(result.output)")
-        // The section of a kind that is not listed counts, too.
+        // The section of a kind that is not listed is used, too.
         #expect(lines.contains { $0.contains(/^logFile +unavailable .*config\.yaml/) }, "\(result.output)")
         #expect(lines.contains { $0.contains(/^ +advice: start the app in a terminal/) })
         #expect(lines.count { $0.hasPrefix("terminalTitle ") } == 1)
@@ -189,7 +189,7 @@ import Testing
     @Test(arguments: [34, 50, 80]) func backendsWrapsAtTheWidthOfTheTerminal(columns: Int) async throws {
         let result = try await DemoProgram().run("backends", environment: ["COLUMNS": "\(columns)"])
         for line in result.output.split(separator: "\n") {
-            // Into a pipe, paths stay whole.
+            // In a pipe, paths are not split.
             let isPath = line.split(separator: " ").contains { $0.contains("/") }
             #expect(TextWidth.columns(of: String(line)) <= columns || isPath, "\(line)")
         }
@@ -215,7 +215,7 @@ import Testing
         #expect(result.output.hasPrefix("\(path): no mistakes\n"))
     }
 
-    @Test func serveAnswersUntilItIsAskedToEnd() async throws {
+    @Test func serveAnswersUntilItIsTerminated() async throws {
         let program = try Command.built("indicator-demo")
         let script = #"""
             exec 3< <("$0" serve & echo $!; wait $!; echo "status $?")

@@ -40,7 +40,7 @@ import Testing
         #expect(fromLines.status == 0)
     }
 
-    @Test(arguments: ["", "\n", #"{"events": []}"#]) func saysThatATraceHasNoEvents(trace: String) async throws {
+    @Test(arguments: ["", "\n", #"{"events": []}"#]) func reportsThatATraceHasNoEvents(trace: String) async throws {
         let result = try await DemoProgram().run("replay", "-", input: trace)
         #expect(result.status == 0)
         #expect(result.output == "")
@@ -58,7 +58,7 @@ import Testing
         #expect(result.output.hasPrefix(#"{"t_ms": 0.5, "visible": true}"#))
     }
 
-    @Test func printsWhatCameBeforeAMistakeAndEndsWithStatus64() async throws {
+    @Test func printsTheChangesBeforeAMistakeAndEndsWithStatus64() async throws {
         let result = try await DemoProgram().run(
             "replay",
             "-",
@@ -123,7 +123,7 @@ import Testing
         #expect(result.output.split(separator: "\n") == ["1000000", "27"])
     }
 
-    @Test func aMissingOutputIsNoError() async throws {
+    @Test func aClosedOutputIsNotAnError() async throws {
         let program = try Command.built("indicator-demo")
         let script = #""$0" replay "$1" >&-; echo "status $?""#
         let trace = "\(WorkedExamples.folder)/one-long-request.json"
@@ -132,7 +132,7 @@ import Testing
         #expect(result.error == "")
     }
 
-    @Test func aReaderThatHasHadEnoughIsNoError() async throws {
+    @Test func aReaderThatClosesThePipeIsNotAnError() async throws {
         let program = try Command.built("indicator-demo")
         let events = (0..<50_000).map { "{\"t_ms\": \($0 * 3), \"event\": \"\($0 % 2 == 0 ? "start" : "stop")\"}\n" }
         let demo = try DemoProgram()

@@ -6,7 +6,7 @@ import Testing
 @testable import indicator_demo
 
 @Suite struct RunCommandTests {
-    /// So much that the verdict never depends on how busy the machine is; ``RunVerdictTests`` has the rest.
+    /// Enough that the verdict does not depend on the load of the machine; ``RunVerdictTests`` tests smaller values.
     private static let slack = "600"
 
     private struct Report: Decodable {
@@ -40,7 +40,7 @@ import Testing
         #else
         let icons = 0
         #endif
-        // Ten that are timed, two feeds, the icons twice, two posts, and seven whose answers httpbin has too.
+        // Ten that are timed, two feeds, the icons twice, two posts, and seven that httpbin answers, too.
         #expect(report.requests.total == 21 + 2 * icons)
         // One is not found, one is refused, one is a teapot.
         #expect(report.requests.failed == 3)
@@ -91,9 +91,9 @@ import Testing
         #expect(rows.allSatisfy { TextWidth.columns(of: String($0)) <= 70 })
     }
 
-    @Test func ticksOnlyWhatWorks() async throws {
+    @Test func ticksOnlyWorkingBackends() async throws {
         let demo = try DemoProgram()
-        // A FIFO that nobody reads cannot be recognized from outside.
+        // A FIFO without a reader cannot be detected in advance.
         let fifo = demo.home.appending("fifo")
         try #require(mkfifo(fifo, 0o600) == 0)
         let config = "backends: [logFile, audit]\nlogFile: {path: \(fifo)}\naudit: {kind: logFile, path: \(fifo).log}\n"
@@ -147,8 +147,8 @@ import Testing
         #expect(!result.output.contains("icons again"))
     }
 
-    @Test func failsWhenWhatComesBackIsNotWhatWasSent() async throws {
-        // Answers like httpbin, but has read something else of what is posted.
+    @Test func failsWhenTheEchoDiffersFromTheRequest() async throws {
+        // Answers like httpbin, but does not echo what is posted.
         let server = try Daemon("python3", ["-u", "-c", Self.lyingServer], package: "python3")
         #expect(await eventually { server.output.contains("\n") })
         let url = server.output.trimmingCharacters(in: .newlines)
@@ -184,7 +184,7 @@ import Testing
         server.serve_forever()
         """
 
-    @Test func saysThatAServerCannotBeUsed() async throws {
+    @Test func reportsThatAServerCannotBeUsed() async throws {
         let port = try #require(ClosedPort())
         let refused = try await DemoProgram().run("run", "--base-url", "http://127.0.0.1:\(port.number)")
         #expect(refused.status == 1)
@@ -197,7 +197,7 @@ import Testing
         #expect(elsewhere.error.contains("/nothing/here supports none of the demo's requests"))
     }
 
-    @Test func aTerminalHasItsTitleBackAfterTheRun() async throws {
+    @Test func theTitleIsRestoredAfterTheRun() async throws {
         let demo = try DemoProgram()
         try await Tmux.withServer { tmux in
             let before = try await tmux.title
@@ -212,7 +212,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["INT", "TERM"]) func aTerminalHasItsTitleBackAfterASignal(signal: String) async throws {
+    @Test(arguments: ["INT", "TERM"]) func theTitleIsRestoredAfterASignal(signal: String) async throws {
         let demo = try DemoProgram()
         let pidFile = demo.home.appending("pid")
         try await Tmux.withServer { tmux in
@@ -224,7 +224,7 @@ import Testing
             let pid = try demo.home.read("pid").trimmingCharacters(in: .newlines)
             #expect(try await Command.run("/bin/kill", ["-\(signal)", pid]).status == 0)
             #expect(try await eventually { try await tmux.title == before })
-            // On a line of its own: a shell gives up the rest of a line whose command is ended by SIGINT.
+            // On a separate line: a shell skips the rest of a line whose command is ended by SIGINT.
             try await tmux.type("echo \"status $?\"")
             let status = signal == "INT" ? 130 : 143
             #expect(try await eventually { try await tmux.screen.contains("status \(status)") })

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The code that the README and the articles show is code that is compiled: a part of a snippet or of an example.
+/// The code in the README and the articles is compiled: it is part of a snippet or an example.
 @Suite struct DocumentationTests {
     private static let root = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func everyLinkOfTheReadmeLeadsSomewhere() throws {
+    @Test func everyLinkOfTheReadmeLeadsToAFile() throws {
         let readme = try Self.text(of: "README.md")
         let links = readme.matches(of: /\]\(([^)]+)\)/).map { String($0.output.1) }.filter { !$0.hasPrefix("http") }
         #expect(links.count > 5)

@@ -93,7 +93,7 @@ import Testing
         #expect(try read(#"{"events": []}"#).events == [])
     }
 
-    @Test func readsLinesThatReachBeyondTheBuffer() throws {
+    @Test func readsLinesLongerThanTheBuffer() throws {
         let long = String(repeating: "x", count: 300_000)
         let line = #"{"t_ms": 0, "event": "start", "id": "\#(long)"}"# + "\n"
         let collected = try read(line + line)
@@ -147,14 +147,14 @@ import Testing
         (#"{'t_ms': 5, 'event': 'start'}"#, "t:2: error: expected a string, found '''"),
         (#"[1]"#, "t:2: error: expected '{', found '['"),
         (#"null"#, "t:2: error: expected '{', found 'null'"),
-    ]) func refusesALineThatIsNotAnEvent(line: String, message: String) throws {
+    ]) func rejectsALineThatIsNotAnEvent(line: String, message: String) throws {
         let error = #expect(throws: TraceError.self) {
             _ = try read(#"{"t_ms": 5, "event": "start"}"# + "\n" + line + "\n" + #"{"t_ms": 6, "event": "stop"}"#)
         }
         #expect(error.map { "\($0)" } == message)
     }
 
-    @Test func refusesBytesThatAreNotUTF8() throws {
+    @Test func rejectsBytesThatAreNotUTF8() throws {
         let bytes = Array(#"{"t_ms": 5, "event": "start", "id": ""#.utf8) + [0xFF] + Array("\"}\n".utf8)
         let error = #expect(throws: TraceError.self) { _ = try read(bytes) }
         #expect(error.map { "\($0)" } == "t:1: error: not valid UTF-8")
@@ -179,18 +179,18 @@ import Testing
         ),
         ("{\"events\": [", "t:1: error: expected '{', found the end"),
         ("{\"events\": [], \"expected\": [tru]}", "t:1: error: expected a value, found 'tru'"),
-    ]) func refusesAnObjectThatIsNotATrace(text: String, message: String) throws {
+    ]) func rejectsAnObjectThatIsNotATrace(text: String, message: String) throws {
         let error = #expect(throws: TraceError.self) { _ = try read(text) }
         #expect(error.map { "\($0)" } == message)
     }
 
-    @Test func refusesALineWithoutEnd() throws {
+    @Test func rejectsAnEndlessLine() throws {
         let bytes = [UInt8](repeating: UInt8(ascii: " "), count: TraceReader.longestLine + 10)
         let error = #expect(throws: TraceError.self) { _ = try read(bytes) }
         #expect(error.map { "\($0)" } == "t:1: error: the line is longer than 1048576 bytes")
     }
 
-    @Test func saysWhyAFileCannotBeRead() {
+    @Test func reportsWhyAFileCannotBeRead() {
         let missing = #expect(throws: TraceError.self) { _ = try TraceReader(path: "/does/not/exist") }
         #expect(missing.map { "\($0)" } == "/does/not/exist: error: cannot be opened: No such file or directory")
         let folder = #expect(throws: TraceError.self) {

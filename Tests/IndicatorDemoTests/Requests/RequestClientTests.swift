@@ -37,7 +37,7 @@ import Testing
         work.cancel()
         await #expect(throws: CancellationError.self) { try await work.value }
         #expect(steps == [.began, .ended])
-        // The tracker may be telling the indicator of a step on another thread.
+        // The tracker may be notifying the indicator of a step on another thread.
         #expect(await eventually { indicator.activityCount == 0 })
         await server.stop()
     }
@@ -62,7 +62,7 @@ import Testing
     @Test func theIndicatorShowsTheStepsOfARequest() async throws {
         let server = try await DemoServer()
         let request = RequestRelay.Request(id: RequestID(row: 0), title: "POST /upload", announcement: .steps)
-        // More than the sockets take at once, so that the sender waits for the reader.
+        // More than the sockets' buffers, so that the sender waits for the reader.
         let body = RouteBody.data(Data(count: 32 << 20))
         let route = URLRoute(server.url, .post("upload", body: body, query: ["ms": 60_000]))
         let work = Task { try await client.send(route, as: request) }

@@ -9,18 +9,18 @@ import Testing
         milliseconds.enumerated().map { VisibilityChange(isVisible: $0 % 2 == 0, instant: .milliseconds($1)) }
     }
 
-    @Test func smallDeviationsAreNoMatter() {
+    @Test func smallDeviationsAreAccepted() {
         let verdict = RunVerdict(observed: changes(1000, 2100), expected: changes(1100, 2000))
         #expect(verdict.isAsExpected)
         #expect(verdict.largestDeviation == .milliseconds(100))
     }
 
-    @Test func aChangeThatIsLateIsADifference() {
+    @Test func aLateChangeIsADifference() {
         let verdict = RunVerdict(observed: changes(1101, 2000), expected: changes(1000, 2000))
         #expect(verdict.differences == ["shown at 1.10 s, expected shown at 1.00 s"])
     }
 
-    @Test func whatTheMachineWasLateByIsGranted() {
+    @Test func latenessOfTheMachineIsAccepted() {
         let verdict = RunVerdict(observed: changes(1150), expected: changes(1000)) { start, end in
             #expect(start == .milliseconds(1000) && end == .milliseconds(1150))
             return .milliseconds(60)
@@ -28,7 +28,7 @@ import Testing
         #expect(verdict.isAsExpected)
     }
 
-    @Test func slackGrantsTimeAndShortGaps() {
+    @Test func slackAllowsLatenessAndShortGaps() {
         func isAsExpected(_ slack: Duration) -> Bool {
             let (observed, expected) = (changes(1400, 3000), changes(1000, 1500, 1800, 2600))
             return RunVerdict(observed: observed, expected: expected, slack: slack).isAsExpected
@@ -44,7 +44,7 @@ import Testing
         #expect(RunVerdict(observed: [], expected: []).isAsExpected)
     }
 
-    @Test func theRulesAreAppliedToWhatTheRequestsDid() throws {
+    @Test func theRulesAreAppliedToTheRequests() throws {
         let recorder = RunRecorder()
         recorder.note(.request(RequestID(row: 0), .ended), at: .milliseconds(3000))
         recorder.note(.request(RequestID(row: 0), .began), at: .milliseconds(100))

@@ -6,7 +6,7 @@ import Testing
 @testable import IndicatorCommands
 @testable import indicator_demo
 
-/// The server's routes, by the client that they are for.
+/// The server's routes, requested by the demo's client.
 @Suite struct DemoServerTests {
     private let client = NetworkClient(cache: ResponseCache(directory: nil))
 
@@ -25,7 +25,7 @@ import Testing
         try result.get()
     }
 
-    @Test func postsAreEchoedAsHttpbinDoes() async throws {
+    @Test func postsAreEchoedAsByHttpbin() async throws {
         try await withServer { send async throws -> Void in
             let json = try await send(.post("post", body: .json(["a": [1, "ä"]]), query: ["q": "x y"])).json()
             #expect(json.json == ["a": [1, "ä"]])

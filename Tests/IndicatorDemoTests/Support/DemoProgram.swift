@@ -7,7 +7,7 @@ import TestSupport
 struct DemoProgram {
     /// How the program ended.
     struct Result {
-        /// 128 and more: the signal that ended it, plus 128.
+        /// The exit status, or 128 plus the signal that ended the program.
         var status: Int
         var output: String
         var error: String
@@ -22,7 +22,7 @@ struct DemoProgram {
         home = try TemporaryDirectory()
     }
 
-    /// The environment variables that set the program apart from the user's own.
+    /// The environment variables that isolate the program from the user's environment.
     var variables: [String: String?] {
         [
             "HOME": home.path, "XDG_CONFIG_HOME": home.appending("config"), "XDG_STATE_HOME": home.appending("state"),
@@ -78,7 +78,7 @@ struct DemoProgram {
     }
 }
 
-/// The worked examples of the rules, which lie with the tests of the core.
+/// The worked examples of the rules, from the tests of the core.
 enum WorkedExamples {
     struct Change: Codable, Hashable {
         var t_ms: Int

@@ -8,21 +8,21 @@ import Testing
         TerminalStyle(columns: columns, isTerminal: isTerminal, environment: environment)
     }
 
-    @Test func theTerminalKnowsItsWidthBest() {
+    @Test func theTerminalsOwnWidthTakesPrecedence() {
         #expect(style(["COLUMNS": "70"], columns: 120).width == 120)
         #expect(style(["COLUMNS": "70"]).width == 70)
         #expect(style(["COLUMNS": "nonsense"]).width == 80)
         #expect(style([:]).width == 80)
     }
 
-    @Test func theLocaleSaysWhetherThereIsUnicode() {
+    @Test func theLocaleDecidesWhetherUnicodeIsUsed() {
         #expect(style(["LANG": "de_DE.UTF-8"]).usesUnicode)
         #expect(style(["LC_ALL": "", "LC_CTYPE": "C.utf8", "LANG": "C"]).usesUnicode)
         #expect(!style(["LC_ALL": "C", "LANG": "de_DE.UTF-8"]).usesUnicode)
         #expect(!style([:]).usesUnicode)
     }
 
-    @Test func coloursNeedATerminalThatHasThem() {
+    @Test func coloursNeedATerminalThatSupportsThem() {
         #expect(style(["TERM": "xterm"]).usesColor)
         #expect(!style(["TERM": "xterm", "NO_COLOR": "1"]).usesColor)
         #expect(style(["TERM": "xterm", "NO_COLOR": ""]).usesColor)

@@ -41,26 +41,26 @@ import Testing
         }
     }
 
-    @Test func coloursAreOnlyWhereThereAreColours() {
+    @Test func coloursAreUsedOnlyIfSupported() {
         let style = TerminalStyle(width: 80, usesUnicode: true, usesColor: true, isTerminal: true)
         let coloured = TimelineRenderer(style: style).render(timeline).joined(separator: "\n")
         #expect(coloured.contains("\u{1B}[36m"))
         #expect(!coloured.contains("\u{7}"))
     }
 
-    @Test func drawsEvenNothing() {
+    @Test func drawsAnEmptyTimeline() {
         let nothing = Timeline(rows: [], indicator: .init(label: "indicator", spans: []), end: 0)
         #expect(TimelineRenderer(style: TerminalStyle(width: 80, usesUnicode: true)).render(nothing).count == 5)
     }
 
-    @Test(arguments: [0.001, 0.5, 9, 60, 4000, 90_000, 1e7, 1e10]) func marksDoNotCrowd(duration: Double) {
+    @Test(arguments: [0.001, 0.5, 9, 60, 4000, 90_000, 1e7, 1e10]) func marksAreNotCrowded(duration: Double) {
         let axis = TimelineAxis(duration: duration, columns: 60, usesUnicode: false)
         #expect(axis.rule.count == 60)
         #expect(axis.labels.count <= 60)
         #expect((1...8).contains(axis.rule.count { $0 == "+" }), "\(axis.labels)")
     }
 
-    @Test func barsBeyondNumberAreJoined() {
+    @Test func tooManyBarsAreJoined() {
         var spans = BoundedSpans(kind: .busy)
         for index in 0..<1_000_000 {
             spans.begin(at: Double(index))

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `indicator-demo watch --mqtt`, on a broker of the test's own.
+/// `indicator-demo watch --mqtt`, on a private broker.
 @Suite struct MQTTWatchTests {
     private func watch(_ broker: MosquittoBroker, _ options: String...) throws -> Daemon {
         try Daemon(try Command.built("indicator-demo"), ["watch", "--mqtt", broker.url] + options)
@@ -20,9 +20,9 @@ import Testing
     }
 
     @Test(
-        "Who is there, appears, changes, dies and takes leave is printed; who comes late sees all; the dead can be forgotten"
+        "Instances that exist, appear, change, are lost and vanish are printed; a late watcher sees all; --forget works"
     )
-    func life() async throws {
+    func lifecycle() async throws {
         let broker = try await MosquittoBroker()
         let folder = try TemporaryDirectory()
         let watch = try watch(broker)
@@ -67,8 +67,8 @@ import Testing
         }
     }
 
-    @Test("The messages of strangers, however long, do no harm; a broker that is away is waited for")
-    func strangers() async throws {
+    @Test("Foreign messages of any length do no harm; the watcher waits for a lost broker")
+    func foreignMessages() async throws {
         let broker = try await MosquittoBroker()
         let folder = try TemporaryDirectory()
         let watch = try watch(broker)
@@ -96,7 +96,7 @@ import Testing
         #expect(await eventually { watch.errors.contains("the broker is back\n") })
         app.write("begin\tWorking")
         #expect(await eventually { watch.output.contains("'Working'\n") })
-        // The broker has lost its memory, so it does not know who is there.
+        // The restarted broker has no retained messages, which does not mean that the instances have vanished.
         #expect(!watch.output.contains("vanished"))
         #expect(watch.errors.contains("messages that no indicator has sent, and that are ignored: "))
         app.write("quit")
@@ -115,8 +115,8 @@ import Testing
         #expect(result.status == 64)
     }
 
-    @Test("A name that is too long for a topic is found, and JSON has no control characters of C1 or of direction")
-    func oddNames() async throws {
+    @Test("A name that is too long for a topic is found, and JSON has no C1 and no bidirectional controls")
+    func unusualNames() async throws {
         let broker = try await MosquittoBroker()
         let folder = try TemporaryDirectory()
         let host = String(repeating: "x", count: 200)
@@ -132,7 +132,7 @@ import Testing
         await watch.end(SIGINT)
     }
 
-    @Test func aBrokerThatIsNotThereIsAnError() async throws {
+    @Test func anUnreachableBrokerIsAnError() async throws {
         let broker = try await MosquittoBroker(isRunning: false)
         let result = try await Command.run(try Command.built("indicator-demo"), ["watch", "--mqtt", broker.url])
         #expect(result.status == 1)

@@ -9,7 +9,7 @@ import Testing
         try Daemon(try Command.built("indicator-demo"), ["watch", "--bus", bus.address] + options)
     }
 
-    @Test("Indicators that are there, appear, change and go away are printed, a line each")
+    @Test("Indicators that exist, appear, change and vanish are printed, a line each")
     func text() async throws {
         let bus = try await PrivateBus()
         let first = try await DesktopProbe("property", bus: bus)
@@ -58,7 +58,7 @@ import Testing
         #expect(await eventually { watch.output.hasSuffix(vanished) })
     }
 
-    @Test("Without a bus the reason is printed, and an address that is none is wrong usage")
+    @Test("Without a bus the reason is printed, and an invalid address is wrong usage")
     func faults() async throws {
         let bus = try await PrivateBus(isRunning: false)
         let demo = try Command.built("indicator-demo")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import NetworkKit
 
-/// What the cache must not keep, or not give away. Each of these failed once.
+/// What the cache must not store, or not disclose. Each of these has failed before.
 @Suite struct CachePrivacyTests {
     private let folder: TestFolder
 
@@ -22,7 +22,7 @@ import Testing
         return NetworkClient(cache: cache ?? ResponseCache(directory: directory), options: options)
     }
 
-    /// A server whose answers differ from one to the next.
+    /// A server that numbers its answers.
     private func server(headers: [String] = ["Cache-Control: max-age=60"]) throws -> RawServer {
         let count = Locked(0)
         return try RawServer { request, connection in
@@ -45,7 +45,7 @@ import Testing
         try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)
     }
 
-    @Test func noSecretLiesInTheFiles() async throws {
+    @Test func filesContainNoSecrets() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60", "Vary: Authorization, Cookie, X-Api-Key"])
         var base = try #require(URLComponents(url: server.url, resolvingAgainstBaseURL: true))
         (base.user, base.password) = ("alice", "hunter1")
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: ["Cookie", "Authorization", "X-Api-Key", "X-Session-Token"])
-    func whatOneGotIsNotServedToAnother(field: String) async throws {
+    func aResponseIsServedOnlyForTheSameField(field: String) async throws {
         let server = try server()
         let client = client()
         #expect(try await text(client, server, [field: "a"]) == "1")
@@ -76,7 +76,7 @@ import Testing
         #expect(try await text(client, server, [field: ""]) == "4")
     }
 
-    @Test func whatCredentialsGotIsNotServedToOthers() async throws {
+    @Test func aResponseIsServedOnlyForTheSameCredentials() async throws {
         let server = try server()
         let client = client()
         func text(_ password: String?) async throws -> String {
@@ -89,7 +89,7 @@ import Testing
         #expect(try await text(nil) == "3")
     }
 
-    @Test func whatWasGotWithTheClientsCookiesIsNotKept() async throws {
+    @Test func responsesToTheClientsCookiesAreNotStored() async throws {
         let count = Locked(0)
         let server = try RawServer { request, connection in
             let number = count.withLock { count in
@@ -117,7 +117,7 @@ import Testing
         #expect(try await text("mine") == "6")
     }
 
-    @Test func whatSetsACookieIsNotKeptUnlessTold() async throws {
+    @Test func aResponseThatSetsACookieIsStoredOnlyIfEnabled() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60", "Set-Cookie: id=1"])
         let client = client()
         #expect(try await text(client, server) == "1")
@@ -144,7 +144,7 @@ import Testing
         #expect(ResponseCache(directory: directory).diskProblem != nil)
     }
 
-    @Test func whatAKilledProcessLeftIsRemovedAndCounted() async throws {
+    @Test func filesOfAKilledProcessAreRemovedAndCounted() async throws {
         #expect(ResponseCache(directory: directory).removedLeftovers == 0)
         for _ in 0..<3 {
             try Data("half".utf8).write(to: directory.appending(path: ".0.cache.\(UUID()).partial"))
@@ -156,16 +156,16 @@ import Testing
         #expect(try Set(stored().map(\.lastPathComponent)) == ["key", "1.cache"])
     }
 
-    // MARK: - What holds for no time
+    // MARK: - Responses without a lifetime
 
-    @Test func aDefaultFreshnessKeepsWhatHasNone() async throws {
+    @Test func theDefaultFreshnessAppliesToAResponseWithoutOne() async throws {
         let server = try server(headers: [])
         let client = client(ResponseCache(directory: directory, defaultFreshness: .infinity))
         #expect(try await text(client, server) == "1")
         #expect(try await text(client, server) == "1")
     }
 
-    @Test func whatIsAskedOfTheCacheAloneIsKept() async throws {
+    @Test func aResponseToReturnCacheDataElseLoadIsStored() async throws {
         let server = try server(headers: [])
         let client = client()
         let request = RouteRequest.get("").with(\.cachePolicy, .returnCacheDataElseLoad)

@@ -18,7 +18,7 @@ import Testing
         ResponseCache(memoryCapacity: memory, diskCapacity: disk, directory: folder.url) { [clock] in clock.now }
     }
 
-    /// A time that a test moves.
+    /// A clock that a test advances.
     private final class Clock: Sendable {
         private let offset = Locked(0.0)
         var now: Date { Date(timeIntervalSinceReferenceDate: 1_000_000 + offset.withLock { $0 }) }
@@ -29,7 +29,7 @@ import Testing
         clock.advance(seconds)
     }
 
-    /// A server whose answers differ from one to the next.
+    /// A server that numbers its answers.
     private func server(
         _ status: String = "200 OK",
         headers: [String],
@@ -73,13 +73,13 @@ import Testing
         #expect(try await answer(client, server) == (3, .network))
     }
 
-    @Test func aNewProcessFindsWhatIsOnDisk() async throws {
+    @Test func aNewProcessReadsTheResponsesOnDisk() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60"])
         #expect(try await answer(NetworkClient(cache: cache()), server) == (1, .network))
         #expect(try await answer(NetworkClient(cache: cache()), server) == (1, .cache))
     }
 
-    @Test func anETagIsAskedAbout() async throws {
+    @Test func anETagIsRevalidated() async throws {
         let server = try server(headers: ["ETag: \"x\"", "Cache-Control: max-age=10"]) {
             $0.headers["if-none-match"] == "\"x\""
         }
@@ -92,7 +92,7 @@ import Testing
         #expect(server.requests.map { $0.headers["if-none-match"] } == [nil, "\"x\""])
     }
 
-    @Test func aDateOfModificationIsAskedAbout() async throws {
+    @Test func aModificationDateIsRevalidated() async throws {
         let date = "Wed, 21 Oct 2015 07:28:00 GMT"
         let server = try server(headers: ["Last-Modified: \(date)", "Cache-Control: no-cache"]) {
             $0.headers["if-modified-since"] == date
@@ -116,7 +116,7 @@ import Testing
             ["Cache-Control: max-age=0, max-age=60"],
         ]
     )
-    func whatDoesNotHoldIsNotServed(headers: [String]) async throws {
+    func responsesThatAreNotFreshAreNotServed(headers: [String]) async throws {
         let server = try server(headers: headers)
         let client = NetworkClient(cache: cache())
         #expect(try await answer(client, server) == (1, .network))
@@ -124,14 +124,14 @@ import Testing
     }
 
     @Test(arguments: ["500 Internal Server Error", "206 Partial Content", "418 I'm a teapot"])
-    func otherStatusesAreNotKept(status: String) async throws {
+    func otherStatusesAreNotStored(status: String) async throws {
         let server = try server(status, headers: ["Cache-Control: max-age=60"])
         let client = NetworkClient(cache: cache())
         #expect(try await answer(client, server) == (1, .network))
         #expect(try await answer(client, server) == (2, .network))
     }
 
-    @Test func otherMethodsAreNotKeptAndRemoveWhatIs() async throws {
+    @Test func otherMethodsAreNotStoredAndInvalidateTheCache() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60"])
         let client = NetworkClient(cache: cache())
         #expect(try await answer(client, server) == (1, .network))
@@ -139,7 +139,7 @@ import Testing
         #expect(try await answer(client, server) == (3, .network))
     }
 
-    @Test func otherUsersAndLanguagesGetTheirOwn() async throws {
+    @Test func otherUsersAndLanguagesGetTheirOwnResponses() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60", "Vary: Accept-Language"])
         let client = NetworkClient(cache: cache())
         #expect(try await answer(client, server, .get("", headers: ["Accept-Language": "de"])) == (1, .network))
@@ -177,7 +177,7 @@ import Testing
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nhalf",
         ]
     )
-    func onlyWhatArrivedWholeIsKept(response: String) async throws {
+    func onlyCompleteResponsesAreStored(response: String) async throws {
         let server = try RawServer.sending(response)
         let cache = cache()
         let client = NetworkClient(cache: cache)
@@ -186,7 +186,7 @@ import Testing
         #expect(cache.diskUsage == 0)
     }
 
-    @Test func whatCameInChunksIsKept() async throws {
+    @Test func chunkedResponsesAreStored() async throws {
         let server = try RawServer.sending(
             "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n7\r\n0\r\n\r\n"
         )
@@ -195,9 +195,9 @@ import Testing
         #expect(try await answer(client, server) == (7, .cache))
     }
 
-    @Test func theLeastRecentlyUsedGoesFirst() async throws {
+    @Test func theLeastRecentlyUsedIsRemovedFirst() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60"], size: 1000)
-        // Room for two, in memory as on disk.
+        // Room for two, in memory and on disk.
         let cache = cache(memory: 3300, disk: 3300)
         let client = NetworkClient(cache: cache)
         #expect(try await answer(client, server, .get("a")) == (1, .network))
@@ -235,7 +235,7 @@ import Testing
         #expect(try await answer(NetworkClient(cache: cache()), server) == (2, .network))
     }
 
-    @Test func whatIsTooLargeIsNotKept() async throws {
+    @Test func aResponseThatIsTooLargeIsNotStored() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60"], size: 5000)
         let cache = cache(memory: 1000, disk: 1000)
         let client = NetworkClient(cache: cache)

@@ -5,7 +5,7 @@ import NetworkKit
 import TestSupport
 import Testing
 
-/// Responses that break the rules of HTTP, or use them to the full. None of them ends the process; each is a response
+/// Responses that violate the rules of HTTP, or stretch them. None of them ends the process; each results in a response
 /// or a ``NetworkError``.
 @Suite struct HostileServerTests {
     static let malformed: [String] = {
@@ -90,7 +90,7 @@ import Testing
             "Basic, Digest, Digest",
         ]
     )
-    func aChallengeOfGarbageIsAnAnswer(challenge: String) async throws {
+    func aMalformedChallengeIsAResponseOrAnError(challenge: String) async throws {
         let server = try RawServer { request, connection in
             try connection.respond("401 Unauthorized", headers: ["WWW-Authenticate: \(challenge)"])
             return true

@@ -9,7 +9,7 @@ extension Tag {
     @Tag static var realServer: Self
 }
 
-/// Everything against a server that others wrote.
+/// The client against a server from another project.
 @Suite(.tags(.realServer)) struct HttpbinTests {
     private let httpbin: Httpbin
     private let recorder = NotificationRecorder()

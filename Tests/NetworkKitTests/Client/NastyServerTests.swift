@@ -6,7 +6,7 @@ import NetworkKit
 import TestSupport
 import Testing
 
-/// Servers that do what servers should not.
+/// Servers that misbehave.
 @Suite struct NastyServerTests {
     private let recorder = NotificationRecorder()
     private let client: NetworkClient
@@ -18,14 +18,14 @@ import Testing
     private func failure(_ server: RawServer, _ request: RouteRequest = .get("")) async -> TransportFailure? {
         let error = await thrown { _ = try await client.send(route(server, request)) }
         guard case .transport(let failure)? = error as? NetworkError else {
-            Issue.record("expected a failure of the transport, got \(error as Any)")
+            Issue.record("expected a transport failure, got \(error as Any)")
             return nil
         }
         #expect(recorder.names == ["Resume", "Complete"])
         return failure
     }
 
-    @Test func closingAtOnce() async throws {
+    @Test func closingImmediately() async throws {
         let server = try RawServer.closing { _, _ in }
         #expect(await failure(server) != nil)
     }
@@ -55,7 +55,7 @@ import Testing
         #expect(try await client.send(route(server)).string() == "righ")
     }
 
-    @Test func sendingALengthThatIsNone() async throws {
+    @Test func sendingAnInvalidLength() async throws {
         for length in ["-5", "four", "99999999999999999999999"] {
             let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\nfour")
             let outcome = await thrown {
@@ -77,7 +77,7 @@ import Testing
                 usleep(500_000)
             }
         }
-        // Longer than the timeout in all, but never silent for so long.
+        // Longer than the timeout in total, but never silent for that long.
         let response = try await client.send(route(server, .get("").with(\.timeout, 5)))
         #expect(try response.string() == "hello, world")
     }
@@ -87,8 +87,7 @@ import Testing
             let fields = (0..<10_000).map { "X-Field-\($0): \($0)" }
             try connection.respond(headers: fields, text: "hello")
         }
-        // libcurl, under URLSession, refuses more than 300 kB of header fields in all; either outcome is an orderly
-        // one.
+        // libcurl rejects more than 300 kB of header fields in total; either outcome is correct.
         let error = await thrown {
             let response = try await client.send(route(server))
             #expect(response.headers[try #require(HTTPField.Name("X-Field-9999"))] == "9999")
@@ -153,7 +152,7 @@ import Testing
         #expect(response.data.isEmpty)
     }
 
-    @Test func redirectingToAnotherHostDoesNotGiveTheTokenAway() async throws {
+    @Test func redirectingToAnotherHostDoesNotDiscloseTheToken() async throws {
         let other = try RawServer.closing { _, connection in try connection.respond(text: "here") }
         let target = other.url
         let server = try RawServer.closing { _, connection in

@@ -135,7 +135,7 @@ import Testing
         #expect(recorder.names == ["Resume", "Complete"])
     }
 
-    @Test func aCircleOfRedirectsEnds() async throws {
+    @Test func aRedirectLoopEnds() async throws {
         let server = try RawServer.closing { _, connection in
             try connection.respond("302 Found", headers: ["Location: /"])
         }
@@ -215,7 +215,7 @@ import Testing
         indicator.observe(.indicator, in: recorder.center)
         let seen = Locked<[Double]>([])
         let server = try RawServer { _, connection in
-            // The session tells of its progress on a thread of its own.
+            // Progress is reported on another thread.
             for _ in 0..<10_000 where indicator.snapshot.progress != 1 { usleep(1000) }
             let progress = indicator.snapshot.progress
             seen.withLock { $0.append(progress ?? -1) }
@@ -243,7 +243,7 @@ import Testing
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n")
             try connection.send(Data(count: 100_000))
-            // The rest when a quarter is shown, in steps of a hundredth.
+            // The rest is sent when a quarter is shown; progress is in steps of a hundredth.
             for _ in 0..<50_000 where (indicator.snapshot.progress ?? 0) < 0.24 { usleep(1000) }
             seen.withLock { $0 = indicator.snapshot.progress }
             try connection.send(Data(count: 300_000))
@@ -258,7 +258,7 @@ import Testing
         #expect(indicator.activityCount == 0)
     }
 
-    @Test func anAnswerOutOfTheCacheIsAnnouncedOnce() async throws {
+    @Test func anAnswerFromTheCacheIsAnnouncedOnce() async throws {
         let server = try RawServer { _, connection in
             try connection.respond(headers: ["Cache-Control: max-age=60"], text: "hello")
             return true
@@ -270,7 +270,7 @@ import Testing
         #expect(recorder.names == ["Resume", "Complete", "Resume", "Complete"])
     }
 
-    @Test func aThousandRequestsAtOnce() async throws {
+    @Test func aThousandConcurrentRequests() async throws {
         let server = try RawServer { request, connection in
             try connection.respond(text: request.target)
             return true

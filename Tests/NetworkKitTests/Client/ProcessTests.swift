@@ -3,7 +3,7 @@ import NetworkKit
 import TestSupport
 import Testing
 
-/// What takes a process of its own: to be measured, killed, put on a full disk, or given another environment.
+/// Tests that need a separate process, to measure it, kill it, fill its disk, or change its environment.
 @Suite struct ProcessTests {
     private let folder: TestFolder
 
@@ -12,7 +12,7 @@ import Testing
     }
 
     #if THREAD_SANITIZER
-    // The sanitizer keeps several bytes of its own for each of the program's.
+    // The sanitizer needs several bytes for each byte of the program.
     private static let factor = 8
     #else
     private static let factor = 1
@@ -41,7 +41,7 @@ import Testing
         #expect(peak < 64 * 1024 * Self.factor, "\(peak) kB")
     }
 
-    /// A server of zeros.
+    /// A server that sends zeros.
     private func server(bytes: Int) throws -> RawServer {
         try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(bytes)\r\n\r\n")
@@ -51,11 +51,11 @@ import Testing
     }
 
     @Test func twoGigabytesAreDownloadedInLittleMemory() async throws {
-        // The pieces take the same way as those that go to a file, which would need a disk of 2 GiB.
+        // As a stream, which uses the same code as a download to a file: that would need a disk of 2 GiB.
         let server = try server(bytes: 2 << 30)
         let (result, peak) = try await probe("stream", server.url.absoluteString, "-")
         #expect(result == "\(2 << 30)")
-        // Foundation and its libraries alone take some 35 MB, most of which all processes share.
+        // Foundation and its libraries alone use about 35 MB, most of it shared by all processes.
         let small = try await probe("requests", self.server(bytes: 1 << 20).url.absoluteString, "1").peak
         #expect(peak - small < 20 * 1000 * Self.factor, "\(peak) kB, and \(small) kB for a small response")
     }
@@ -84,7 +84,7 @@ import Testing
         #expect(proxy.requests.map(\.target) == ["http://host.invalid/path"])
     }
 
-    @Test func whatAKilledDownloadLeavesIsRemovedByTheNext() async throws {
+    @Test func theFileOfAKilledDownloadIsRemovedByTheNext() async throws {
         let server = try RawServer.closing { request, connection in
             if request.target == "/whole" { return try connection.respond(text: "whole") }
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")

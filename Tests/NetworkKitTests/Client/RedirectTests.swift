@@ -7,7 +7,7 @@ import Testing
 
 /// Redirects, with the `curl` program as the reference.
 @Suite struct RedirectTests {
-    /// A cell of the table: a method, a status, and whether the target is of another origin.
+    /// A cell of the table: a method, a status, and whether the target has another origin.
     struct Case: Sendable, CustomTestStringConvertible {
         var method: HTTPRequest.Method
         var status: Int
@@ -25,7 +25,7 @@ import Testing
 
         var hasBody: Bool { [.post, .put, .patch].contains(method) }
 
-        /// curl's options for a method that it knows; for the others `--request`, which names the method of all
+        /// curl's options for the method. For one without an option of its own: `--request`, which applies to all
         /// requests.
         func arguments(file: URL) -> [String] {
             switch method {
@@ -38,14 +38,14 @@ import Testing
             }
         }
 
-        /// curl's `--request PATCH` or `DELETE` stays for all requests, as its manual says, and with a body that it
-        /// gave up. There RFC 9110 §15.4 alone counts.
+        /// curl uses `--request PATCH` or `DELETE` for all requests, as its manual says, even after it has dropped the
+        /// body. In these cases RFC 9110 §15.4 is the only reference.
         var isKnownToDiffer: Bool {
             method == .patch && status < 307 && status > 300 || method == .delete && status == 303
         }
     }
 
-    /// What arrived at the target, as a cell of the table says it.
+    /// The request that arrived at the target, as text for a cell of the table.
     private static func describe(_ request: ReceivedRequest?) -> String {
         guard let request else { return "nothing" }
         var text = "\(request.method)\(request.bodyCount > 0 ? ", body" : "")"
@@ -99,7 +99,7 @@ import Testing
         return describe(servers.arrived)
     }
 
-    /// `Scripts/redirects` prints the table that this test makes.
+    /// `Scripts/redirects` prints the table that this test writes.
     @Test func everyCellIsAsCurlDoesIt() async throws {
         let folder = try TestFolder()
         let file = folder.url.appending(path: "body.bin")
@@ -109,7 +109,7 @@ import Testing
             let own = try await Self.sent(test, body: .data(Data(repeating: 7, count: 1000)))
             var reference = try await Self.sentByCurl(test, file: file)
             rows.append("| \(test.testDescription) | \(own) | \(own == reference ? "the same" : reference) |")
-            // The secrets that curl cannot know of.
+            // curl cannot know that these fields are secret.
             if test.isOtherOrigin {
                 #expect(!own.contains("authorization") && !own.contains("cookie"), "\(test.testDescription)")
                 reference = reference.replacing(", x-api-key", with: "").replacing(", x-marked", with: "")
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func methodsChangeAsTheStandardSays() async throws {
+    @Test func methodsChangeAsTheStandardRequires() async throws {
         let body = RouteBody.data(Data("x".utf8))
         for status in [301, 302] {
             let test = Case(method: .patch, status: status, isOtherOrigin: false)
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func aGivenUpBodyLeavesItsTypeBehind() async throws {
+    @Test func aDroppedBodyDropsItsContentType() async throws {
         let servers = try Servers(Case(method: .post, status: 303, isOtherOrigin: false))
         _ = try await NetworkClient().send(route(servers.first, .post("begin", body: .json(["a": 1]))))
         #expect(servers.arrived?.headers["content-type"] == nil)
@@ -174,7 +174,7 @@ import Testing
             "http://127.0.0.1:99999999/", "//", "http://a b/", "",
         ]
     )
-    func whatLeadsNowhereIsAnError(location: String) async throws {
+    func aLocationThatCannotBeFollowedIsAnError(location: String) async throws {
         let server = try RawServer.closing { request, connection in
             try connection.respond("302 Found", headers: ["Location: \(location)"])
         }

@@ -30,7 +30,7 @@ import Testing
         policy.delay(afterAttempt: attempt, of: method, error: error, chance: chance)
     }
 
-    @Test func eachWaitIsTwiceAsLongUpToTheLongest() {
+    @Test func eachDelayIsTwiceAsLongUpToTheMaximum() {
         let policy = NetworkClient.Retry(
             maximumAttempts: 9,
             initialDelay: .seconds(1),
@@ -45,13 +45,13 @@ import Testing
         #expect(delay(.never, status(503)) == nil)
     }
 
-    @Test func aPartOfEachWaitIsLeftToChance() {
+    @Test func aPartOfEachDelayIsRandom() {
         let policy = NetworkClient.Retry(initialDelay: .seconds(1), jitter: 0.5)
         #expect(delay(policy, status(503), chance: 0) == .seconds(1))
         #expect(delay(policy, status(503), chance: 1) == .milliseconds(500))
     }
 
-    @Test func onlyWhatDoesNoHarmIsSentAgain() {
+    @Test func onlyIdempotentMethodsAreRetried() {
         for method in [HTTPRequest.Method.get, .head, .put, .delete, .options] {
             #expect(delay(NetworkClient.Retry(), of: method, status(503)) != nil, "\(method)")
         }
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func onlyWhatMayPassIsSentAgain() {
+    @Test func onlyTransientFailuresAreRetried() {
         for code in [408, 429, 500, 502, 503, 504] {
             #expect(delay(NetworkClient.Retry(), status(code)) != nil, "\(code)")
         }
@@ -74,7 +74,7 @@ import Testing
         #expect(delay(NetworkClient.Retry(), CancellationError()) == nil)
     }
 
-    @Test func theServerMaySayWhen() throws {
+    @Test func theServerMaySetTheDelay() throws {
         let policy = NetworkClient.Retry(initialDelay: .seconds(1), maximumDelay: .seconds(20), jitter: 0)
         #expect(delay(policy, status(429, retryAfter: "7")) == .seconds(7))
         #expect(delay(policy, status(429, retryAfter: "0")) == .seconds(1))
@@ -87,7 +87,7 @@ import Testing
 
     // MARK: - The client
 
-    @Test func theClientWaitsByItsClock() async throws {
+    @Test func theClientWaitsOnItsClock() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
         let clock = VirtualClock()
         let policy = NetworkClient.Retry(maximumAttempts: 3, initialDelay: .seconds(10), jitter: 0)

@@ -7,7 +7,7 @@ import NetworkKit
 import TestSupport
 import Testing
 
-/// Bodies that are read piece by piece, or go to files.
+/// Bodies that are read piece by piece, or written to files.
 @Suite struct StreamTests {
     private let recorder = NotificationRecorder()
     private let folder: TestFolder
@@ -44,7 +44,7 @@ import Testing
         #expect(recorder.names == ["Resume", "Complete"])
     }
 
-    @Test func aSlowReaderHoldsUpTheSender() async throws {
+    @Test func aSlowReaderBlocksTheSender() async throws {
         let sent = Locked(0)
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\n\r\n")
@@ -56,7 +56,7 @@ import Testing
         var stream: ResponseStream? = try await client().bytes(route(server))
         var iterator = stream?.makeAsyncIterator()
         _ = try await iterator?.next()
-        // The sockets and the buffer take some megabytes, and then no more.
+        // The sockets and the buffer hold some megabytes, and no more.
         var last = -1
         #expect(
             await eventually {
@@ -83,7 +83,7 @@ import Testing
         #expect(recorder.names == ["Resume", "Complete"])
     }
 
-    @Test func aBodyThatBreaksOffIsAnError() async throws {
+    @Test func aTruncatedBodyIsAnError() async throws {
         let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
         let stream = try await client().bytes(route(server))
         var count = 0
@@ -97,7 +97,7 @@ import Testing
 
     private var target: URL { folder.url.appending(path: "file.bin") }
 
-    @Test func aDownloadReplacesTheFileWhenItIsWhole() async throws {
+    @Test func aDownloadReplacesTheFileWhenItIsComplete() async throws {
         try Data("old".utf8).write(to: target)
         let old = Locked<Data?>(nil)
         let path = target
@@ -116,7 +116,7 @@ import Testing
         #expect(recorder.names == ["Resume", "Complete"])
     }
 
-    /// A server of parts that breaks off each whole answer in the middle.
+    /// A server that supports ranges and breaks off each answer without a range in the middle.
     private func breakingServer(tag: String, ignoresRanges: Bool = false) throws -> RawServer {
         let body = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 3) })
         return try RawServer.closing { request, connection in
@@ -159,12 +159,12 @@ import Testing
         #expect(finished.map(\.label) == ["a, retry 1 of 2", "b", "Downloading"])
         #expect(finished.first?.outcome == .succeeded)
         if case .failed? = finished.dropFirst().first?.outcome {} else { Issue.record("\(finished)") }
-        // It announces itself to nobody else.
+        // It posts no notifications.
         #expect(recorder.names == [])
     }
 
     @Test(arguments: [false, true])
-    func aRetriedDownloadGoesOnWhereItBrokeOff(ignoresRanges: Bool) async throws {
+    func aRetriedDownloadResumes(ignoresRanges: Bool) async throws {
         let server = try breakingServer(tag: "\"x\"", ignoresRanges: ignoresRanges)
         let last = Locked(TransferProgress?.none)
         let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
@@ -178,7 +178,7 @@ import Testing
         #expect(try files == ["file.bin"])
     }
 
-    @Test func aWeakTagIsNoReasonToGoOn() async throws {
+    @Test func aDownloadWithAWeakTagIsNotResumed() async throws {
         let server = try breakingServer(tag: "W/\"x\"")
         let error = await thrown {
             let retry = NetworkClient.Retry(maximumAttempts: 2, initialDelay: .milliseconds(1))
@@ -221,7 +221,7 @@ import Testing
         #expect(recorder.names == ["Resume", "Complete", "Resume", "Complete"])
     }
 
-    @Test func whatAKilledProcessLeftIsRemoved() async throws {
+    @Test func filesOfAKilledProcessAreRemoved() async throws {
         let other = ".other.bin.\(UUID()).partial"
         try Data("half".utf8).write(to: folder.url.appending(path: ".file.bin.\(UUID()).partial"))
         try Data("mine".utf8).write(to: folder.url.appending(path: other))
@@ -230,7 +230,7 @@ import Testing
         #expect(try files == [other, "file.bin"])
     }
 
-    @Test func aFileThatAnotherDownloadWritesIsLeftAlone() async throws {
+    @Test func aFileThatAnotherDownloadWritesIsNotRemoved() async throws {
         let mayEnd = Locked(false)
         let server = try RawServer.closing { request, connection in
             if request.target == "/fast" { return try connection.respond(text: "fast") }

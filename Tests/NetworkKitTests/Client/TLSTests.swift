@@ -4,7 +4,7 @@ import NetworkKit
 import TestSupport
 import Testing
 
-/// TLS and HTTP/2, with a server that speaks both: nghttpd.
+/// TLS and HTTP/2, with a server that supports both: nghttpd.
 @Suite struct TLSTests {
     private let folder: TestFolder
     private let server: Daemon
@@ -12,7 +12,7 @@ import Testing
 
     init() async throws {
         folder = try TestFolder()
-        // All of 127.0.0.0/8 is this machine: an address that no other test has.
+        // All of 127.0.0.0/8 is loopback: an address that no other test uses.
         func byte() -> Int { .random(in: 1...254) }
         let address = "127.\(byte()).\(byte()).\(byte())"
         let (key, certificate) = (folder.url.path + "/key.pem", folder.url.path + "/certificate.pem")
@@ -50,7 +50,7 @@ import Testing
         return failure
     }
 
-    @Test func aCertificateThatNobodyTrustsIsAnError() async throws {
+    @Test func anUntrustedCertificateIsAnError() async throws {
         #expect(await failure(of: NetworkClient())?.kind == .insecure)
     }
 
@@ -62,10 +62,10 @@ import Testing
         #expect(failure?.reason.contains("missing.pem") == true, "\(failure as Any)")
     }
 
-    @Test func requestsTravelByHTTP2() async throws {
+    @Test func requestsUseHTTP2() async throws {
         let client = trusting
         #expect(try await client.send(URLRoute(url)).string() == "found")
-        // Ten at once share a connection.
+        // Ten concurrent ones share a connection.
         let sizes = try await withThrowingTaskGroup { group in
             for _ in 0..<10 { group.addTask { try await client.send(URLRoute(url, .get("large"))).data.count } }
             return try await group.reduce(into: []) { $0.append($1) }
@@ -79,11 +79,11 @@ import Testing
             return
         }
         #expect(response.status.code == 404)
-        // The server writes what it receives, frame by frame.
+        // The server logs each frame that it receives.
         #expect(server.output.contains(":method: POST"))
     }
 
-    @Test func aDownloadByHTTP2IsWhole() async throws {
+    @Test func aDownloadOverHTTP2IsComplete() async throws {
         let file = folder.url.appending(path: "downloaded")
         _ = try await trusting.download(URLRoute(url, .get("large")), to: file)
         #expect(try Data(contentsOf: file) == Data(count: 3 << 20))
@@ -91,7 +91,7 @@ import Testing
 
     @Test func aServerThatDiesInTheMiddleIsAnError() async throws {
         let client = trusting
-        // More than all buffers on the way hold.
+        // More than all buffers hold.
         let file = folder.url.appending(path: "huge")
         try Data().write(to: file)
         let handle = try FileHandle(forWritingTo: file)

@@ -9,7 +9,7 @@ import Testing
         "a/../b", "中文", "\u{FEFF}x", "'\"", "~user",
     ]
 
-    @Test func stringsAreEncodedAsPythonDoes() async throws {
+    @Test func stringsAreEncodedAsByPython() async throws {
         let input = try JSONEncoder().encode(Self.strings)
         let expected = try await Python.run(
             """
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func nestedParametersAreReadByPythonAsTheyWere() async throws {
+    @Test func pythonDecodesNestedParameters() async throws {
         let parameters: RouteParameters = [
             "z": 1, "a": ["b": 1, "x": ["y": "ä ö"]], "c": [2, "drei", true], "n": nil, "f": false, "d": 1.5,
         ]
@@ -80,7 +80,7 @@ import Testing
         )
     }
 
-    @Test func whatHasNoNamesIsAnError() {
+    @Test func valuesWithoutNamesAreErrors() {
         #expect(throws: NetworkError.self) { try QueryEncoding.query.encode(.encoding([1, 2])) }
         #expect(throws: EncodingError.self) { try QueryEncoding.query.encode(.encoding(["x": Double.nan])) }
     }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The declarations that this package makes by hand, against the real ones.
+/// The package's hand-written C declarations, compared with the real headers.
 @Suite struct HeaderTests {
     @Test func theShimAgreesWithTheRealHeaders() async throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardizedFileURL

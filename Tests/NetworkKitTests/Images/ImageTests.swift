@@ -7,7 +7,7 @@ import Testing
 @testable import NetworkKit
 
 @Suite struct ImageTests {
-    /// An image of 3 × 2 pixels, each another.
+    /// An image of 3 × 2 different pixels.
     private static let picture = DecodedImage(
         width: 3,
         height: 2,
@@ -16,7 +16,7 @@ import Testing
         ])
     )!
 
-    /// Makes an image of noise, so that it does not compress, in another format (apt-get install imagemagick).
+    /// Creates an image of noise, which does not compress, in another format (apt-get install imagemagick).
     private static func convert(to format: String, arguments: [String] = []) async throws -> Data {
         let folder = try TestFolder()
         let target = folder.url.appending(path: "image.\(format)")
@@ -26,7 +26,7 @@ import Testing
         return try Data(contentsOf: target)
     }
 
-    @Test func pixelsAndBack() throws {
+    @Test func pixelsSurviveARoundTrip() throws {
         let png = try Self.picture.pngData()
         let image = try DecodedImage(decoding: png)
         #expect(image == Self.picture)
@@ -58,7 +58,7 @@ import Testing
         for count in [
             data.count - 1, data.count - 20, data.count * 3 / 4, data.count / 2, data.count / 4, 100, 20, 4, 1,
         ] {
-            // A byte after the last pixel of a TIFF or of a JPEG's marker may be missing without loss of a pixel.
+            // A TIFF may lack bytes after its last pixel.
             if format == "tif", count > data.count / 2 { continue }
             #expect(throws: ImageError.self, "\(format), \(count) of \(data.count) bytes") {
                 try DecodedImage(decoding: data.prefix(count))
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func aBombIsRefusedBeforeMemoryIsTaken() async throws {
+    @Test func aDecompressionBombIsRejectedBeforeMemoryIsAllocated() async throws {
         // 30 000 × 30 000 pixels in a file of some kilobytes.
         let script = """
             import base64, struct, sys, zlib
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func aDecodingCanBeLeftBehind() async throws {
+    @Test func decodingHasATimeLimit() async throws {
         let data = try await Self.convert(to: "jpg", arguments: ["-resize", "3000x3000!"])
         for _ in 0..<20 {
             #expect(throws: ImageError.tooSlow(limit: .zero)) { try DecodedImage(decoding: data, timeLimit: .zero) }

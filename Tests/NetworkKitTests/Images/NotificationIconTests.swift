@@ -4,10 +4,9 @@ import NetworkKit
 import TestSupport
 import Testing
 
-/// An image as the icon of a notification, which a real notification server shows.
+/// An image as the icon of a notification on a real notification server.
 @Suite struct NotificationIconTests {
-    /// Shows a notification with an icon and takes it away again. Returns the file that the server took, and what it
-    /// complains of.
+    /// Shows and closes a notification with an icon. Returns the file that the server used, and its warnings.
     private func show(icon: URL) async throws -> (file: String, call: NotifyMonitor.Call?, complaints: String) {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -21,7 +20,7 @@ import Testing
         return (try await server.historyIcons[0], monitor.shown.first, server.complaints)
     }
 
-    @Test func aPNGThatWasWrittenIsTheIcon() async throws {
+    @Test func aPNGFileIsUsedAsTheIcon() async throws {
         let folder = try TestFolder()
         let picture = DecodedImage(width: 32, height: 32, rgba: Data(repeating: 0x7F, count: 32 * 32 * 4))
         let file = folder.url.appending(path: "an icon, 100 % ä.png")
@@ -33,7 +32,7 @@ import Testing
         #expect(!shown.complaints.lowercased().contains("icon"), "\(shown.complaints)")
     }
 
-    @Test func whatIsNoPictureIsComplainedOf() async throws {
+    @Test func aFileThatIsNotAnImageCausesAWarning() async throws {
         let folder = try TestFolder()
         let file = folder.url.appending(path: "icon.png")
         try Data("no picture".utf8).write(to: file)

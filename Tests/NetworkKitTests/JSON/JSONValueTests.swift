@@ -49,7 +49,7 @@ import Testing
         #expect(json.prettySerialized.hasPrefix("{\n  \"\": 5,\n  \"B\": 4"))
     }
 
-    @Test func textsAreReadAndWrittenAsPythonDoes() async throws {
+    @Test func pythonReadsAndWritesTheSameTexts() async throws {
         let strings = ["\"\\/\u{8}\u{C}\n\r\t", "\u{0}\u{1F}\u{7F}", "😀 ä \u{2028}", "\u{FFFF}"]
         let value = JSONValue.array(strings.map { JSONValue($0) })
         let echoed = try await Python.run(
@@ -68,11 +68,11 @@ import Testing
             "[1 2]", "'a'", "/**/1", "\u{FEFF}\u{FEFF}1", "0x1", "1.5.5", "--1", "[1}", "{1:2}",
         ]
     )
-    func whatIsNotJSONIsAnError(text: String) {
+    func invalidJSONIsAnError(text: String) {
         #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: text) }
     }
 
-    @Test func anErrorSaysWhere() {
+    @Test func anErrorHasItsPosition() {
         let error = #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: "{\n  \"a\": [1, 2\n  \"b\": 3 }") }
         #expect(error?.description == "not JSON: line 3, column 3: expected ',' or ']', found '\"'")
     }
@@ -100,8 +100,8 @@ import Testing
         #expect(try JSONValue(encoding: thing).decode(Thing.self) == thing)
     }
 
-    /// Why the parser is this package's own. When this fails, `JSONDecoder` can take its place.
-    @Test func whatFoundationsDecoderWouldLose() throws {
+    /// Why this package has its own parser. If this test fails, `JSONDecoder` can replace it.
+    @Test func foundationsDecoderLosesInformation() throws {
         let digits = "1234567890123456789012345678901234567890123"
         let data = Data("[\(digits), 1.10]".utf8)
         let numbers = try JSONDecoder().decode([Decimal].self, from: data)

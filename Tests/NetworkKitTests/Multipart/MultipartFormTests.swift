@@ -31,7 +31,7 @@ import Testing
         )
     }
 
-    @Test func pythonsParserReadsWhatWasWritten() async throws {
+    @Test func pythonParsesTheBody() async throws {
         let names = [
             "plain", "with space", "quo\"te", "back\\slash", "umlaut ä", "semi;colon", "日本.txt", "per%22cent", "a=b",
         ]

@@ -6,7 +6,7 @@ import NetworkKit
 import TestSupport
 import Testing
 
-/// Values of requests that cannot be sent, and what describes a request.
+/// Values of requests that cannot be sent, and descriptions of requests.
 @Suite struct RequestValuesTests {
     private let server: RawServer
 
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [Double.nan, 0, -1, -Double.infinity])
-    func aTimeoutThatIsNoneIsAnError(seconds: Double) async {
+    func anInvalidTimeoutIsAnError(seconds: Double) async {
         for property in [\RouteRequest.timeout, \.timeLimit] {
             let error = await thrown {
                 _ = try await NetworkClient().send(route(server, .get("").with(property, seconds)))
@@ -36,13 +36,13 @@ import Testing
     }
 
     @Test(arguments: [Double.infinity, Double.greatestFiniteMagnitude, 1e18, 1e10, 9.9e9, Double.leastNonzeroMagnitude])
-    func noOtherTimeoutTraps(seconds: Double) async {
+    func extremeTimeoutsDoNotTrap(seconds: Double) async {
         let request = RouteRequest.get("").with(\.timeout, seconds).with(\.timeLimit, seconds)
         let error = await thrown { _ = try await NetworkClient().send(route(server, request)) }
         if seconds > 1 { #expect(error == nil) } else { #expect(error is NetworkError) }
     }
 
-    @Test func whatAnInterceptorReturnsIsChecked() async throws {
+    @Test func changesOfAnInterceptorAreChecked() async throws {
         #expect(await problem { $0.setHeader("X-A", "b\r\nX-C: d") }.contains("control character"))
         #expect(await problem { $0.setHeader("X-A", "b\nX-C: d") }.contains("control character"))
         #expect(await problem { $0.setHeader("X A", "b") }.contains("not the name of a header field"))
@@ -51,7 +51,7 @@ import Testing
         #expect(server.requests.isEmpty)
     }
 
-    @Test func aTimeLimitIsInForceWhileARequestWaitsForAConnection() async throws {
+    @Test func theTimeLimitIncludesTheWaitForAConnection() async throws {
         let server = try RawServer.closing { _, connection in connection.waitForEnd() }
         var options = NetworkClient.Options()
         options.maximumConnectionsPerHost = 1
@@ -65,7 +65,7 @@ import Testing
 
     // MARK: - Names, paths, descriptions
 
-    @Test func pathsThatAreKnownAtRunTime() throws {
+    @Test func pathsFromVariables() throws {
         let path = "docs/a b/ü?#%2F"
         #expect(RoutePath(path: path).encoded == "docs/a%20b/%C3%BC%3F%23%252F")
         let route = RoutePath("files/\(path: path)/\(path)")
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func aRequestAsACommandOfCurl() async throws {
+    @Test func aRequestAsACurlCommand() async throws {
         let client = NetworkClient(interceptors: [
             .bearerToken("hunter1"), .header("X-Api-Key", "hunter2"), .header("X-App", "it's \u{202E}"),
             .header("X-Own", "hunter3", isSensitive: true),
@@ -93,7 +93,7 @@ import Testing
         #expect(!"\(credentials)\(String(reflecting: credentials))".contains("hunter"))
     }
 
-    // MARK: - Names and passwords, cookies
+    // MARK: - Credentials, cookies
 
     @Test func basicAndDigest() async throws {
         let httpbin = try await Httpbin()
@@ -119,8 +119,8 @@ import Testing
         #expect(response.url.user() == nil)
     }
 
-    @Test func cookiesAreKeptWhenAskedFor() async throws {
-        // libcurl takes 127.0.0.1 for as good as TLS.
+    @Test func cookiesAreKeptIfEnabled() async throws {
+        // libcurl treats 127.0.0.1 like TLS.
         let server = try RawServer(at: "127.0.0.2") { request, connection in
             let cookies = ["Set-Cookie: a=1; Path=/only", "Set-Cookie: b=2; Secure", "Set-Cookie: c=3; Path=/"]
             try connection.respond(headers: request.target == "/set" ? cookies : [], text: "x")
@@ -138,7 +138,7 @@ import Testing
 
     // MARK: - Retries
 
-    @Test func aRetryIsInTheLabelAndTheProgressBeginsAnew() async throws {
+    @Test func theLabelShowsTheRetryAndTheProgressRestarts() async throws {
         let recorder = NotificationRecorder()
         let indicator = IndicatorManager()
         indicator.observe(.indicator, in: recorder.center)
@@ -149,7 +149,7 @@ import Testing
                 count += 1
                 return count
             }
-            // What the indicator shows when the request has begun again, before it was sent.
+            // The label during this attempt.
             let first = indicator.snapshot.activities.first
             seen.withLock { $0.append("\(first?.label ?? "-")") }
             try connection.respond(number < 3 ? "503 Service Unavailable" : "200 OK", text: "done")

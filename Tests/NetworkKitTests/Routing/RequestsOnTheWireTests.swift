@@ -5,7 +5,7 @@ import IndicatorThreads
 import NetworkKit
 import Testing
 
-/// What arrives at the server.
+/// Requests as they arrive at the server.
 @Suite struct RequestsOnTheWireTests {
     private let server: RawServer
 
@@ -57,12 +57,12 @@ import Testing
         #expect(elsewhere.headers["authorization"] == nil)
     }
 
-    @Test func aLineBreakInAFieldIsRefused() async {
+    @Test func aLineBreakInAFieldIsRejected() async {
         let error = await thrown { _ = try await received(.get("", headers: ["X-A": "b\r\nX-C: d"])) }
         #expect("\(error as Any)".contains("control character"))
     }
 
-    @Test func contentTypesAreAskedForAndChecked() async throws {
+    @Test func contentTypesAreRequestedAndChecked() async throws {
         let good = RouteRequest.get("").with(\.validation, .contentTypes("application/json"))
         let error = await thrown { _ = try await received(good) }
         guard case .unacceptableContentType(let failure, _)? = error as? NetworkError else {
@@ -83,7 +83,7 @@ import Testing
         #expect(request.body == Data(repeating: 7, count: 300_000))
     }
 
-    @Test func aFileThatIsNotThereIsAnError() async throws {
+    @Test func aMissingFileIsAnError() async throws {
         let error = await thrown { _ = try await received(.put("file", body: .file(URL(filePath: "/nowhere/file")))) }
         #expect("\(error as Any)".contains("/nowhere/file"))
     }

@@ -37,12 +37,12 @@ import Testing
     }
 
     @Test(arguments: [".", ".."])
-    func aSegmentThatWouldBeTakenAwayIsRefused(value: String) {
+    func aDotSegmentIsRejected(value: String) {
         #expect(throws: NetworkError.self) { try url("http://h/api", .get("users/\(value)/posts")) }
     }
 
     @Test(arguments: ["ftp://h", "file:///etc/passwd", "http:", "relative"])
-    func onlyURLsOfServers(base: String) {
+    func onlyURLsOfServersAreAccepted(base: String) {
         #expect(throws: NetworkError.self) { try url(base, .get("a")) }
     }
 

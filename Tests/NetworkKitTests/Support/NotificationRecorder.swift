@@ -2,7 +2,7 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// Notes the indicator's notifications that are posted in a notification center of its own.
+/// Records the indicator's notifications, which are posted to a separate notification center.
 final class NotificationRecorder: Sendable {
     struct Note: Equatable, Sendable {
         var name: String
@@ -48,12 +48,12 @@ final class NotificationRecorder: Sendable {
         for token in held.tokens { center.removeObserver(token) }
     }
 
-    /// The names without what all begin with: `Resume`, `Suspend`, `Complete`.
+    /// The names without their common prefix: `Resume`, `Suspend`, `Complete`.
     var names: [String] {
         notes.withLock { $0.map { String($0.name.dropFirst("indicatorTaskDid".count)) } }
     }
 
-    /// How many bytes were done, by each announcement of progress.
+    /// The completed bytes in each notification of progress.
     var progress: [Int] { bytes.withLock { $0 } }
 
     var all: [Note] { notes.withLock { $0 } }

@@ -2,7 +2,7 @@ import Foundation
 import Subprocess
 import Testing
 
-/// Asks Python, whose standard library is what encodings are compared with.
+/// Runs Python, whose standard library is the reference for encodings.
 enum Python {
     struct Failure: Error, CustomStringConvertible {
         var description: String

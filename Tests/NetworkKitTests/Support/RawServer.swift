@@ -2,8 +2,7 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// A server on loopback that does with each connection what a test says, down to the bytes: what no library would send
-/// can be sent.
+/// A server on loopback whose bytes a test controls: it can send what no library would send.
 final class RawServer: Sendable {
     private struct State {
         var connections: Set<Int32> = []
@@ -18,9 +17,9 @@ final class RawServer: Sendable {
     /// Starts a server.
     ///
     /// - Parameters:
-    ///   - host: the address, one of loopback.
-    ///   - answer: is called for each request, on a thread of the connection's. Returning `false`, or throwing, closes
-    ///     it.
+    ///   - host: a loopback address.
+    ///   - answer: called for each request, on the connection's thread. Returning `false`, or throwing, closes the
+    ///     connection.
     init(at host: String = "127.0.0.1", _ answer: @escaping @Sendable (ReceivedRequest, RawConnection) throws -> Bool)
         throws
     {
@@ -41,7 +40,7 @@ final class RawServer: Sendable {
         url = URL(string: "http://\(host):\(port)")!
         self.listener = listener
         Thread.detachNewThread { [weak self] in
-            // Closed by this thread only: its number might be that of another server's socket at once.
+            // Closed by this thread only: another server's socket may get the same number immediately.
             defer { close(listener) }
             while true {
                 let descriptor = accept(listener, nil, nil)
@@ -107,7 +106,7 @@ final class RawServer: Sendable {
 struct ReceivedRequest: Sendable {
     var method: String
     var target: String
-    /// The fields, their names in lower case.
+    /// The fields, by their names in lower case.
     var headers: [String: String]
     var body: Data
     var bodyCount: Int
@@ -134,7 +133,7 @@ struct RawConnection: Sendable {
         }
     }
 
-    /// Sends a whole response.
+    /// Sends a complete response.
     func respond(_ status: String = "200 OK", headers: [String] = [], body: Data = Data()) throws {
         let head = (["HTTP/1.1 \(status)", "Content-Length: \(body.count)"] + headers).joined(separator: "\r\n")
         try send(Data((head + "\r\n\r\n").utf8) + body)
@@ -150,7 +149,7 @@ struct RawConnection: Sendable {
         while recv(descriptor, &byte, 1, 0) > 0 {}
     }
 
-    /// Reads a request; of its body the first megabyte is kept.
+    /// Reads a request, and keeps the first megabyte of its body.
     func readRequest() throws -> ReceivedRequest {
         var head: [UInt8] = []
         while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {

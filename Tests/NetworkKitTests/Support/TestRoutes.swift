@@ -6,7 +6,7 @@ func route(_ server: RawServer, _ request: RouteRequest = .get("")) -> URLRoute 
     URLRoute(server.url, request)
 }
 
-/// What an asynchronous function throws.
+/// The error that an asynchronous function throws, or `nil`.
 func thrown(_ body: () async throws -> Void) async -> (any Error)? {
     do {
         try await body()
@@ -16,7 +16,7 @@ func thrown(_ body: () async throws -> Void) async -> (any Error)? {
     }
 }
 
-/// A folder that is gone with the value.
+/// A temporary folder, removed when the value is deallocated.
 final class TestFolder: Sendable {
     let url: URL
 

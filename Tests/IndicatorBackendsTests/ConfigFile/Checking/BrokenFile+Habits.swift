@@ -1,5 +1,5 @@
 extension BrokenFile {
-    /// Files with what other formats allow or mean differently.
+    /// Files with syntax that other formats allow or define differently.
     static let habits: [BrokenFile] = [
         BrokenFile(
             "a setting with the name that check-config prints",
@@ -23,7 +23,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "a comment of another language on a line of its own",
+            "a comment of another language on its own line",
             "// the delay\nstartDelay: 1\n",
             reports: [
                 "indicator.yaml:1:1: error: a comment begins with '#', not with '//'"
@@ -54,7 +54,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "slashes in a text of JSON are no comment",
+            "slashes in a JSON string, which are not a comment",
             "{\"logFile\": {\"path\": \"/a // b\", \"keep\": -1}}\n",
             file: "indicator.json",
             reports: [
@@ -62,7 +62,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "JSON's comma at the end of a line of YAML",
+            "a JSON comma at the end of a YAML line",
             "startDelay: 1,\nenabled: true,\n",
             reports: [
                 "indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found '1,'; remove the comma at the end",

@@ -1,5 +1,5 @@
 extension BrokenFile {
-    /// Files with names, lists and sections that are wrong.
+    /// Files with invalid names, lists and sections.
     static let structure: [BrokenFile] = [
         BrokenFile(
             "an unknown key that is nearly a known one",
@@ -9,7 +9,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "an unknown key like no other",
+            "an unknown key unlike any known one",
             "colour: red\n",
             reports: [
                 "indicator.yaml:1:1: error: unknown key 'colour'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification"
@@ -23,7 +23,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "an unknown key inside a section like no other",
+            "an unknown key inside a section, unlike any known one",
             "logFile:\n  colour: red\n",
             reports: [
                 "indicator.yaml:2:3: error: unknown key 'colour' in 'logFile'; settings of logFile: path, format, maxSize, keep, kind"
@@ -52,7 +52,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "a backend twice",
+            "a duplicate backend",
             "backends: [terminalTitle, terminalTitle]\n",
             reports: [
                 "indicator.yaml:1:27: error: 'terminalTitle' is duplicated in 'backends'"
@@ -80,7 +80,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "a list of the whole file",
+            "a list for the whole file",
             "- startDelay: 1\n- completionDelay: 2\n",
             reports: [
                 "indicator.yaml:1:1: error: expected 'key: value' lines, found a list"
@@ -136,7 +136,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "a section whose name is no name",
+            "a section with an invalid name",
             "my log!:\n  kind: logFile\n  path: /tmp/a.log\n",
             reports: [
                 "indicator.yaml:1:1: error: 'my log!' cannot name a backend; expected a name of letters, digits, '-' and '_' that begins with a letter"
@@ -197,7 +197,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "two wrong entries in brackets, once each",
+            "wrong entries in brackets, each reported once",
             "backends: [logFile, logFile]\nlogFile: {path: /tmp/a.log, frmat: text, keep: x}\n",
             reports: [
                 "indicator.yaml:1:21: error: 'logFile' is duplicated in 'backends'",
@@ -213,7 +213,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "a section under two names of kinds",
+            "a section named after one kind, of another kind",
             "logFile:\n  path: /tmp/a.log\n  kind: dbusProperty\n",
             reports: [
                 "indicator.yaml:3:9: error: 'kind': a section named 'logFile' is of that kind; give one of kind 'dbusProperty' another name"
@@ -228,7 +228,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "a JSON file with a comment of the wrong kind",
+            "a JSON file with an invalid comment",
             "{\n  // the delay\n  \"startDelay\": 1\n}\n",
             file: "indicator.json",
             reports: [

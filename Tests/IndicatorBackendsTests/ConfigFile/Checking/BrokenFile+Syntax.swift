@@ -1,8 +1,8 @@
 extension BrokenFile {
-    /// Files that are no YAML, or more of it than a config file may use.
+    /// Files that are not YAML, or use YAML that a config file may not use.
     static let syntax: [BrokenFile] = [
         BrokenFile(
-            "a format without quotes that is no YAML",
+            "a format without quotes that is not YAML",
             "terminalTitle:\n  format: {spinner} {label}\n",
             reports: [
                 "indicator.yaml:2:21: error: found more text after a value in brackets; put quotes around a string that begins with '{'"
@@ -136,7 +136,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "a bomb that still fits",
+            "an alias bomb within the limit",
             "a: &a [x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\nd: &d [*c, *c, *c]\n? *d\n: 1\n",
             reports: [
                 "indicator.yaml:1:1: error: unknown key 'a'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
@@ -147,14 +147,14 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "an anchor that holds itself",
+            "an anchor that contains itself",
             "backends: &a [*a]\n",
             reports: [
                 "indicator.yaml:1:15: error: this alias has no '&' with its name above it"
             ]
         ),
         BrokenFile(
-            "a type given to a value",
+            "a value with a type",
             "startDelay: !!float 1\n",
             reports: [
                 "indicator.yaml:1:13: error: 'startDelay': the type '!!float' is not supported; remove it"
@@ -241,21 +241,21 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "nested far too deep in brackets",
+            "brackets nested too deep",
             "backends: " + String(repeating: "[", count: 10_000) + "\n",
             reports: [
                 "indicator.yaml:1:12: error: nested too deeply; settings are at most one section deep"
             ]
         ),
         BrokenFile(
-            "nested far too deep in dashes",
+            "dashes nested too deep",
             "backends:\n  " + String(repeating: "- ", count: 10_000) + "x\n",
             reports: [
                 "indicator.yaml:2:1999: error: nested too deeply; settings are at most one section deep"
             ]
         ),
         BrokenFile(
-            "many mistakes at once, each once, in order",
+            "many mistakes, each reported once, in order",
             "startdelay: 1\ncompletionDelay: -1\nobserve: [indicatr]\nbackends: [logFile, telegraf, audit]\nlogFile:\n  path: /tmp/a.log\n  format: yaml\naudit:\n  kind: logfile\n  path: 5\n",
             reports: [
                 "indicator.yaml:1:1: error: unknown key 'startdelay', did you mean 'startDelay'?",
@@ -320,7 +320,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "half of a character in JSON",
+            "half of a surrogate pair in JSON",
             "{\"terminalTitle\": {\"format\": \"\\ud83d\\ude00\"}}\n",
             file: "indicator.json",
             reports: [

@@ -1,5 +1,5 @@
 extension BrokenFile {
-    /// Files with a value that is wrong.
+    /// Files with an invalid value.
     static let values: [BrokenFile] = [
         BrokenFile(
             "a number in quotes",
@@ -44,14 +44,14 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "a delay without end",
+            "an infinite delay",
             "completionDelay: .inf\n",
             reports: [
                 "indicator.yaml:1:18: error: 'completionDelay': expected a number of seconds, zero or more, found '.inf'"
             ]
         ),
         BrokenFile(
-            "a delay beyond all bounds",
+            "a delay beyond the range of a double",
             "startDelay: 1e400\n",
             reports: [
                 "indicator.yaml:1:13: error: 'startDelay': expected at most 100 years (3155760000 seconds), found '1e400'"
@@ -121,7 +121,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "a word that is no choice",
+            "a word that is not a choice",
             "terminalTitle:\n  progress: always\n",
             reports: [
                 "indicator.yaml:2:13: error: 'progress': expected 'auto', 'on' or 'off', found 'always'"
@@ -191,7 +191,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "the home folder of somebody else",
+            "another user's home folder",
             "logFile:\n  path: ~root/indicator.log\n",
             reports: [
                 "indicator.yaml:2:9: error: 'path': expected a path, found '~root/indicator.log'; only '~/', your own home folder, is supported"
@@ -219,7 +219,7 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
-            "a value that the kind itself refuses",
+            "a value that the kind itself rejects",
             "terminalTitle:\n  format: \"{spiner} {label}\"\n",
             reports: [
                 "indicator.yaml:2:11: error: 'format': expected a format of {app}, {label}, {count}, {progress} and {spinner}, found '{spiner} {label}'"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import IndicatorBackends
 
-/// A config file with a mistake, and the lines of the report that it gets.
+/// A config file with mistakes, and the lines of its report.
 struct BrokenFile: Sendable, CustomTestStringConvertible {
     let name: String
     let bytes: [UInt8]
@@ -46,7 +46,7 @@ struct BrokenFileTests {
     }
 
     @Test(
-        "is quoted without anything that a terminal obeys",
+        "is quoted without control characters",
         arguments: [
             #"terminalTitle: {format: "{a\e]0;x\a\nb}"}"#, #""\e[2J\u200f": 1"#, #"startDelay: "\e[2J""#,
             #"backends: ["\e[2J\x9b2J"]"#, "logFile: {path: \"\\e\\n\", format: \"\\u202e\"}",
@@ -63,7 +63,7 @@ struct BrokenFileTests {
         }
     }
 
-    @Test("is reported with at most 100 mistakes, however it is made", .timeLimit(.minutes(10)))
+    @Test("is reported with at most 100 mistakes", .timeLimit(.minutes(10)))
     func boundedReport() async {
         let duplicates = String(repeating: "startDelay: 1\n", count: 3_000)
         let colons = String(repeating: "a: b: c\n", count: 5_000)

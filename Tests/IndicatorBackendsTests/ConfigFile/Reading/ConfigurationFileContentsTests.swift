@@ -21,7 +21,7 @@ struct ConfigurationFileContentsTests {
         }
     }
 
-    @Test("come from a file, and nothing else is opened", .timeLimit(.minutes(1)))
+    @Test("are read from a regular file only", .timeLimit(.minutes(1)))
     func otherThings() throws {
         let folder = try TemporaryFolder()
         #expect(report(ofFileAt: folder.path) == "\(folder.path): error: this is a folder; expected a file")
@@ -68,7 +68,7 @@ struct ConfigurationFileContentsTests {
     }
 
     @Test(
-        "may say nothing, in every way",
+        "may be empty, in every form",
         arguments: [
             "", "\n", "# only a comment\n", "---\n", "---\n...\n", "{}", "null", "\u{FEFF}", "\u{FEFF}# x\r\n",
             "   \n\n",
@@ -89,7 +89,7 @@ struct ConfigurationFileContentsTests {
     }
 
     @Test(
-        "count lines and columns as an editor does",
+        "are counted in lines and columns as in an editor",
         arguments: [
             ("startDelay: 1\r\ncolour: x\r\n", 2, 1), ("\u{FEFF}colour: x\n", 1, 1),
             ("# é 😀\nterminalTitle: {format: \"😀é\", colour: x}\n", 2, 31),
@@ -101,7 +101,7 @@ struct ConfigurationFileContentsTests {
         #expect(report(ofFileAt: path)?.hasPrefix("\(path):\(line):\(column): error: unknown key 'colour'") == true)
     }
 
-    // MARK: - Who can change it
+    // MARK: - Ownership and permissions
 
     private func loads(_ path: String) -> Bool {
         report(ofFileAt: path, fails: false) == nil
@@ -137,7 +137,7 @@ struct ConfigurationFileContentsTests {
         #expect(report(ofFileAt: link)?.contains("its folder '\(folder.path)/safe' can be written") == true)
     }
 
-    @Test("are not used when the file, its folder or a link belongs to somebody else", .enabled(if: geteuid() == 0))
+    @Test("are not used when the file, its folder or a link belongs to another user", .enabled(if: geteuid() == 0))
     func otherOwner() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("startDelay: 2\n")

@@ -50,7 +50,7 @@ struct ConfigurationSectionTests {
 
         """
 
-    @Test("holds the settings, and nothing is asked about what is beside it")
+    @Test("holds the settings, and everything beside it is ignored")
     func settings() throws {
         let configuration = try load(text)
         #expect(configuration.delays.startDelay == .seconds(3))
@@ -60,7 +60,7 @@ struct ConfigurationSectionTests {
         #expect(setting?.source == "\(folder.path)/my-app.yaml:8")
     }
 
-    @Test("may be one within another, and in JSON")
+    @Test("may be nested, and in JSON")
     func nested() throws {
         let json = #"{"port": 80, "ui": {"colour": "red", "indicator": {"startDelay": 3}}}"#
         #expect(try load(json, file: "my-app.json", section: "ui.indicator").delays.startDelay == .seconds(3))
@@ -76,8 +76,8 @@ struct ConfigurationSectionTests {
         #expect(configuration.warnings.isEmpty)
     }
 
-    @Test("whose name is nearly there is a warning")
-    func nearlyThere() throws {
+    @Test("with a misspelled name causes a warning")
+    func misspelledName() throws {
         let configuration = try load("Indicator: {startDelay: 3}\n")
         let warnings = configuration.warnings.map {
             $0.line(severity: "warning").replacing("\(folder.path)/", with: "")
@@ -86,7 +86,7 @@ struct ConfigurationSectionTests {
         #expect(warnings == ["my-app.yaml:1:1: warning: \(text)"])
     }
 
-    @Test("has its mistakes reported with the file's lines and its own name, and those of others are not")
+    @Test("has its mistakes reported with the file's lines and the section's name, and no others")
     func mistakes() throws {
         let text = """
             startdelay: 1
@@ -112,7 +112,7 @@ struct ConfigurationSectionTests {
         )
     }
 
-    @Test("that is no section, or there twice, is a mistake")
+    @Test("that is not a section, or is duplicated, is a mistake")
     func noSection() throws {
         #expect(
             try report("ui: {indicator: 7}\n", section: "ui.indicator")
@@ -126,7 +126,7 @@ struct ConfigurationSectionTests {
         )
     }
 
-    @Test("with a mistake of syntax beside it is still read")
+    @Test("is read despite a syntax error beside it")
     func syntax() throws {
         let path = try folder.write("indicator:\n  startDelay: 3\nother: [1, 2\nlast: 1\n", to: "my-app.yaml")
         let source = ConfigurationSource(
@@ -142,8 +142,8 @@ struct ConfigurationSectionTests {
         #expect(mistakes.first?.message.hasPrefix("in ") == false)
     }
 
-    @Test("is of the file that the app names, not of the user's")
-    func usualPlaces() throws {
+    @Test("is not used in the files of the standard locations")
+    func standardLocations() throws {
         try folder.write("startDelay: 3\n", to: "my-app/indicator.yaml")
         let configuration = try IndicatorConfiguration.load(
             applicationName: "my-app",
@@ -178,7 +178,7 @@ struct ConfigurationSectionTests {
         await indicator.shutdown()
     }
 
-    @Test("is checked with the app's own kinds, and with what they say when a backend is made")
+    @Test("is checked with the app's own kinds, including the errors of their factories")
     func ownKinds() throws {
         struct Refusal: Error, CustomStringConvertible { let description = "'from' is after 'to'" }
         var registry = BackendRegistry()

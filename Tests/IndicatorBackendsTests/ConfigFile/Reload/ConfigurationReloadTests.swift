@@ -9,7 +9,7 @@ import Testing
 
 @testable import IndicatorBackends
 
-/// The backends that were made, in order.
+/// The backends that were created, in order.
 private final class MadeBackends: Sendable {
     private let backends = Locked<[InMemoryBackend]>([])
     var all: [InMemoryBackend] { backends.withLock { $0 } }
@@ -21,7 +21,7 @@ private final class MadeBackends: Sendable {
     }
 }
 
-/// An indicator, the file that it was made of, and the backends that were made for it.
+/// An indicator, its config file, and the backends that were created for it.
 private struct Fixture {
     let folder: TemporaryFolder
     let path: String
@@ -47,18 +47,18 @@ private struct Fixture {
         )
     }
 
-    /// What the indicator keeps of mistakes, as a report.
+    /// The indicator's configuration problems, as a report.
     var problems: String {
         ConfigurationError(indicator.configurationProblems).description.replacing("\(folder.path)/", with: "")
     }
 
-    /// The messages of one level or above.
+    /// The messages of this level or above.
     func messages(_ level: Logger.Level) -> [String] {
         log.entries.filter { $0.level >= level }.map { $0.message.description.replacing("\(folder.path)/", with: "") }
     }
 }
 
-@Suite("An indicator that was made of a config file", .timeLimit(.minutes(1)))
+@Suite("An indicator with a config file", .timeLimit(.minutes(1)))
 struct ConfigurationReloadTests {
     /// Observes nothing: other tests post in the same center.
     private static let text = """
@@ -79,7 +79,7 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("runs with the defaults for what is wrong, and keeps the mistakes")
+    @Test("uses the defaults for invalid settings, and keeps the mistakes")
     func mistakes() async throws {
         let fixture = try Fixture(
             """
@@ -115,7 +115,7 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("runs with the defaults when its file cannot be used at all")
+    @Test("uses the defaults when its file cannot be used at all")
     func unusable() async throws {
         let folder = try TemporaryFolder()
         for (text, mode) in [("startDelay: [", 0o600), ("startDelay: 2\n", 0o666)] {
@@ -137,7 +137,7 @@ struct ConfigurationReloadTests {
         }
     }
 
-    @Test("follows its file: only what changed is restarted, and no activity is lost")
+    @Test("follows its file: only changed backends are restarted, and no activity is lost")
     func follows() async throws {
         let fixture = try Fixture(Self.text)
         let indicator = fixture.indicator
@@ -172,13 +172,13 @@ struct ConfigurationReloadTests {
         await indicator.shutdown()
     }
 
-    @Test("keeps what it has while its file is wrong, and says all mistakes, once")
+    @Test("keeps its configuration while the file is invalid, and reports all mistakes once")
     func invalid() async throws {
         let fixture = try Fixture(Self.text)
         let broken = "startDelay: soon\nbackends: [telegraph]\n"
         try fixture.folder.write(broken)
         #expect(await eventually { !fixture.messages(.error).isEmpty })
-        // The same file again, another way, and then the same mistakes from below.
+        // The same text with a new date, the same mistakes in another text, and an explicit reload.
         try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: fixture.path)
         try fixture.folder.write(broken + "\n")
         await #expect(throws: ConfigurationError.self) { try await fixture.indicator.reloadConfiguration() }
@@ -202,7 +202,7 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("keeps what it has when a kind refuses its new settings")
+    @Test("keeps its configuration when a kind rejects the new settings")
     func refusedLater() async throws {
         let fixture = try Fixture(Self.text, triggers: [])
         try fixture.folder.write("backends: [terminalTitle, logFile]\nlogFile: {path: /refused}\n")
@@ -212,10 +212,10 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("does not take part in what does not change the file's text")
+    @Test("ignores events that do not change the file's text")
     func untouched() async throws {
         let fixture = try Fixture(Self.text)
-        // Another watcher of the same file says when the indicator's own must have seen it.
+        // A second watcher of the same file shows when the indicator's watcher must have seen a change.
         let seen = Locked(0)
         let watcher = try FileWatcher(paths: [fixture.path]) { seen.withLock { $0 += 1 } }
         defer { watcher.stop() }
@@ -232,14 +232,14 @@ struct ConfigurationReloadTests {
             try step()
             #expect(await eventually { seen.withLock { $0 } > before })
         }
-        // What comes after all of that shows that it was looked at.
+        // When a later change is applied, the earlier ones have been processed.
         try fixture.folder.write(Self.text + "\ncompletionDelay: 2\n")
         #expect(await eventually { fixture.indicator.completionDelay == .seconds(2) })
         #expect(fixture.messages(.info).count == 1)
         await fixture.indicator.shutdown()
     }
 
-    @Test("keeps what it has while its file is gone, and follows it when it is back")
+    @Test("keeps its configuration while the file is missing, and follows it when it exists again")
     func deleted() async throws {
         let fixture = try Fixture(Self.text)
         try FileManager.default.removeItem(atPath: fixture.path)
@@ -253,7 +253,7 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("leaves alone what the app set itself and the file does not change")
+    @Test("keeps settings that the app has changed and the file has not")
     func appSettings() async throws {
         let fixture = try Fixture(Self.text, triggers: [])
         fixture.indicator.isEnabled = false
@@ -265,7 +265,7 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("observes what the file says")
+    @Test("observes the notifications that the file lists")
     func observes() async throws {
         final class Request {}
         let fixture = try Fixture("backends: []\nobserve: []\n", triggers: [])
@@ -282,7 +282,7 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("reloads one after another, however many ask")
+    @Test("serializes concurrent reloads")
     func manyReloads() async throws {
         let fixture = try Fixture(Self.text)
         let indicator = fixture.indicator
@@ -300,7 +300,7 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
     }
 
-    @Test("stops following when it is shut down, or when nobody holds it any more")
+    @Test("stops following its file when it is shut down, or when it is no longer referenced")
     func ends() async throws {
         let fixture = try Fixture(Self.text)
         await fixture.indicator.shutdown()
@@ -316,14 +316,14 @@ struct ConfigurationReloadTests {
         #expect(await eventually { released == nil })
     }
 
-    @Test("has nothing to reload when it was made in code")
+    @Test("has nothing to reload when it was created in code")
     func notConfigured() async throws {
         let indicator = IndicatorManager()
         try await indicator.reloadConfiguration()
         await indicator.shutdown()
     }
 
-    // MARK: - The usual places
+    // MARK: - The standard locations
 
     private func places(_ folder: TemporaryFolder) -> [String: String] {
         [
@@ -332,7 +332,7 @@ struct ConfigurationReloadTests {
         ]
     }
 
-    @Test("follows the first file that appears, and one that appears at a stronger place")
+    @Test("follows the first file that appears, and one that appears at a location of higher precedence")
     func appears() async throws {
         let folder = try TemporaryFolder()
         let log = InMemoryLogHandler()
@@ -349,7 +349,7 @@ struct ConfigurationReloadTests {
         #expect(await eventually { indicator.startDelay == .seconds(2) })
         try folder.write("startDelay: 3\n", to: "config/my-app/indicator.json")
         #expect(await eventually { indicator.startDelay == .seconds(3) })
-        // One at a weaker place changes nothing.
+        // One at a location of lower precedence changes nothing.
         try folder.write("startDelay: 9\n", to: "indicator/indicator.yaml")
         try folder.write("startDelay: 4\n", to: "config/my-app/indicator.yaml")
         #expect(await eventually { indicator.startDelay == .seconds(4) })
@@ -357,7 +357,7 @@ struct ConfigurationReloadTests {
         await indicator.shutdown()
     }
 
-    @Test("does not miss a file that appears at a stronger place while it reloads")
+    @Test("does not miss a file that appears at a location of higher precedence during a reload")
     func appearsMeanwhile() async throws {
         let folder = try TemporaryFolder()
         try folder.write("", to: "config/my-app/other")
@@ -366,7 +366,7 @@ struct ConfigurationReloadTests {
             for: "my-app",
             environment: places(folder),
             registry: .forTests { context, settings in
-                // The change is noticed by the watcher that this reload replaces, and not yet reported.
+                // The watcher that this reload replaces notices the change and has not reported it yet.
                 if settings.string("path") == "/first" {
                     try "startDelay: 3\n".write(toFile: stronger, atomically: true, encoding: .utf8)
                 }
@@ -383,7 +383,7 @@ struct ConfigurationReloadTests {
         await indicator.shutdown()
     }
 
-    @Test("leaves out what nobody named and has nothing to show on, without a warning")
+    @Test("omits default backends that are unavailable, without a warning")
     func notApplicable() async throws {
         let folder = try TemporaryFolder()
         // Neither a terminal nor a bus.
@@ -395,7 +395,7 @@ struct ConfigurationReloadTests {
         #expect(await helper.says { $0.contains("warning") || $0 == "ready" } == "ready")
         try helper.send("backends")
         #expect(await helper.says { $0.hasPrefix("backends") } == "backends ")
-        // What the user names is there, whether or not it can show anything.
+        // A backend that the file lists is added even if it is unavailable.
         try folder.write("backends: [terminalTitle]\n", to: "config/indicator/indicator.yaml")
         #expect(await helper.says { $0.contains("warning") && $0.contains("'terminalTitle' is unavailable") } != nil)
     }

@@ -3,7 +3,7 @@ import IndicatorCore
 import IndicatorThreads
 import TestSupport
 
-/// The program `configuration-helper` in a process of its own, ended with the value.
+/// A `configuration-helper` process, killed when the value is deallocated.
 final class HelperProcess {
     private let process = Process()
     private let input = Pipe()
@@ -13,10 +13,9 @@ final class HelperProcess {
     /// Starts the helper.
     ///
     /// - Parameters:
-    ///   - arguments: the helper's.
-    ///   - wrapper: the path of a program, and its arguments, that starts the helper; by default it is started
-    ///     directly.
-    ///   - standardInput: another standard input than the one that ``send(_:)`` writes to.
+    ///   - arguments: the helper's arguments.
+    ///   - wrapper: the path and arguments of a program that starts the helper; by default it is started directly.
+    ///   - standardInput: standard input instead of the pipe that ``send(_:)`` writes to.
     ///   - environment: the helper's environment; by default that of the tests.
     init(
         _ arguments: [String],
@@ -39,7 +38,7 @@ final class HelperProcess {
 
     deinit {
         output.fileHandleForReading.readabilityHandler = nil
-        // Ends the helper behind a wrapper, too, for which `waitUntilExit` waits as well.
+        // Also ends a helper behind a wrapper, for which `waitUntilExit` waits.
         try? input.fileHandleForWriting.close()
         if process.isRunning { kill(process.processIdentifier, SIGKILL) }
         process.waitUntilExit()
@@ -66,7 +65,7 @@ final class HelperProcess {
         await says { $0 == line } != nil
     }
 
-    /// Waits for a line on standard output, after those that were waited for before, and returns it.
+    /// Waits for a matching line on standard output, after the last one that was found, and returns it.
     func says(_ isExpected: (String) -> Bool) async -> String? {
         var found: String?
         _ = await eventually {
@@ -77,7 +76,7 @@ final class HelperProcess {
     }
 }
 
-/// The lines that came from a pipe and were not taken yet.
+/// The unread lines from a pipe.
 private final class Lines: Sendable {
     private struct State {
         var lines: [String] = []
