@@ -30,7 +30,7 @@ public struct TaskNotifications: Sendable {
             Self { $0.userInfo?[key] }
         }
 
-        /// The value that the closure returns. It is called on the posting thread.
+        /// The value that the closure returns. The closure is called on the posting thread.
         public static func custom(_ find: @escaping @Sendable (Notification) -> Any?) -> Self {
             Self(find: find)
         }
