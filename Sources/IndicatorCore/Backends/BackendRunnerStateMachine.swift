@@ -116,8 +116,7 @@ struct BackendRunnerStateMachine: Sendable {
 
     /// Takes in what there is to show.
     mutating func post(_ snapshot: IndicatorSnapshot) -> [Event] {
-        latest = snapshot
-        _ = latest?.removeFinished()
+        latest = snapshot.withoutFinished
         guard !isFinished, finish == nil else { return [] }
         let dropped = inbox.post(snapshot)
         updatesDropped += dropped
@@ -190,9 +189,8 @@ struct BackendRunnerStateMachine: Sendable {
             events += fail(error)
             events.append(waitToRetry(from: now))
         case (.update(let snapshot, let isRepetition), nil):
-            delivered = snapshot
-            // A repetition does not report it again.
-            _ = delivered?.removeFinished()
+            // A repetition does not report again what has ended.
+            delivered = snapshot.withoutFinished
             failures = 0
             if !isRepetition { updatesDelivered += 1 }
             if snapshot.isVisible, let interval = delivery.animationInterval {
