@@ -3,8 +3,8 @@ public import Synchronization
 
 /// One piece of work in progress. It ends when the value goes out of scope.
 ///
-/// Noncopyable, so that the compiler makes sure that the work ends exactly once, whichever way the scope is left. Where
-/// such a value cannot go (captured by several closures, stored in a collection) use ``ManagedActivity``.
+/// Noncopyable, so that the compiler ensures that the activity ends exactly once, however the scope is left. Where such
+/// a value cannot be used (captured by several closures, stored in a collection), use ``ManagedActivity``.
 ///
 /// ```swift
 /// let activity = indicator.begin("Fetching index")
@@ -13,8 +13,8 @@ public import Synchronization
 /// activity.end(.failed("HTTP 503"))   // optional
 /// ```
 ///
-/// Any thread may use it. Beginning and ending one without a label is mostly one atomic operation each while others are
-/// in progress. The indicator works at least until its activities have ended.
+/// Any thread may use it. While others are in progress, beginning and ending one without a label are mostly one atomic
+/// operation each. The indicator works at least until its activities have ended.
 @dynamicMemberLookup
 public struct Activity: ~Copyable, Sendable {
     @usableFromInline let handle: ActivityHandle
@@ -24,23 +24,23 @@ public struct Activity: ~Copyable, Sendable {
         self.handle = handle
     }
 
-    /// What the activity says of itself: ``ActivityDetails/label``, ``ActivityDetails/progress``,
-    /// ``ActivityDetails/total``, ``ActivityDetails/attention`` and so on.
+    /// The activity's details: ``ActivityDetails/label``, ``ActivityDetails/progress``, ``ActivityDetails/total``,
+    /// ``ActivityDetails/attention`` and so on.
     ///
-    /// An activity that begins without a label takes its place in the order of labels when it first says something. A
-    /// property of your own, in an extension of ``ActivityDetails``, must not use the indicator.
+    /// An activity that begins without details takes its place in the order of labels when its first detail is set. A
+    /// custom property in an extension of ``ActivityDetails`` must not use the indicator.
     public subscript<Value>(dynamicMember member: WritableKeyPath<ActivityDetails, Value>) -> Value {
         get { handle.details[keyPath: member] }
         nonmutating set { handle.update { $0[keyPath: member] = newValue } }
     }
 
-    /// Adds to ``ActivityDetails/completed``. One atomic addition while nobody waits to hear of it; the rate and the
-    /// time left follow from it.
+    /// Adds to ``ActivityDetails/completed``, which determines the rate and the time left. While no receiver observes
+    /// the change, this is one atomic addition.
     public func advance(by amount: Int = 1) {
         handle.advance(by: amount)
     }
 
-    /// Changes several properties at once.
+    /// Changes several properties together.
     ///
     /// - Parameter change: called with the indicator's lock held: it must not use the indicator.
     public func update(_ change: (inout ActivityDetails) -> Void) {
@@ -64,14 +64,14 @@ public struct Activity: ~Copyable, Sendable {
 
 /// One piece of work in progress, reference-counted. It ends at ``end(_:)``, or when the last reference is released.
 ///
-/// The same as ``Activity``, for the places where a noncopyable value cannot go, such as an escaping closure. Any
+/// The same as ``Activity``, for places where a noncopyable value cannot be used, such as an escaping closure. Any
 /// thread may use it. Changes after the end have no effect.
 ///
-/// Others can begin in it; it is a group then: see ``ActivityContainer``.
+/// It is a group if other activities begin in it: see ``ActivityContainer``.
 @dynamicMemberLookup
 public final class ManagedActivity: ActivityContainer {
     let handle: ActivityHandle
-    /// Other threads may use the activity while one ends it.
+    /// Retained, because other threads may use the activity while one ends it.
     let engine: IndicatorEngine
 
     /// Begins an activity in a container: in the indicator, or in the group that it is a member of. See
@@ -88,19 +88,19 @@ public final class ManagedActivity: ActivityContainer {
         handle = context.begin(label, progress: progress, total: total, unit: unit)
     }
 
-    /// Begins an activity whose work has been going on for a while.
+    /// Begins an activity whose work has already lasted for a while.
     package init(_ label: String, in indicator: IndicatorManager, lasted: Duration) {
         engine = indicator.engine
         handle = indicator.activityContext.begin(label, lasted: lasted)
     }
 
-    /// What begins in this activity is one of its members.
+    /// The context of this activity's members.
     public var activityContext: ActivityContext { ActivityContext(engine: engine, group: self) }
 
     /// Whether the activity has ended.
     public var hasEnded: Bool { handle.hasEnded }
 
-    /// What the activity says of itself. See ``Activity``'s subscript.
+    /// The activity's details. See ``Activity``'s subscript.
     public subscript<Value>(dynamicMember member: WritableKeyPath<ActivityDetails, Value>) -> Value {
         get { handle.details[keyPath: member] }
         set { handle.update { $0[keyPath: member] = newValue } }
@@ -111,7 +111,7 @@ public final class ManagedActivity: ActivityContainer {
         handle.advance(by: amount)
     }
 
-    /// Changes several properties at once. See ``Activity/update(_:)``.
+    /// Changes several properties together. See ``Activity/update(_:)``.
     public func update(_ change: (inout ActivityDetails) -> Void) {
         handle.update(change)
     }
@@ -129,20 +129,20 @@ public final class ManagedActivity: ActivityContainer {
     }
 }
 
-/// What ``Activity`` and ``ManagedActivity`` have in common: the engine that counts it, and its record if it says
-/// something of itself. 16 bytes.
+/// The common part of ``Activity`` and ``ManagedActivity``: the engine that counts it, and its record if it has
+/// details. 16 bytes.
 ///
-/// It holds no reference to the engine: an engine lives until all that it counts has ended. So nothing of it is touched
-/// after the end; what ends with the lock held takes a reference before.
+/// It does not retain the engine, which lives until all activities that it counts have ended. So the engine is not used
+/// after the end; an end with the lock held retains it first.
 @usableFromInline
 struct ActivityHandle: ~Copyable, Sendable {
     @inlinable static var noRecord: UInt { 0 }
-    /// The bit that says that the activity has ended.
+    /// The bit of an activity that has ended.
     private static var ended: UInt { 1 }
 
     @usableFromInline let engine: Unmanaged<IndicatorEngine>
-    /// The address of the record, of which the handle holds a reference, and the bit `ended`. The address is stored
-    /// with the manager's lock held.
+    /// The address of the record, which the handle retains, and the bit `ended`. The address is stored with the
+    /// manager's lock held.
     @usableFromInline let recordBits: Atomic<UInt>
 
     /// Makes the handle of an activity that has begun.
@@ -165,7 +165,7 @@ struct ActivityHandle: ~Copyable, Sendable {
     /// Whether the activity has ended.
     var hasEnded: Bool { recordBits.load(ordering: .acquiring) & Self.ended != 0 }
 
-    /// What the activity says of itself now; after its end, nothing.
+    /// The activity's current details; empty after its end.
     var details: ActivityDetails {
         if hasEnded { return ActivityDetails() }
         return engine.takeUnretainedValue().read { _ in
@@ -197,7 +197,7 @@ struct ActivityHandle: ~Copyable, Sendable {
         }
     }
 
-    /// Changes what the activity says of itself; without effect when it has ended.
+    /// Changes the activity's details; without effect if it has ended.
     ///
     /// - Parameter change: called with the manager's lock held.
     func update(_ change: (inout ActivityDetails) -> Void) {
@@ -228,7 +228,7 @@ struct ActivityHandle: ~Copyable, Sendable {
         return nil
     }
 
-    /// Stores how the activity is about to end. The outcome of one without a record interests nobody.
+    /// Stores the outcome of an activity that is about to end. Without a record, the outcome is not needed.
     @usableFromInline
     func setOutcome(_ outcome: ActivityOutcome) {
         guard outcome != .unspecified, !hasEnded, recordBits.load(ordering: .relaxed) != Self.noRecord else { return }
@@ -238,10 +238,10 @@ struct ActivityHandle: ~Copyable, Sendable {
         }
     }
 
-    /// Ends the activity. To be called once, by the only owner.
+    /// Ends the activity. Called once, by the only owner.
     @inlinable
     func endOnce() {
-        // A thread that updated it has passed it on since, so nobody stores a record any more.
+        // The caller is the only owner, so no other thread stores a record now.
         let bits = recordBits.load(ordering: .acquiring)
         if bits == Self.noRecord, engine._withUnsafeGuaranteedRef({ $0.counter.end() }) { return }
         endWithLock(bits)
@@ -256,7 +256,7 @@ struct ActivityHandle: ~Copyable, Sendable {
         endWithLock(Self.record(bits)?.takeUnretainedValue())
     }
 
-    /// Releases the record. To be called once, by the last owner.
+    /// Releases the record. Called once, by the last owner.
     func releaseRecord() {
         Self.record(recordBits.load(ordering: .acquiring))?.release()
     }

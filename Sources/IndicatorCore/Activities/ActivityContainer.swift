@@ -1,12 +1,11 @@
 import Foundation
 
-/// What activities begin in: an ``IndicatorManager``, or a ``ManagedActivity``, which is a group then.
+/// A container of activities: an ``IndicatorManager``, or a ``ManagedActivity``, which is then a group.
 ///
-/// A group is one activity to the count, and its label stands for it. Its progress is that of its members, weighted by
-/// their totals if all have one in the same unit, else each the same; members that have ended stay in it. It does not
-/// go back unless the total grows. Snapshots list the members after their group. Groups can be members of groups.
-/// Members may begin on any thread; those that are still in progress when the group ends go on as activities of their
-/// own.
+/// A group counts as one activity, and its label is shown. Its progress combines that of its members, weighted by their
+/// totals if all have one in the same unit, otherwise equally; ended members remain included. It does not decrease
+/// unless the total grows. Snapshots list the members after their group. Groups can be members of groups. Members may
+/// begin on any thread; those that are still in progress when the group ends become independent.
 ///
 /// ```swift
 /// try await indicator.withGroup("Downloading", total: urls.count) { group in
@@ -23,13 +22,13 @@ import Foundation
 /// A member that fails does not make its group fail, unless ``ActivityDetails/failsWithMembers`` of the group is
 /// `true`.
 ///
-/// A type of your own conforms by passing on the ``activityContext`` of another container.
+/// A custom type conforms by returning the ``activityContext`` of another container.
 public protocol ActivityContainer: Sendable {
-    /// Where activities begin.
+    /// The context in which activities begin.
     var activityContext: ActivityContext { get }
 }
 
-/// Where activities begin.
+/// The context in which activities begin.
 public struct ActivityContext: Sendable {
     let engine: IndicatorEngine
     let group: ManagedActivity?
@@ -64,13 +63,13 @@ public struct ActivityContext: Sendable {
 extension ActivityContainer {
     /// Begins an activity, which ends when the returned value goes out of scope.
     ///
-    /// Give the value a name: `_ = indicator.begin("Copying")` ends at once. One that is only to be kept until the end
-    /// of its scope is best written as `withActivity("Copying") { … }`.
+    /// Give the value a name: `_ = indicator.begin("Copying")` ends immediately. For one that only lasts until the end
+    /// of its scope, prefer `withActivity("Copying") { … }`.
     ///
     /// - Parameters:
     ///   - label: a short text of what is in progress.
     ///   - progress: how much is done, 0…1. Not needed if `total` is known.
-    ///   - total: how much there is to do. See ``ActivityDetails/total``.
+    ///   - total: the total amount of work. See ``ActivityDetails/total``.
     ///   - unit: what `total` counts.
     public func begin(
         _ label: String? = nil,
@@ -81,16 +80,16 @@ extension ActivityContainer {
         Activity(activityContext.begin(label, progress: progress, total: total, unit: unit))
     }
 
-    /// Counts an activity while a function runs. Its outcome is ``ActivityOutcome/succeeded`` when the function
-    /// returns; an error is its outcome too, and a `CancellationError` is ``ActivityOutcome/cancelled``.
+    /// Counts an activity while a function runs. Its outcome is ``ActivityOutcome/succeeded`` if the function returns,
+    /// ``ActivityOutcome/cancelled`` if it throws a `CancellationError`, else ``ActivityOutcome/failed(_:)``.
     ///
     /// - Parameters:
     ///   - label: a short text of what is in progress.
     ///   - progress: how much is done, 0…1.
-    ///   - total: how much there is to do.
+    ///   - total: the total amount of work.
     ///   - unit: what `total` counts.
-    ///   - body: the work. It gets the activity, which closures of its own may capture. After the end nothing happens
-    ///     to it.
+    ///   - body: the work. It receives the activity, which its closures may capture. Changes after the end have no
+    ///     effect.
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
         progress: Double? = nil,
@@ -154,12 +153,12 @@ extension ActivityContainer {
         }
     }
 
-    /// Counts an activity that is made of others while a function runs, as `withActivity` does.
+    /// Counts a group of activities while a function runs, as `withActivity` does.
     ///
     /// - Parameters:
     ///   - label: what the group does.
     ///   - total: how many members it will have, if that is known.
-    ///   - body: the work. What begins in the activity that it gets is a member.
+    ///   - body: the work. Activities that begin in the one that it receives are members.
     public func withGroup<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
         total: Int? = nil,

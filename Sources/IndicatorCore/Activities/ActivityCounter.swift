@@ -3,37 +3,36 @@ public import Synchronization
 
 /// Counts the activities in progress without a lock, and decides which changes of the count concern the state machine.
 ///
-/// One atomic ``word`` holds all that a change depends on: the number of activities in progress, the phase, which is
-/// what the state machine decided last, and whether somebody *watches*, that is, wants to hear of every change.
+/// One atomic ``word`` holds everything that a change depends on: the number of activities in progress, the phase,
+/// which is the latest decision of the state machine, and whether the word is *watched*: every change must be reported.
 ///
 /// ## Which changes concern the state machine
 ///
 /// All changes while the word is watched; a first beginning in the phase ``Phase/inactive``; a last end in the phase
-/// ``Phase/active``. In the other phases a delay runs or the indicator is disabled, and the machine decides by what is
-/// the case when that is over (rule 10 of the design).
+/// ``Phase/active``. In the other phases a delay runs or the indicator is disabled, and the machine decides by the
+/// state at the end of that phase (rule 10 of the design).
 ///
 /// ## Why no edge is lost
 ///
-/// The phase and the count change in the same word, so each change of one meets exactly one value of the other. The
-/// thread that begins a first activity learns which phase it met, and reports if that phase asks for it. The owner of
-/// the lock learns which count a new phase met, and acts on it. A report carries no content: the machine reads the
-/// count and compares it with what it knows, so a report that comes late or twice changes nothing.
+/// The phase and the count change in the same word, so each change of one sees exactly one value of the other. The
+/// thread that begins a first activity sees the phase, and reports if the phase requires it. The owner of the lock sees
+/// the count when it sets a phase, and acts on it. A report carries no data: the machine compares the count with its
+/// own state, so a late or repeated report changes nothing.
 ///
-/// An end that concerns the machine takes place with the lock held. It is not counted before, and so the count itself
-/// keeps the engine alive until then: an activity needs no reference to it. After an end that does not concern the
-/// machine, nothing of the engine is touched any more.
+/// An end that concerns the machine is counted only with the lock held. The count keeps the engine alive until then, so
+/// an activity needs no reference to it. After any other end, the engine is not used any more.
 ///
 /// ## Why the indicator is never hidden too early
 ///
 /// While the completion delay runs, its end is ``lastEnd`` plus the delay. The thread that ends the last activity
 /// stores the time *before* it changes the count. A machine that sees no activity in progress therefore also sees a
 /// time that is not earlier than the call that ended the last one. The time only grows (an atomic maximum), so a thread
-/// that was held up between reading the clock and storing does not set it back.
+/// that was delayed between reading the clock and storing does not decrease it.
 ///
-/// `Tests/Models/ActivityCounter.pml` states this protocol for the model checker `spin`.
+/// `Tests/Models/ActivityCounter.pml` describes this protocol for the model checker `spin`.
 @usableFromInline
 package final class ActivityCounter: Sendable {
-    /// What the state machine decided last, as far as changes of the count are concerned.
+    /// The latest decision of the state machine, as far as it affects changes of the count.
     package enum Phase: UInt64, Sendable {
         /// Hidden, enabled, and no delay runs: a first beginning is reported.
         case inactive
@@ -56,15 +55,14 @@ package final class ActivityCounter: Sendable {
 
     @usableFromInline let word: Atomic<UInt64>
     private let lastEnd = Atomic<Int64>(.min)
-    /// How many of the activities are members of groups, which are one to the user. Stored with the manager's lock
-    /// held.
+    /// How many of the activities are members of groups. Stored with the manager's lock held.
     private let memberCount = Atomic<Int>(0)
     private let time: TimeSource
 
-    /// Makes a counter of nothing.
+    /// Makes a counter with a count of zero.
     ///
     /// - Parameters:
-    ///   - phase: the phase to begin with.
+    ///   - phase: the first phase.
     ///   - time: the clock of ``takeTimeOfLastEnd()``.
     package init(phase: Phase, time: TimeSource) {
         word = Atomic(phase.rawValue * Self.phaseUnit)
@@ -80,7 +78,7 @@ package final class ActivityCounter: Sendable {
 
     // MARK: - For the threads that begin and end activities
 
-    /// Counts one more activity. Returns whether the change must be reported.
+    /// Increments the count. Returns whether the change must be reported.
     @inlinable
     package func begin() -> Bool {
         let old = word.wrappingAdd(Self.unit, ordering: .acquiringAndReleasing).oldValue
@@ -93,7 +91,7 @@ package final class ActivityCounter: Sendable {
         old & Self.watchedBit != 0 || Self.phase(of: old) == .inactive
     }
 
-    /// Counts one activity less, unless that concerns the state machine.
+    /// Decrements the count, unless that concerns the state machine.
     ///
     /// - Returns: whether it did. If not, the activity must be ended with the lock held, by ``remove()``.
     @inlinable
@@ -111,7 +109,7 @@ package final class ActivityCounter: Sendable {
         return endLast()
     }
 
-    /// Counts one activity less, also the last one, unless that concerns the state machine.
+    /// Decrements the count, also to zero, unless that concerns the state machine.
     @usableFromInline
     func endLast() -> Bool {
         subtract { old in
@@ -119,8 +117,8 @@ package final class ActivityCounter: Sendable {
         }
     }
 
-    /// Counts one less, as long as the word meets a condition. If it is the last one while the completion delay runs,
-    /// stores the time first.
+    /// Decrements the count if the word meets a condition. For a last end during the completion delay, stores the time
+    /// first.
     private func subtract(while condition: (UInt64) -> Bool) -> Bool {
         var old = word.load(ordering: .relaxed)
         while condition(old) {
@@ -138,15 +136,15 @@ package final class ActivityCounter: Sendable {
         return false
     }
 
-    // MARK: - For everybody
+    // MARK: - For any thread
 
     /// How many activities are in progress.
     package var count: Int { Int(word.load(ordering: .acquiring) / Self.unit) }
 
-    /// How many activities are in progress, of which a group and its members are one.
+    /// How many activities are in progress; a group and its members are one.
     ///
-    /// The two numbers are not read at the same moment. Each group has members only while it is counted itself, so the
-    /// result is at least 1 while any activity is in progress.
+    /// The two numbers are not read atomically. Each group has members only while it is counted itself, so the result
+    /// is at least 1 while any activity is in progress.
     var publicCount: Int {
         let count = count
         return max(min(count, 1), count - memberCount.load(ordering: .relaxed))
@@ -155,16 +153,16 @@ package final class ActivityCounter: Sendable {
     /// Whether any activity is in progress.
     package var isBusy: Bool { word.load(ordering: .acquiring) >= Self.unit }
 
-    /// Whether somebody wants to hear of every change.
+    /// Whether every change must be reported.
     ///
-    /// For who has changed something else and asks afterwards: both operations and ``setWatched(_:)`` are sequentially
-    /// consistent. So either the change is in what is read after the watch was set, or the answer is `true`.
+    /// For a thread that has changed something else first. That change, this read and ``setWatched(_:)`` are
+    /// sequentially consistent: a machine that has set the watch sees the change, or the result is `true`.
     var isWatched: Bool { word.load(ordering: .sequentiallyConsistent) & Self.watchedBit != 0 }
 
-    /// What the state machine decided last.
+    /// The latest decision of the state machine.
     package var phase: Phase { Self.phase(of: word.load(ordering: .acquiring)) }
 
-    /// The state of the indicator by the phase and the count.
+    /// The state of the indicator, derived from the phase and the count.
     package var state: IndicatorState { stateAndCount.state }
 
     /// The state of the indicator, and how many activities are in progress.
@@ -188,7 +186,7 @@ package final class ActivityCounter: Sendable {
         memberCount.store(count, ordering: .relaxed)
     }
 
-    /// Counts one activity less, in any case. Returns whether that concerns the state machine.
+    /// Decrements the count in any case. Returns whether that concerns the state machine.
     package func remove() -> Bool {
         if end() { return false }
         return subtract { _ in true }
@@ -197,7 +195,7 @@ package final class ActivityCounter: Sendable {
     /// Sets the phase. Returns whether any activity was in progress at that moment.
     @discardableResult
     package func setPhase(_ phase: Phase) -> Bool {
-        // Nobody else changes these bits.
+        // Only the owner of the lock changes these bits.
         let old = word.load(ordering: .acquiring)
         let difference = (Self.phase(of: old).rawValue ^ phase.rawValue) * Self.phaseUnit
         if difference == 0 { return old >= Self.unit }
@@ -211,7 +209,7 @@ package final class ActivityCounter: Sendable {
         return nanoseconds == .min ? nil : .nanoseconds(nanoseconds)
     }
 
-    /// Asks for a report of every change, or takes that back.
+    /// Sets whether every change must be reported.
     package func setWatched(_ isWatched: Bool) {
         guard isWatched != (word.load(ordering: .relaxed) & Self.watchedBit != 0) else { return }
         if isWatched {

@@ -1,8 +1,8 @@
-/// The identity of an activity: any hashable value, or an object. Texts and numbers, which most are, need no box.
+/// The identity of an activity: any hashable value, or an object. Texts and numbers, the most common ones, need no box.
 package enum ActivityKey: Sendable {
     /// A value of the caller's own type, whose `==`, `hash(into:)` and `deinit` are the caller's code.
     package struct Value: Hashable, @unchecked Sendable {
-        // `@unchecked`: the value is `Sendable`, or comes out of a notification, and is read and never changed.
+        // `@unchecked`: the value is `Sendable`, or comes from a notification, and is only read.
 
         fileprivate let base: AnyHashable
     }
@@ -18,7 +18,7 @@ package enum ActivityKey: Sendable {
 
     /// Makes a key of a value from a notification, which its poster must not change.
     init<Base: Hashable>(unchecked value: Base) {
-        // Not `as?` for the two common types: it begins a search in generic code.
+        // Not `as?` for the two common types: it performs a search in generic code.
         if Base.self == Int.self {
             self = .number(withUnsafePointer(to: value) { UnsafeRawPointer($0).load(as: Int.self) })
         } else if Base.self == String.self {
@@ -26,7 +26,7 @@ package enum ActivityKey: Sendable {
         } else if let text = value as? String {
             self = .text(text)
         } else if let integer = value as? any BinaryInteger, let number = Int(exactly: integer) {
-            // An `AnyHashable` of it would be equal to one of the same number of another type.
+            // As in an `AnyHashable`, equal numbers of different types are equal.
             self = .number(number)
         } else {
             self = .value(Value(base: AnyHashable(value)))

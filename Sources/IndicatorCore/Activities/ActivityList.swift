@@ -1,8 +1,8 @@
 import DequeModule
 import Foundation
 
-/// Knows which activities are in progress that have an identity or say something of themselves: their labels, progress
-/// and order, and what was said of those that ended.
+/// The activities in progress that have an identity or details: their labels, progress and order; and the labelled ones
+/// that have ended.
 ///
 /// Plain data behind the manager's lock. It does not count: ``ActivityCounter`` does.
 package struct ActivityList: Sendable {
@@ -12,7 +12,7 @@ package struct ActivityList: Sendable {
     /// The time, read from a clock only if it is needed.
     package typealias Now = () -> Duration
 
-    /// What is kept for an activity with an identity.
+    /// The entry of an activity with an identity.
     struct Entry: Sendable {
         let order: UInt64
         var record: ActivityRecord?
@@ -27,15 +27,16 @@ package struct ActivityList: Sendable {
 
     /// The activities of one type of identity. (Hashing a text or a number by itself costs half of hashing an enum.)
     private struct Identities<Key: Hashable & Sendable>: Sendable {
-        // With room to spare: removing from a dictionary hashes the keys that follow in a crowded one.
+        // With spare capacity: removing from a crowded dictionary hashes the keys that follow.
         private var entries: [Key: Entry] = Dictionary(minimumCapacity: 48)
         private var earlyStops = EarlyStops<Key>()
 
         var count: Int { entries.count }
 
-        /// Adds an activity, unless it is in progress already, or its stop has overtaken it. Returns whether it did.
+        /// Adds an activity, unless it is in progress already, or its stop has overtaken it. Returns whether it was
+        /// added.
         mutating func insert(_ key: Key, _ entry: Entry, at now: () -> Duration, released: inout [Any]) -> Bool {
-            // One search: an activity that is in progress already, which is rare, gets its entry back.
+            // One lookup: in the rare case that the activity is in progress already, its entry is restored.
             if let old = entries.updateValue(entry, forKey: key) {
                 entries.updateValue(old, forKey: key)
                 return false
@@ -47,9 +48,9 @@ package struct ActivityList: Sendable {
             return true
         }
 
-        /// Removes an activity; a stop of one that is not in progress is remembered. Returns what was kept of it.
+        /// Removes an activity; a stop of one that is not in progress is remembered. Returns its entry.
         ///
-        /// - Parameter released: gets the keys that are to be released without a lock.
+        /// - Parameter released: receives the keys to release without a lock.
         mutating func remove(_ key: Key, at now: () -> Duration, released: inout [Any]) -> Entry? {
             guard let index = entries.index(forKey: key) else {
                 released += earlyStops.remember(key, at: now())
@@ -60,7 +61,7 @@ package struct ActivityList: Sendable {
             return entry
         }
 
-        /// The same for texts and numbers: releasing them runs no code of the caller's.
+        /// The same for texts and numbers: releasing them does not run the caller's code.
         mutating func remove(_ key: Key, at now: () -> Duration) -> Entry? {
             guard let index = entries.index(forKey: key) else {
                 _ = earlyStops.remember(key, at: now())
@@ -79,13 +80,13 @@ package struct ActivityList: Sendable {
         }
     }
 
-    /// What one call is to do beyond the list.
+    /// The consequences of a change of the list.
     package struct Change {
-        /// How many activities began; less than zero when some ended.
+        /// How many activities began; negative if some ended.
         var countChange = 0
         /// Whether a snapshot would show the change.
         var changesDetails = false
-        /// What is to be released without a lock, since that may run the caller's code.
+        /// Values to release without a lock, because that may run the caller's code.
         var released: [Any] = []
     }
 
@@ -93,40 +94,40 @@ package struct ActivityList: Sendable {
     private var numbers = Identities<Int>()
     private var values = Identities<ActivityKey.Value>()
     private var objects = ObservedObjects()
-    /// The records of the activities that a snapshot lists, but for members of groups, which their groups know.
+    /// The records of the activities that a snapshot lists, except members of groups, which are in their groups.
     private var listed = OrderedList<ActivityRecord>()
-    /// How many members of groups are in progress. They are in the count of activities, and a group is one to the user.
+    /// How many members of groups are in progress.
     private(set) var memberCount = 0
     private var anonymousCount = 0
     private var nextOrder: UInt64 = 0
-    /// The list for snapshots, while nothing in it has changed.
+    /// The list for snapshots; `nil` after a change.
     private var cachedActivities: [ActivityDetails]?
-    /// When the first of the estimates in the last published list means nothing any more.
+    /// When the first of the estimates in the last published list expires.
     private(set) var estimateEnd: Duration?
 
     /// The labelled activities that have ended and are not in any published snapshot yet, and how many more there were.
     private var finished: Deque<(record: ActivityRecord, end: Duration)> = []
     private var omittedFinishedCount = 0
 
-    /// What the wall clock says at the origin of the manager's clock. Read when the indicator is shown or hidden.
+    /// The wall-clock time of the origin of the manager's clock. Read when the indicator is shown or hidden.
     private var origin: Date
 
     /// Makes an empty list.
     ///
-    /// - Parameter origin: what the wall clock says at the origin of the manager's clock.
+    /// - Parameter origin: the wall-clock time of the origin of the manager's clock.
     init(origin: Date) {
         self.origin = origin
     }
 
-    /// Corrects the wall clock if it was set. A smaller difference is the time between reading the two clocks, and
-    /// would put events that follow each other closely into the wrong order.
+    /// Corrects the origin if the wall clock was set. Smaller differences result from reading the two clocks one after
+    /// the other; correcting them could reorder events.
     mutating func setOrigin(_ origin: Date) {
         guard abs(origin.timeIntervalSince(self.origin)) > 0.1 else { return }
         self.origin = origin
         cachedActivities = nil
     }
 
-    /// The wall clock at a time of the manager's clock.
+    /// Converts a time of the manager's clock to the wall clock.
     func date(at time: Duration) -> Date {
         origin.addingTimeInterval(time / .seconds(1))
     }
@@ -134,13 +135,13 @@ package struct ActivityList: Sendable {
     /// How many objects are observed.
     var objectCount: Int { objects.count }
 
-    /// How many activities are in progress that the list itself keeps: those that nobody holds.
+    /// How many activities without a handle are in progress.
     var count: Int {
         texts.count + numbers.count + values.count + objects.count + anonymousCount
     }
 
-    /// The activities in progress with a label in the order of their beginning, at most ``longestList``; the members of
-    /// a group follow it.
+    /// The activities in progress with a label in the order in which they began, at most ``longestList``; the members
+    /// of a group follow it.
     ///
     /// - Parameters:
     ///   - now: the time.
@@ -154,12 +155,12 @@ package struct ActivityList: Sendable {
             if !record.isConstant, time == nil { time = now() }
             append(record, to: &activities, depth: 0, at: time ?? .zero, isMeasured: isMeasured)
         }
-        // What advances does so without the lock.
+        // Not cached if there are steps: they advance without the lock.
         if time == nil { cachedActivities = activities }
         return activities
     }
 
-    /// Lists an activity and its members. Returns what it says now.
+    /// Lists an activity and its members. Returns its current details.
     @discardableResult
     private mutating func append(
         _ record: ActivityRecord,
@@ -194,17 +195,17 @@ package struct ActivityList: Sendable {
         return details
     }
 
-    /// Whether one of the estimates in the last published list means nothing any more. Says so once.
+    /// Whether one of the estimates in the last published list has expired. Returns `true` once.
     mutating func takeEstimateEnd(by now: Duration) -> Bool {
         guard let estimateEnd, estimateEnd <= now else { return false }
         self.estimateEnd = nil
         return true
     }
 
-    /// Whether something has finished since ``takeFinished()``.
+    /// Whether a labelled activity has ended since ``takeFinished()``.
     var hasFinished: Bool { !finished.isEmpty }
 
-    /// Removes what has finished, and returns it.
+    /// Removes the finished activities, and returns them.
     mutating func takeFinished() -> FinishedActivities {
         defer {
             finished.removeAll(keepingCapacity: true)
@@ -232,7 +233,7 @@ package struct ActivityList: Sendable {
         return nextOrder
     }
 
-    /// An activity that somebody holds begins and says something of itself, or does so later for the first time.
+    /// Makes the record of an activity with a handle, when it begins with details or first gets some.
     ///
     /// - Parameter parent: the group that it is a member of.
     mutating func makeRecord(
@@ -254,15 +255,14 @@ package struct ActivityList: Sendable {
         return record
     }
 
-    /// Lists a record that is no member of a group.
+    /// Lists the record of an activity that is not in a group.
     private mutating func insert(_ record: ActivityRecord) {
         guard record.isListed else { return }
         listed.set(record.order, to: record)
         cachedActivities = nil
     }
 
-    /// Changes what an activity says of itself. Returns whether a snapshot shows the change. Without effect after its
-    /// end.
+    /// Changes the details of an activity. Returns whether a snapshot shows the change. Without effect after its end.
     mutating func update(
         _ record: ActivityRecord,
         at now: Now,
@@ -276,7 +276,7 @@ package struct ActivityList: Sendable {
         return hasChanged(record, wasListed || isListed)
     }
 
-    /// An activity got on. Returns whether a snapshot shows that.
+    /// An activity has advanced. Returns whether a snapshot shows that.
     mutating func hasAdvanced(_ record: ActivityRecord) -> Bool {
         hasChanged(record, !record.hasEnded && record.isListed)
     }
@@ -308,7 +308,7 @@ package struct ActivityList: Sendable {
         return true
     }
 
-    /// Ends a group, or a member of one. Members that go on when their group ends are activities like others.
+    /// Ends a group, or a member of one. Members that are still in progress when their group ends become independent.
     private mutating func endInGroup(_ record: ActivityRecord) {
         var details = record.currentDetails
         if let group = record.group.take() {
@@ -331,7 +331,7 @@ package struct ActivityList: Sendable {
 
     // MARK: - Identities
 
-    /// Starts an activity. Nothing changes if it is in progress already, or if its stop has overtaken it.
+    /// Starts an activity; without effect if it is in progress already, or if its stop has overtaken it.
     package mutating func start(_ key: ActivityKey, label: String?, progress: Double?, at now: () -> Duration) -> Change
     {
         let order = order()
@@ -368,7 +368,7 @@ package struct ActivityList: Sendable {
         return isNew
     }
 
-    /// Changes what an activity says of itself; without effect when it is not in progress.
+    /// Changes the details of an activity; without effect if it is not in progress.
     mutating func update(
         _ key: ActivityKey,
         at now: () -> Duration,
@@ -400,20 +400,20 @@ package struct ActivityList: Sendable {
         return change
     }
 
-    /// Counts one more of the activities that have no identity.
+    /// Begins an activity without an identity.
     package mutating func increment() -> Change {
         anonymousCount += 1
         return Change(countChange: 1)
     }
 
-    /// Counts one less; without effect when there is none.
+    /// Ends an activity without an identity; without effect if there is none.
     package mutating func decrement() -> Change {
         guard anonymousCount > 0 else { return Change() }
         anonymousCount -= 1
         return Change(countChange: -1)
     }
 
-    /// Ends the activities of the objects of one shard that have ended.
+    /// Ends the activities of the ended objects in one shard.
     mutating func endActivitiesOfEndedObjects(inShard shard: Int, at now: () -> Duration) -> Change {
         let (ended, inUse) = objects.removeEnded(inShard: shard)
         var change = Change(countChange: -ended.count, released: inUse)
@@ -425,13 +425,13 @@ package struct ActivityList: Sendable {
     }
 }
 
-/// The labelled activities that have ended since a moment, in order: the last ones, and how many more there were.
+/// The labelled activities that have ended, in order: the latest, and how many more there were.
 struct FinishedActivities: Sendable, Hashable {
     /// How many are kept.
     static var capacity: Int { 64 }
 
     private(set) var latest: [FinishedActivity] = []
-    /// How many more have ended, before those.
+    /// How many more ended before those.
     private(set) var omittedCount = 0
 
     init(latest: [FinishedActivity] = [], omittedCount: Int = 0) {

@@ -1,29 +1,28 @@
 public import Foundation
 import Synchronization
 
-/// What one activity says of itself: its label, progress and so on.
+/// The details of one activity: its label, progress and so on.
 ///
-/// An activity without any of it has no record. All properties that change are protected by the manager's lock, but for
-/// the steps.
+/// An activity without details has no record. The manager's lock protects all mutable properties except the steps.
 @usableFromInline
 final class ActivityRecord: @unchecked Sendable {
     // `@unchecked`: `order` and `began` are constants, `steps` is atomic; the rest is read and written with the
     // manager's lock held.
 
-    /// Orders activities by their beginning, or by when they first said something.
+    /// Orders activities by when they began, or got their first details.
     let order: UInt64
-    /// When the activity began, on the manager's clock, or when it first said something.
+    /// When the activity began, or got its first details, on the manager's clock.
     let began: Duration
-    /// What it says, but for ``ActivityDetails/completed``, which is in ``steps``.
+    /// The details, except ``ActivityDetails/completed``, which is in ``steps``.
     var details: ActivityDetails
     private let steps: Atomic<Int>
-    /// How fast the steps come.
+    /// The rate of the steps.
     var rate: RateEstimate
-    /// What it knows as a group; `nil` while nothing has begun in it.
+    /// Its state as a group; `nil` until an activity begins in it.
     var group: ActivityGroup?
     /// The group that it is a member of, while both are in progress.
     var parent: ActivityRecord?
-    /// How it ended, as far as that was said before its end.
+    /// The outcome, which may be set before the end.
     var outcome = ActivityOutcome.unspecified
     /// Whether the activity has ended.
     var hasEnded = false
@@ -46,7 +45,7 @@ final class ActivityRecord: @unchecked Sendable {
         )
     }
 
-    /// What it says now.
+    /// The current details.
     var currentDetails: ActivityDetails {
         var details = details
         details.completed = steps.load(ordering: .sequentiallyConsistent)
@@ -63,27 +62,27 @@ final class ActivityRecord: @unchecked Sendable {
         return old == 0
     }
 
-    /// Changes what it says. Steps that other threads add meanwhile are kept.
+    /// Changes the details. Steps that other threads add meanwhile are kept.
     func update(_ change: (inout ActivityDetails) -> Void, at now: () -> Duration) {
         let before = steps.load(ordering: .relaxed)
         details.completed = before
         change(&details)
         guard details.completed != before else { return }
         steps.wrappingAdd(details.completed &- before, ordering: .sequentiallyConsistent)
-        // Work that goes on where it was left says nothing of the speed.
+        // Steps that were done earlier, as in a resumed download, do not count for the rate.
         if before == 0 { rate = RateEstimate(done: Double(details.completed), at: now()) }
     }
 
-    /// Whether a snapshot shows it or its members, if it is no member itself.
+    /// Whether a snapshot shows it or its members, if it is not a member itself.
     var isListed: Bool { details.label != nil || group != nil }
 
-    /// Whether it says the same until it is updated.
+    /// Whether the details stay the same until the next update.
     var isConstant: Bool {
         group == nil && details.total == nil && !details.hasExplicitProgress && steps.load(ordering: .relaxed) == 0
     }
 }
 
-/// What an activity knows of those that have begun in it.
+/// The state of an activity as a group.
 struct ActivityGroup: Sendable {
     /// The members in progress.
     var members = OrderedList<ActivityRecord>()
@@ -92,15 +91,15 @@ struct ActivityGroup: Sendable {
     var failedCount = 0
     /// The message of the first that failed.
     var firstFailure: String?
-    /// The sum of the totals of the finished members that had one, how many had, and in which units.
+    /// Of the finished members that had a total: how many, the sum of the totals, and the units.
     private var finishedTotal = (count: 0, sum: 0.0)
     private var finishedUnits: Set<ActivityUnit> = []
-    /// The least that the progress may be while the total is this one.
+    /// The minimum of the progress while the total does not grow.
     private var reached = (progress: 0.0, count: 0, total: 0.0)
 
-    /// A member has ended. What it had done is its total, unless it said one.
+    /// A member has ended. Without a total, its completed amount is its total.
     ///
-    /// - Parameter details: what it said last, with its own members counted.
+    /// - Parameter details: its last details, including its own members.
     mutating func finish(_ member: ActivityRecord, _ details: ActivityDetails) {
         members.set(member.order, to: nil)
         finishedCount += 1
@@ -113,7 +112,7 @@ struct ActivityGroup: Sendable {
         if failedCount == 1 { firstFailure = "\(details.label.map { "\($0): " } ?? "")\(message)" }
     }
 
-    /// How the group ends.
+    /// The outcome of the group.
     func outcome(_ outcome: ActivityOutcome, _ details: ActivityDetails) -> ActivityOutcome {
         guard details.failsWithMembers, failedCount > 0, outcome == .succeeded || outcome == .unspecified else {
             return outcome
@@ -122,8 +121,8 @@ struct ActivityGroup: Sendable {
         return .failed("\(failedCount) of \(count) failed: \(firstFailure ?? "")")
     }
 
-    /// Counts the members in ``ActivityDetails/completed``, beside what the group itself has counted there, and in
-    /// ``ActivityDetails/total``, which may be more than have begun.
+    /// Adds the ended members to the group's own ``ActivityDetails/completed``, and raises ``ActivityDetails/total`` to
+    /// at least the number of members.
     func count(in details: inout ActivityDetails) {
         // Steps and totals may be any numbers.
         details.completed = Int(clamping: max(Int128(details.completed), 0) + Int128(finishedCount))
@@ -131,22 +130,21 @@ struct ActivityGroup: Sendable {
         details.total = max(details.total ?? 0, count)
     }
 
-    /// Completes what the group says by what its members say.
+    /// Completes the group's details with those of its members.
     mutating func summarize(_ members: [ActivityDetails], in details: inout ActivityDetails) {
         count(in: &details)
         guard !details.hasExplicitProgress else { return }
         details.progress = progress(of: members, count: details.total ?? 0, finishedCount: details.completed)
     }
 
-    /// The weighted progress of the members, 0…1. It does not go back unless the total grows.
+    /// The weighted progress of the members, 0…1. It does not decrease unless the total grows.
     ///
-    /// The weights are the totals. A member that is still to begin, or that has begun and done nothing yet without a
-    /// total, weighs as much as the others on average. If one has no total and has done something, or if the totals are
-    /// in several units, all weigh the same.
+    /// The weights are the totals. A member that has not begun, or that has neither a total nor any progress, has the
+    /// average weight. If one has progress but no total, or if the totals are in several units, all weights are equal.
     ///
     /// - Parameters:
-    ///   - members: what the members in progress say.
-    ///   - count: how many members there are, with those that are still to begin and those that are counted only.
+    ///   - members: the details of the members in progress.
+    ///   - count: how many members there are, including those that have not begun and those that are only counted.
     ///   - finishedCount: how many of them have ended.
     private mutating func progress(of members: [ActivityDetails], count: Int, finishedCount: Int) -> Double {
         var (known, total) = finishedTotal
@@ -180,13 +178,13 @@ struct ActivityGroup: Sendable {
     }
 }
 
-/// How fast an activity gets on: the mean over its last seconds, in which the latest count most.
+/// The rate of an activity: a mean of its last seconds, in which the latest have the most weight.
 ///
-/// It is updated when a snapshot is published, so that nobody who advances reads a clock. Between two changes it stays
-/// as it is, since slow steps are no standstill. It is undefined in the first second, and when nothing has changed for
-/// 5 seconds and four times as long as between the last two changes.
+/// It is updated when a snapshot is published, so that advancing reads no clock. Between two changes it is constant,
+/// because slow steps are not a standstill. It is undefined in the first second, and when nothing has changed for 5
+/// seconds and for four times the interval between the last two changes.
 struct RateEstimate: Sendable {
-    /// After this time a measurement counts a third as much as the latest one.
+    /// After this time, in seconds, a measurement has a third of the weight of the latest one.
     private static var memory: Double { 8 }
 
     private var done: Double
@@ -194,13 +192,13 @@ struct RateEstimate: Sendable {
     private let start: Duration
     private var weighted = 0.0
     private var weight = 0.0
-    /// When it means nothing any more, unless something changes.
+    /// When it expires, unless something changes.
     private(set) var end: Duration?
 
     /// Begins to measure.
     ///
     /// - Parameters:
-    ///   - done: what was done before.
+    ///   - done: the amount that was done earlier.
     ///   - now: the time.
     init(done: Double, at now: Duration) {
         self.done = done
@@ -208,7 +206,7 @@ struct RateEstimate: Sendable {
         start = now
     }
 
-    /// Takes a measurement. Something less than before begins a new estimate.
+    /// Takes a measurement. A smaller amount than before begins a new estimate.
     mutating func measure(_ done: Double, at now: Duration) {
         let interval = now - time
         if done < self.done { self = Self(done: done, at: now) }
@@ -221,25 +219,25 @@ struct RateEstimate: Sendable {
         end = now + max(.seconds(5), interval * 4)
     }
 
-    /// What is done in a second; `nil` while that means nothing.
+    /// The amount done per second; `nil` while undefined.
     func perSecond(at now: Duration) -> Double? {
         guard let end, now < end, time - start >= .seconds(1) else { return nil }
         return weighted / weight
     }
 }
 
-/// What an activity says of itself. A value; `nil` means that it does not say it.
+/// The details of an activity. A property that is `nil` is unknown or not set.
 public struct ActivityDetails: Sendable, Hashable, Identifiable {
-    /// What tells the activities of a snapshot apart, and follows one from snapshot to snapshot. Of no use elsewhere.
+    /// Identifies the activity in the snapshots of its indicator.
     public package(set) var id: UInt64 = 0
 
-    /// In how many groups it is; its group comes before it in ``IndicatorSnapshot/activities``.
+    /// In how many groups it is nested; its group precedes it in ``IndicatorSnapshot/activities``.
     public package(set) var depth = 0
 
-    /// How many ``unit``s are done in a second, of late; `nil` while that means nothing. Computed for a snapshot.
+    /// The recent rate in ``unit``s per second; `nil` while unknown. Computed for a snapshot.
     public package(set) var rate: Double?
 
-    /// How long the rest will take at that rate; `nil` while that means nothing. Computed for a snapshot.
+    /// The estimated time left; `nil` while unknown. Computed for a snapshot.
     public package(set) var remaining: Duration?
 
     /// Whether a group fails because one of its members did. Default `false`.
@@ -253,19 +251,18 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
     /// How much of ``total`` is done. Default 0.
     public var completed: Int = 0
 
-    /// How much there is to do, in ``unit``s; `nil`, the default, if that is unknown.
+    /// The total amount of work, in ``unit``s; `nil`, the default, if unknown.
     public var total: Int?
 
     /// What ``completed`` and ``total`` count. Default ``ActivityUnit/count``.
     public var unit: ActivityUnit = .count
 
-    /// What the user is asked for while the activity waits for them, such as "Passphrase?".
+    /// What the activity asks the user for while it waits for an answer, such as "Passphrase?".
     public var attention: String? {
         didSet { if attention?.isEmpty == true { attention = nil } }
     }
 
-    /// When the activity began, by the wall clock. One that begins without a label or an identity counts from when it
-    /// first says something.
+    /// When the activity began, by the wall clock. For one that began without details, when the first one was set.
     public var since: Date
 
     private var explicitProgress: Double?
@@ -273,9 +270,9 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
     /// Whether ``progress`` was set.
     var hasExplicitProgress: Bool { explicitProgress != nil }
 
-    /// How much is done, 0…1: what was set, or else ``completed`` of ``total``; `nil` if neither is known.
+    /// How much is done, 0…1: the value that was set, else ``completed`` of ``total``; `nil` if neither is known.
     ///
-    /// Values outside are limited to 0…1; a value that is not a number counts as `nil`.
+    /// Values are limited to 0…1; NaN counts as `nil`.
     public var progress: Double? {
         get {
             if let explicitProgress { return explicitProgress }
@@ -301,32 +298,32 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
 
     /// Computes ``rate`` and ``remaining`` from what is done.
     mutating func estimate(_ estimate: inout RateEstimate, isMeasured: Bool, at now: Duration) {
-        // A progress that was set, or that of a group, is measured as such.
+        // An explicit progress, or that of a group, is itself measured.
         let (done, total) = explicitProgress.map { ($0, 1) } ?? (Double(completed), self.total.map(Double.init))
         if isMeasured { estimate.measure(done, at: now) }
         guard let perSecond = estimate.perSecond(at: now), perSecond > 0 else { return }
         if explicitProgress == nil { rate = perSecond }
         if let total {
             let seconds = max(total - done, 0) / perSecond
-            // More than 100 days mean nothing.
+            // An estimate of more than 100 days is meaningless.
             if seconds < 8_640_000 { remaining = .seconds(seconds) }
         }
     }
 }
 
-/// What the steps of an activity are.
+/// The unit of an activity's steps.
 public struct ActivityUnit: Sendable, Hashable {
     /// The name in the plural, as in "12 of 40 files". Empty for ``count``.
     public var name: String
 
-    /// Makes a unit of one's own.
+    /// Makes a custom unit.
     ///
     /// - Parameter name: its name in the plural.
     public init(_ name: String) {
         self.name = name
     }
 
-    /// Things that have no name: "12 of 40".
+    /// Unnamed items: "12 of 40".
     public static var count: Self { Self("") }
     /// Bytes: "12.3 of 40.0 MB".
     public static var bytes: Self { Self("bytes") }
@@ -334,17 +331,17 @@ public struct ActivityUnit: Sendable, Hashable {
 
 /// How an activity ended.
 public enum ActivityOutcome: Sendable, Hashable {
-    /// Nothing was said about it.
+    /// No outcome was given.
     case unspecified
-    /// It did what it was to do.
+    /// The work was completed.
     case succeeded
-    /// It did not, for the reason in the text.
+    /// The work failed, for the reason in the text.
     case failed(String)
     /// It was cancelled.
     case cancelled
 
-    /// The outcome that a thrown error stands for: ``cancelled`` for a `CancellationError`, else ``failed(_:)`` with
-    /// the error's description.
+    /// The outcome of a thrown error: ``cancelled`` for a `CancellationError`, else ``failed(_:)`` with the error's
+    /// description.
     public init(_ error: any Error) {
         self = error is CancellationError ? .cancelled : .failed("\(error)")
     }

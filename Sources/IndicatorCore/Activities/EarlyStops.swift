@@ -2,11 +2,11 @@ import DequeModule
 
 /// Remembers stops of unknown identities, to ignore the starts that they have overtaken (rule 7 of the design).
 ///
-/// A task that finishes before its own start is announced is stopped first and started then; without this memory it
-/// would be in progress for ever. A stop is remembered for ``window``. The memory is bounded: beyond ``capacity`` the
-/// oldest stop is forgotten.
+/// A task that finishes before its start is posted is stopped first and started afterwards; without this memory it
+/// would never end. A stop is remembered for ``window``. The memory is bounded: beyond ``capacity`` the oldest stop is
+/// forgotten.
 struct EarlyStops<Key: Hashable & Sendable>: Sendable {
-    /// How long a stop is remembered: 250 ms. A start exactly that much later is a start.
+    /// How long a stop is remembered: 250 ms. A start exactly that much later counts.
     static var window: Duration { .milliseconds(250) }
     /// How many stops are remembered at most.
     static var capacity: Int { 4096 }
@@ -20,27 +20,27 @@ struct EarlyStops<Key: Hashable & Sendable>: Sendable {
         // `@unchecked`: the object is compared with `nil` and never used; weak references may be read on any thread.
 
         var instant: Duration
-        /// Whether the key stands for an object.
+        /// Whether the key represents an object.
         var hasObject: Bool
-        /// The object that was stopped. One that takes the place in memory of a deallocated one was not stopped.
+        /// The stopped object. A later object at the same address was not stopped.
         weak var object: AnyObject?
     }
 
     /// The latest stop of each key.
     private var memories: [Key: Memory] = [:]
-    /// All stops in the order of time, including those that a later stop or a start of the key has made void.
+    /// All stops in the order of time, including those that a later stop or start of the key has made obsolete.
     private var stops: Deque<Stop> = []
 
-    /// Whether nothing is remembered. What has expired may still count.
+    /// Whether no stop is remembered. An expired one may still count.
     var isEmpty: Bool { memories.isEmpty }
 
     /// Remembers a stop.
     ///
     /// - Parameters:
     ///   - key: the identity.
-    ///   - object: the object that the key stands for, if it does.
+    ///   - object: the object that the key represents, if any.
     ///   - now: the time.
-    /// - Returns: keys that were forgotten, to be released without a lock.
+    /// - Returns: the forgotten keys, to release without a lock.
     mutating func remember(_ key: Key, object: AnyObject? = nil, at now: Duration) -> [Key] {
         var forgotten: [Key] = []
         while let oldest = stops.first, now - oldest.instant >= Self.window || stops.count >= Self.capacity {
@@ -55,9 +55,9 @@ struct EarlyStops<Key: Hashable & Sendable>: Sendable {
         return forgotten
     }
 
-    /// Forgets the stop of a key. Returns whether it has overtaken a start at `now`, which is to be ignored then.
+    /// Forgets the stop of a key. Returns whether it has overtaken a start at `now`, which must then be ignored.
     ///
-    /// - Parameter released: gets the key that was kept, to be released without a lock.
+    /// - Parameter released: receives the stored key, to release without a lock.
     mutating func consume(_ key: Key, at now: Duration, released: inout [Any]) -> Bool {
         guard let index = memories.index(forKey: key) else { return false }
         let (key, memory) = memories.remove(at: index)

@@ -1,14 +1,13 @@
 import Synchronization
 
-/// The objects whose activities must not outlive them: those that are tracked, and those that notifications name as
-/// tasks.
+/// The objects whose activities must not outlive them: tracked objects, and the tasks of notifications.
 ///
-/// They are kept in ``shardCount`` small tables. So a table that grows, shrinks or is searched for deallocated objects
-/// holds the manager's lock for a fraction of a millisecond, also with a hundred thousand objects.
+/// They are in ``shardCount`` small tables, so that growing, shrinking or searching a table holds the manager's lock
+/// for a fraction of a millisecond, even with a hundred thousand objects.
 struct ObservedObjects: @unchecked Sendable {
-    // `@unchecked`: the objects are held and compared, and never used.
+    // `@unchecked`: the objects are only retained and compared.
 
-    /// What is kept for an object.
+    /// The entry of an object.
     struct Item {
         fileprivate(set) var entry: ActivityList.Entry
         /// The object itself, or the ``WeakBox`` of one that is held weakly.
@@ -42,9 +41,9 @@ struct ObservedObjects: @unchecked Sendable {
         Int(truncatingIfNeeded: (key >> 4) ^ (key >> 12)) & (shardCount - 1)
     }
 
-    /// Adds an object, unless it is there already, or its stop has overtaken it.
+    /// Adds an object, unless it is observed already, or its stop has overtaken it.
     ///
-    /// - Returns: whether it did, and what was kept for a deallocated object that had the same address.
+    /// - Returns: whether it was added, and the entry of a deallocated object that had the same address.
     mutating func insert(
         _ object: ActivityObject,
         _ entry: ActivityList.Entry,
@@ -63,8 +62,8 @@ struct ObservedObjects: @unchecked Sendable {
         return (true, predecessor)
     }
 
-    /// Removes an object, to which the caller holds a reference. The stop of a task that is not there is remembered; a
-    /// tracked object's is not.
+    /// Removes an object that the caller retains. The stop of an unknown task is remembered; that of an untracked
+    /// object is not.
     mutating func remove(_ object: ActivityObject, at now: () -> Duration) -> ActivityList.Entry? {
         if let item = remove(object.key) { return item.entry }
         if object.role == .notified { _ = earlyStops.remember(object.key, object: object.object, at: now()) }
@@ -77,19 +76,19 @@ struct ObservedObjects: @unchecked Sendable {
         return item
     }
 
-    /// The record of an object's activity, made if it has none yet; `nil` if the object is not there.
+    /// The record of an object's activity, made if it has none yet; `nil` if the object is not observed.
     mutating func record(of object: ActivityObject, at now: () -> Duration) -> ActivityRecord? {
         shards[Self.shard(of: object.key)][object.key]?.entry.makeRecord(at: now)
     }
 
-    /// Removes the objects of a shard that have ended: those deallocated, and those that only this table holds.
+    /// Removes the objects of a shard that have ended: those deallocated, and those that only this table retains.
     ///
-    /// - Returns: what was kept of them, and the objects that were looked at, both to be released without a lock: a
-    ///   reference among them may be the last one.
+    /// - Returns: their entries, and the objects that were checked. Release both without a lock: a reference may be the
+    ///   last one.
     mutating func removeEnded(inShard shard: Int) -> (ended: [Item], inUse: [AnyObject]) {
         var ended: [ActivityObject.Key] = []
         var inUse: [AnyObject] = []
-        // Those held strongly first: to look at one that is held weakly takes a reference of it.
+        // Strong references first: checking a weak one retains the object.
         for areBoxes in [false, true] {
             var index = shards[shard].startIndex
             while index != shards[shard].endIndex {
@@ -112,26 +111,26 @@ struct ObservedObjects: @unchecked Sendable {
         return (items, inUse)
     }
 
-    /// How many objects a shard has, and how many it has room for; for tests.
+    /// The count and capacity of a shard, for tests.
     func size(ofShard shard: Int) -> Int { shards[shard].count }
     func capacity(ofShard shard: Int) -> Int { shards[shard].capacity }
 }
 
 /// An object as the identity of an activity.
 package struct ActivityObject: @unchecked Sendable {
-    // `@unchecked`: the object is held and compared, and never used.
+    // `@unchecked`: the object is only retained and compared.
 
-    /// What an object is observed for. The same object may be observed for both, apart from each other.
+    /// Why an object is observed. An object may have both roles, independently of each other.
     package enum Role: UInt, Sendable {
-        /// ``IndicatorManager/track(_:label:)``. Held weakly, so that it is deallocated when its last user releases it.
+        /// ``IndicatorManager/track(_:label:)``. Held weakly, so that it is deallocated when the app releases it.
         case tracked = 0
-        /// A notification named it as its task. Held strongly: a weak reference would make every later retain of it
-        /// slow. An object that nobody else holds has ended (``ObservedObjects/removeEnded(inShard:)``). Where several
-        /// indicators observe, they hold tasks weakly, or each would keep those of the others alive.
+        /// The task of a notification. Held strongly: a weak reference would make every later retain of it slow. An
+        /// object without other references has ended (``ObservedObjects/removeEnded(inShard:)``). If several indicators
+        /// observe, they hold tasks weakly; otherwise they would keep each other's tasks alive.
         case notified = 1
     }
 
-    /// An object's address and role. While an object is held, no other one has its address.
+    /// An object's address and role. While an object is retained, no other one has its address.
     typealias Key = UInt
 
     let object: AnyObject

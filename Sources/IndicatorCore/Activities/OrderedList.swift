@@ -2,8 +2,8 @@ import DequeModule
 
 /// Values in the order of the activities that they belong to.
 ///
-/// Each activity has an order, a number of its own that grows from one to the next. So a new value nearly always goes
-/// to the end, and one that is removed is mostly near an end: either takes constant time, and a search O(log n).
+/// Each activity has an order, a unique number that grows with each activity. So new values are nearly always appended,
+/// and removed ones are mostly near an end: both take constant time, a search O(log n).
 struct OrderedList<Value> {
     private var entries: Deque<(order: UInt64, value: Value)> = []
     /// The largest number of values since the table was made.
@@ -18,7 +18,7 @@ struct OrderedList<Value> {
     /// The values of lowest order, at most `limit`, in order.
     func first(_ limit: Int) -> [Value] { entries.prefix(limit).map(\.value) }
 
-    /// Sets or removes the value of an order. Returns the value that it had.
+    /// Sets or removes the value of an order. Returns the previous value.
     @discardableResult
     mutating func set(_ order: UInt64, to value: Value?) -> Value? {
         let position = position(of: order)
@@ -40,7 +40,7 @@ struct OrderedList<Value> {
         return value
     }
 
-    /// Where an order is, or where it belongs.
+    /// The index of an order, or where to insert it.
     private func position(of order: UInt64) -> Int {
         guard let last = entries.last, last.order >= order else { return entries.count }
         if let first = entries.first, first.order >= order { return 0 }

@@ -1,18 +1,18 @@
-/// Which snapshots a backend is given, and how.
+/// Which snapshots a backend receives, and how.
 public struct BackendDelivery: Sendable, Hashable {
-    /// What happens to snapshots that come faster than the backend takes them.
+    /// How to handle snapshots that arrive faster than the backend processes them.
     public enum Mode: Sendable, Hashable {
-        /// A mailbox of one: a newer snapshot replaces one that was not delivered yet, so a slow surface costs nobody
-        /// anything and always ends at the truth.
+        /// A newer snapshot replaces one that was not delivered yet, so a slow surface delays nothing else and always
+        /// ends with the current state.
         case latestWins
 
-        /// Every time that the indicator is shown or hidden is delivered, in order, through a queue of at most
-        /// `capacity` snapshots. When the queue is full the oldest goes, and is counted in
-        /// ``BackendStatus/updatesDropped``. Other changes are still coalesced.
+        /// Every showing and hiding is delivered, in order, through a queue of at most `capacity` snapshots. When the
+        /// queue is full, the oldest one is dropped and counted in ``BackendStatus/updatesDropped``. Other changes are
+        /// coalesced.
         case everyTransition(capacity: Int)
     }
 
-    /// What happens to snapshots that come faster than the backend takes them.
+    /// How to handle snapshots that arrive faster than the backend processes them.
     public var mode: Mode
 
     /// Whether changes while the indicator is hidden (count, label, ``IndicatorState/delayingStart``) are delivered
@@ -39,9 +39,9 @@ public struct BackendDelivery: Sendable, Hashable {
         self.updateTimeLimit = updateTimeLimit
     }
 
-    /// The latest snapshot, while visible: what most surfaces want.
+    /// The latest snapshot, while visible: suits most surfaces.
     public static var latestWins: Self { Self() }
 
-    /// Every showing and hiding, in order, through a queue of 1024: what a record of events wants.
+    /// Every showing and hiding, in order, through a queue of 1024: for a record of events.
     public static var everyTransition: Self { Self(mode: .everyTransition(capacity: 1024)) }
 }

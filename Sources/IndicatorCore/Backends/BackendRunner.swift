@@ -2,23 +2,23 @@ import Foundation
 import IndicatorThreads
 import Logging
 
-/// Runs one backend on a thread of its own, and keeps its failures away from everything else.
+/// Runs one backend on its own thread and isolates its failures.
 ///
 /// ``BackendRunnerStateMachine`` decides; the runner holds its lock, calls the backend, sets the timer and writes the
 /// log. The runner lives until the backend has stopped.
 final class BackendRunner: SnapshotReceiver {
-    /// What the runner's lock protects. Nothing is called with it held.
+    /// The state that the runner's lock protects. Nothing is called with the lock held.
     private struct Storage: Sendable {
         var machine: BackendRunnerStateMachine
-        /// The runner's loop, while it waits for something to do.
+        /// The runner's loop, while it waits for an operation.
         var idleLoop: CheckedContinuation<BackendRunnerStateMachine.Operation?, Never>?
-        /// Those who wait for the backend to have stopped.
+        /// The callers of ``waitUntilFinished()``.
         var waiters: [CheckedContinuation<Void, Never>] = []
         /// Orders the settings of the timer, which is set without the lock.
         var timerVersion: UInt64 = 0
     }
 
-    /// What is to be done after unlocking.
+    /// The work to do after unlocking.
     private struct Afterwards: Sendable {
         var loop: CheckedContinuation<BackendRunnerStateMachine.Operation?, Never>?
         var operation: BackendRunnerStateMachine.Operation?
@@ -93,7 +93,7 @@ final class BackendRunner: SnapshotReceiver {
         change { machine, _ in machine.post(snapshot) }
     }
 
-    /// Lets a backend that is unavailable be tried at once.
+    /// Starts an unavailable backend again immediately.
     func retry() {
         change { machine, now in
             machine.retry(at: now)
@@ -106,7 +106,7 @@ final class BackendRunner: SnapshotReceiver {
         change { machine, _ in machine.surfaceWasLost(reason) }
     }
 
-    /// Lets the backend deliver what waits, and stops it, or gives it up.
+    /// Lets the backend deliver the waiting snapshots and stops it, or gives it up after the time limit.
     func finish(timeLimit: Duration) {
         change { machine, now in
             machine.finish(timeLimit: min(max(timeLimit, .zero), TimeSource.longest), at: now)
@@ -160,7 +160,7 @@ final class BackendRunner: SnapshotReceiver {
         )
     }
 
-    /// Finds out what is to be done next. Called with the lock held.
+    /// Determines what to do next. Called with the lock held.
     private func proceed(
         _ storage: inout Storage,
         _ events: [BackendRunnerStateMachine.Event],
@@ -187,7 +187,7 @@ final class BackendRunner: SnapshotReceiver {
 
     private func perform(_ afterwards: Afterwards) {
         timer.set(afterwards.deadline, version: afterwards.timerVersion, deadlineHasCome)
-        // From tasks of their own: the calling thread may hold the status lock of a task that it cancels.
+        // From separate tasks: the calling thread may hold the status lock of a task that it cancels.
         for waiter in afterwards.waiters {
             Task.detached(executorPreference: ServiceThread.shared) { waiter.resume() }
         }
@@ -199,13 +199,13 @@ final class BackendRunner: SnapshotReceiver {
 
     // MARK: - The log
 
-    /// For what the app's threads and the timers have to log: a log handler may block, and neither may wait for it.
+    /// Logs for the app's threads and the timers, which must not wait for a log handler that blocks.
     private static let logThread = ServiceThread(name: "ind-log", isKept: false)
 
-    /// Writes to the log, on a thread that may wait.
+    /// Writes to the log, on a thread that may block.
     ///
-    /// Most handlers write to standard error, with the lock of stdio, for which `exit` waits. So while standard error
-    /// takes nothing, such as a terminal that was stopped by Ctrl-S, this waits before it calls the handler.
+    /// Most handlers write to standard error while they hold stdio's lock, for which `exit` waits. So this first waits
+    /// until standard error is writable; a terminal that was stopped by Ctrl-S is not.
     private func log(_ events: [BackendRunnerStateMachine.Event]) {
         guard !events.isEmpty else { return }
         var request = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)

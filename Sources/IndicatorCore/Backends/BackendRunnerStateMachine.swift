@@ -1,4 +1,4 @@
-/// Decides what a backend is told to do, and when.
+/// Decides which calls a backend receives, and when.
 ///
 /// A plain value, like ``VisibilityStateMachine``: ``BackendRunner`` holds the lock, the thread and the timer.
 struct BackendRunnerStateMachine: Sendable {
@@ -9,7 +9,7 @@ struct BackendRunnerStateMachine: Sendable {
         case stop
     }
 
-    /// Something to tell the log.
+    /// An event to log.
     enum Event: Sendable {
         case becameUnavailable(reason: String)
         case waitsToRetry(Duration)
@@ -18,21 +18,21 @@ struct BackendRunnerStateMachine: Sendable {
         case resumed
         /// Updates begin to be dropped.
         case drops
-        /// So many updates were dropped since ``drops``, and none is now.
+        /// The queue is empty again; this many updates were dropped since ``drops``.
         case dropped(Int)
         case givenUp
     }
 
     private enum Phase: Sendable {
-        /// `start()` is to be called.
+        /// The next call is `start()`.
         case idle
-        /// `start()` threw, or an update did; `start()` is to be called at `retryAt`.
+        /// `start()` or an update threw; the next call is `start()` at `retryAt`.
         case unavailable(retryAt: Duration)
         /// `start()` succeeded.
         case running
-        /// An update threw; `stop()` is to be called.
+        /// An update threw, or the surface was lost; the next call is `stop()`.
         case failed
-        /// Nothing is to be called any more.
+        /// No call follows.
         case stopped
     }
 
@@ -54,7 +54,7 @@ struct BackendRunnerStateMachine: Sendable {
 
     /// The longest time between two attempts to start a backend: a minute.
     static var longestRetryDelay: Duration { .seconds(60) }
-    /// The longest time that a backend which makes progress is given to finish: 5 seconds.
+    /// How long a backend that makes progress may take to finish: 5 seconds.
     static var longestFinish: Duration { .seconds(5) }
 
     private let delivery: BackendDelivery
@@ -62,12 +62,12 @@ struct BackendRunnerStateMachine: Sendable {
     private var call: Call?
     private var inbox: SnapshotInbox
     private var latest: IndicatorSnapshot?
-    /// What the surface shows; `nil` when it shows nothing since it was started.
+    /// The snapshot that the surface shows; `nil` if it has shown none since it was started.
     private var delivered: IndicatorSnapshot?
     private var repetitionDue: Duration?
     private var failures = 0
     private var outage: String?
-    /// The drops of the present outage: from the first one until nothing waits any more.
+    /// How many updates were dropped since the queue was last empty.
     private var dropsOfOutage = 0
     private var finish: Finish?
     private(set) var isStalled = false
@@ -82,12 +82,12 @@ struct BackendRunnerStateMachine: Sendable {
         inbox = SnapshotInbox(delivery: delivery)
     }
 
-    /// Whether nothing will be called any more.
+    /// Whether no call follows.
     var isStopped: Bool {
         if case .stopped = phase { true } else { false }
     }
 
-    /// Whether whoever waits for the end need not wait any longer.
+    /// Whether callers that wait for the end can return.
     var isFinished: Bool { isStopped || isGivenUp }
 
     var backendState: BackendState {
@@ -98,14 +98,14 @@ struct BackendRunnerStateMachine: Sendable {
         return .starting
     }
 
-    /// When ``advance(to:)`` is due, or there is a next operation for a loop that waits for one.
+    /// When ``advance(to:)`` or the next operation of an idle loop is due.
     func deadline(isIdle: Bool = true) -> Duration? {
         var deadlines: [Duration] = []
         if let finish, !isFinished { deadlines.append(finish.deadline) }
         if let call {
             if !isStalled { deadlines.append(call.begunAt + delivery.updateTimeLimit) }
         } else if !isIdle {
-            // It asks when it has come back from the call before.
+            // The loop asks after the current call has returned.
         } else if case .unavailable(let retryAt) = phase {
             deadlines.append(retryAt)
         } else if case .running = phase, let repetitionDue {
@@ -114,7 +114,7 @@ struct BackendRunnerStateMachine: Sendable {
         return deadlines.min()
     }
 
-    /// Takes in what there is to show.
+    /// Receives a snapshot to show.
     mutating func post(_ snapshot: IndicatorSnapshot) -> [Event] {
         latest = snapshot.withoutFinished
         guard !isFinished, finish == nil else { return [] }
@@ -124,24 +124,24 @@ struct BackendRunnerStateMachine: Sendable {
         return dropped > 0 && dropsOfOutage == 0 ? [.drops] : []
     }
 
-    /// Lets a backend that is unavailable be tried at once.
+    /// Starts an unavailable backend again immediately.
     mutating func retry(at now: Duration) {
         if case .unavailable = phase { phase = .unavailable(retryAt: now) }
     }
 
-    /// The backend runs and has lost its surface: it is stopped, then started again.
+    /// Stops and restarts a running backend that has lost its surface.
     mutating func surfaceWasLost(_ reason: String) -> [Event] {
         guard case .running = phase, finish == nil else { return [] }
         phase = .failed
         return fail(reason)
     }
 
-    /// Lets the backend come to an end: what waits is delivered, then it is stopped.
+    /// Ends the backend: the waiting snapshots are delivered, then it is stopped.
     mutating func finish(timeLimit: Duration, at now: Duration) {
         if finish == nil { finish = Finish(timeLimit: timeLimit, begunAt: now, progressAt: now) }
     }
 
-    /// The next call to the backend, which is under way from now on; `nil` when there is nothing to do now.
+    /// Begins the next call to the backend; `nil` if there is none now.
     mutating func nextOperation(at now: Duration) -> Operation? {
         guard call == nil else { return nil }
         guard let operation = nextCall(at: now) else { return nil }
@@ -152,7 +152,7 @@ struct BackendRunnerStateMachine: Sendable {
     private mutating func nextCall(at now: Duration) -> Operation? {
         switch phase {
         case .idle where finish == nil || inbox.hasNews(delivered: nil):
-            // Even when it is to finish: what waits is not to be lost only because the end came before the beginning.
+            // Also when finishing: a snapshot that was posted before the start must not be lost.
             return .start
         case .unavailable(let retryAt) where finish == nil:
             return retryAt <= now ? .start : nil
@@ -170,7 +170,7 @@ struct BackendRunnerStateMachine: Sendable {
         }
     }
 
-    /// The call that was under way has returned, or thrown an error with this text.
+    /// The current call has returned, or thrown an error with this text.
     mutating func finished(error: String?, at now: Duration) -> [Event] {
         guard let call = call.take() else { preconditionFailure("no call was under way in phase \(phase)") }
         var events: [Event] = []
@@ -189,7 +189,7 @@ struct BackendRunnerStateMachine: Sendable {
             events += fail(error)
             events.append(waitToRetry(from: now))
         case (.update(let snapshot, let isRepetition), nil):
-            // A repetition does not report again what has ended.
+            // A repetition must not report finished activities again.
             delivered = snapshot.withoutFinished
             failures = 0
             if !isRepetition { updatesDelivered += 1 }
@@ -217,7 +217,7 @@ struct BackendRunnerStateMachine: Sendable {
         return events
     }
 
-    /// Lets deadlines pass.
+    /// Processes the deadlines up to `now`.
     mutating func advance(to now: Duration) -> [Event] {
         var events: [Event] = []
         if let call, !isStalled, call.begunAt + delivery.updateTimeLimit <= now {
@@ -250,7 +250,7 @@ struct BackendRunnerStateMachine: Sendable {
         return outage == nil ? [.becameUnavailable(reason: error)] : []
     }
 
-    /// Empties the inbox. Returns what counts as dropped: nothing where the latest wins.
+    /// Empties the inbox. Returns how many updates count as dropped: none with latest-wins delivery.
     private mutating func droppedFromInbox() -> Int {
         let count = inbox.removeAll()
         if case .everyTransition = delivery.mode { return count }

@@ -1,10 +1,10 @@
 /// What a backend is doing.
 public enum BackendState: Sendable, Hashable, CustomStringConvertible {
-    /// It is acquiring what it needs, for the first time.
+    /// It is acquiring its resources for the first time.
     case starting
-    /// It shows what there is to show.
+    /// It was started and receives updates.
     case running
-    /// It cannot show anything now; it is tried again from time to time.
+    /// It cannot show anything now; it is retried at growing intervals.
     case unavailable(reason: String)
     /// A call to it has taken longer than its time limit and has not returned yet.
     case stalled
@@ -28,20 +28,20 @@ public enum BackendState: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// How a backend is getting on, as ``IndicatorManager/backendStatuses`` tells it.
+/// The status of a backend. See ``IndicatorManager/backendStatuses``.
 public struct BackendStatus: Sendable, Hashable {
     /// The backend's name.
     public var name: String
     /// What it is doing.
     public var state: BackendState
-    /// How many updates it has taken.
+    /// How many updates it has processed.
     public var updatesDelivered: Int
-    /// How many updates it should have had and never will: those that did not fit in its queue (see
-    /// ``BackendDelivery/Mode/everyTransition(capacity:)``), or at which such a backend threw.
+    /// How many updates were lost: those that did not fit in its queue (see
+    /// ``BackendDelivery/Mode/everyTransition(capacity:)``), or for which a backend with a queue threw.
     public var updatesDropped: Int
     /// How often it has become unavailable.
     public var outages: Int
-    /// The text of the last error; it stays after the backend has recovered. `nil` when there never was one.
+    /// The text of the last error, kept after the backend has recovered; `nil` if there was none.
     public var lastError: String?
 
     /// Makes a status.

@@ -1,22 +1,23 @@
-/// What a backend may ask of the indicator that it belongs to.
+/// A backend's handle to its indicator.
 ///
-/// A control does not keep the manager alive; after that is deallocated, its calls do nothing. Any thread may call it.
+/// A control does not keep the manager alive; after the manager is deallocated, calls have no effect. Any thread may
+/// call it.
 public struct IndicatorControl: Sendable {
     /// Enables or disables the indicator, as ``IndicatorManager/isEnabled`` does: for backends with a switch.
     public let setEnabled: @Sendable (_ isEnabled: Bool) -> Void
 
-    /// Reports that a backend that is unavailable could be available now: it is tried again at once. Without effect
-    /// while the backend runs.
+    /// Reports that an unavailable backend may be available again: it is started immediately. Without effect while the
+    /// backend runs.
     public let retry: @Sendable () -> Void
 
-    /// Reports that a running backend has lost what it shows on, without waiting for an update that would throw: the
-    /// backend is stopped and started again, as if an update had thrown an error with this text, which the user reads.
+    /// Reports that a running backend has lost its surface, before an update throws: the backend is stopped and started
+    /// again, as if an update had thrown an error with this text, which the user reads.
     ///
-    /// Without effect while the backend does not run. If the loss comes while ``IndicatorBackend/start()`` runs, the
-    /// update that follows is to throw.
+    /// Without effect while the backend does not run. If the surface is lost while ``IndicatorBackend/start()`` runs,
+    /// the next update must throw.
     public let surfaceWasLost: @Sendable (_ reason: String) -> Void
 
-    /// How all backends of the indicator are getting on, as ``IndicatorManager/backendStatuses`` tells it.
+    /// The statuses of the indicator's backends. See ``IndicatorManager/backendStatuses``.
     public let backendStatuses: @Sendable () -> [BackendStatus]
 
     /// Makes a control, for the tests of a backend.

@@ -2,22 +2,20 @@ import DequeModule
 
 /// The snapshots that a receiver has not taken yet.
 ///
-/// What has finished in a snapshot that is replaced or left out goes to the next one, so that a receiver gets all of
-/// it.
+/// The finished activities of a replaced or skipped snapshot move to the next one, so that a receiver gets all of them.
 struct SnapshotInbox: Sendable {
     private struct Item: Sendable {
         var snapshot: IndicatorSnapshot
-        /// Whether the indicator was shown or hidden with it. A later snapshot never replaces such an item in the queue
-        /// of every transition.
+        /// Whether the snapshot shows or hides the indicator. In the mode `everyTransition` no later one replaces it.
         var isTransition: Bool
     }
 
     private let delivery: BackendDelivery
     private var items: Deque<Item> = []
     private var wasVisible = false
-    /// What has finished in snapshots that the receiver did not get, before those that wait.
+    /// The finished activities of undelivered snapshots that precede the waiting ones.
     private var earlier = FinishedActivities()
-    /// What has finished in snapshots that were left out, after those that wait.
+    /// The finished activities of skipped snapshots that follow the waiting ones.
     private var later = FinishedActivities()
 
     init(delivery: BackendDelivery) {
@@ -27,7 +25,7 @@ struct SnapshotInbox: Sendable {
     /// How many snapshots wait.
     var count: Int { items.count }
 
-    /// Takes a snapshot in. Returns how many that waited were dropped for it.
+    /// Adds a snapshot. Returns how many waiting ones were dropped for it.
     mutating func post(_ snapshot: IndicatorSnapshot) -> Int {
         let isTransition = snapshot.isVisible != wasVisible
         wasVisible = snapshot.isVisible
@@ -36,8 +34,8 @@ struct SnapshotInbox: Sendable {
         later = FinishedActivities()
         switch delivery.mode {
         case .latestWins:
-            // While the completion delay runs, the receiver keeps what it shows: only the end of the delay, or new
-            // work, is a change to the user. What waits is still worth showing.
+            // During the completion delay, the receiver keeps what it shows: only the end of the delay, or new work, is
+            // a visible change. A waiting snapshot is still delivered.
             if !isTransition, isUnnoticed(snapshot) { return leaveOut(snapshot) }
             if let last = items.popLast() { snapshot.takeOver(last.snapshot.finishedActivities) }
             items = [Item(snapshot: snapshot, isTransition: isTransition)]
@@ -56,13 +54,13 @@ struct SnapshotInbox: Sendable {
         }
     }
 
-    /// Takes in the present snapshot for a receiver that shows nothing yet.
+    /// Adds the current snapshot for a receiver that shows nothing yet.
     mutating func restart(with snapshot: IndicatorSnapshot) {
         wasVisible = false
         _ = post(snapshot)
     }
 
-    /// Whether the receiver does not notice a snapshot that neither shows nor hides the indicator.
+    /// Whether a snapshot that neither shows nor hides the indicator is skipped.
     private func isUnnoticed(_ snapshot: IndicatorSnapshot) -> Bool {
         guard !delivery.includesHidden else { return false }
         return switch snapshot.state {
@@ -77,12 +75,12 @@ struct SnapshotInbox: Sendable {
         return 0
     }
 
-    /// Hands what has finished in a snapshot that the receiver did not get on to the next one.
+    /// Moves the finished activities of an undelivered snapshot to the next one.
     mutating func keepFinished(of snapshot: IndicatorSnapshot) {
         earlier.append(snapshot.finishedActivities)
     }
 
-    /// Takes out the next snapshot that is worth delivering to a receiver that shows `delivered`.
+    /// Removes and returns the next snapshot to deliver to a receiver that shows `delivered`.
     mutating func take(delivered: IndicatorSnapshot?) -> IndicatorSnapshot? {
         while var item = items.popFirst() {
             item.snapshot.takeOver(earlier)
@@ -104,7 +102,7 @@ struct SnapshotInbox: Sendable {
         return copy.take(delivered: delivered) != nil
     }
 
-    /// Drops what waits. Returns how many snapshots that were.
+    /// Drops the waiting snapshots. Returns their number.
     mutating func removeAll() -> Int {
         defer { items = [] }
         return items.count
@@ -112,7 +110,7 @@ struct SnapshotInbox: Sendable {
 }
 
 extension IndicatorSnapshot {
-    /// Whether a receiver that has got `delivered` has not got this yet.
+    /// Whether this snapshot is new to a receiver that shows `delivered`.
     fileprivate func isNews(after delivered: IndicatorSnapshot?) -> Bool {
         guard let delivered else { return true }
         return !finished.isEmpty || self != delivered.withoutFinished

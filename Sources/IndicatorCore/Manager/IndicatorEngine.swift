@@ -3,42 +3,42 @@ import IndicatorThreads
 package import Logging
 import Synchronization
 
-/// What an ``IndicatorManager`` is the public face of: the lock, the state machine behind it, and the queue of its
-/// actions.
+/// The implementation of ``IndicatorManager``: the lock, the state machine that it protects, and the queue of actions.
 ///
-/// Every input does the same three things: lock and ask ``IndicatorStateMachine``; unlock; perform the returned
-/// actions. While the lock is held nothing foreign runs: no continuation is resumed, no object of the caller's is
-/// released, no task is created, no backend or observer is called. (The exceptions: `==` and `hash(into:)` of the
-/// caller's identities, and an injected clock.) Actions are performed in the order in which the lock was held, by the
-/// thread that finds the ``Outbox`` unattended, and no thread waits for another one's. So a `deinit` or log handler
-/// that blocks holds up the deliveries of this indicator, and the timers of the process if it runs on their thread.
+/// Every input takes the same three steps: lock and pass it to ``IndicatorStateMachine``; unlock; perform the returned
+/// actions. No foreign code runs under the lock: no continuation is resumed, no caller's object is released, no task is
+/// created, no backend or observer is called. (Exceptions: `==` and `hash(into:)` of the caller's identities, `update`
+/// closures, and an injected clock.) Actions are performed in the order in which the lock was held, by the thread that
+/// finds the ``Outbox`` unattended; no thread waits for another one's. So a `deinit` that blocks delays the deliveries
+/// of this indicator, and the timers of the process if it runs on their thread.
 ///
-/// The manager, timers, observations and backends hold the engine, and it holds all of them but the first; closing it
-/// ends these circles, when the manager is deallocated and its last activity has ended. There are no weak references:
-/// an object to which there was one is slow to retain.
+/// The manager, timers, observations and backends retain the engine, which retains all but the manager. It closes when
+/// the manager is deallocated and its last activity has ended, which breaks these cycles. There are no weak references
+/// to it: they would make every later retain slow.
 @usableFromInline
 package final class IndicatorEngine: Sendable {
-    /// All that the lock protects. Runners, subscriptions and timers have a lock each, which is taken without this one.
+    /// The state that the lock protects. Runners, subscriptions and timers have their own locks, never taken under this
+    /// one.
     private struct Storage: Sendable {
         var machine: IndicatorStateMachine
         var outbox = Outbox<Effect>()
         /// The backends, in the order in which they were added.
         var runners: [BackendRunner] = []
-        /// Those who receive snapshots: the runners, as soon as they have their first one, and the subscriptions.
+        /// The receivers of snapshots: the subscriptions, and the runners that have received their first one.
         var receivers: [any SnapshotReceiver] = []
         var observations: [NotificationObservation] = []
         var resources: [any ManagerResource] = []
         var isShutDown = false
-        /// Whether the manager is deallocated: the engine closes when the last activity that somebody holds has ended.
+        /// Whether the manager was deallocated: the engine closes when the last held activity has ended.
         var isOrphaned = false
-        /// The engine itself, from then on until it has closed: activities hold no reference to it.
+        /// The engine itself, from then until it has closed: activities do not retain it.
         var itself: IndicatorEngine?
-        /// Whether the engine is closed, or about to be.
+        /// Whether the engine is closed or closing.
         var isClosed = false
-        /// Whether it is one of ``ObservedObjects/observers``.
+        /// Whether it is counted in ``ObservedObjects/observers``.
         var isObserver = false
 
-        /// Whether the engine is to be closed now, by the caller.
+        /// Begins closing if it is due. Returns whether the caller must close the engine.
         mutating func takesUpClosing() -> Bool {
             guard isOrphaned, !isClosed, machine.heldActivityCount == 0 else { return false }
             isClosed = true
@@ -46,7 +46,7 @@ package final class IndicatorEngine: Sendable {
         }
     }
 
-    /// An action, with those that it concerns.
+    /// An action and its receivers.
     private enum Effect: Sendable {
         case deliver(IndicatorSnapshot, to: [any SnapshotReceiver])
         case wake(at: Duration, version: UInt64)
@@ -74,8 +74,7 @@ package final class IndicatorEngine: Sendable {
         timer = DeadlineTimer(time: time)
     }
 
-    /// The manager is deallocated. Closes the engine, unless somebody holds an activity: then the end of the last one
-    /// does.
+    /// The manager was deallocated. Closes the engine, or lets the end of the last held activity close it.
     func managerIsReleased() {
         let isOver = storage.withLock { storage in
             storage.isOrphaned = true
@@ -98,12 +97,12 @@ package final class IndicatorEngine: Sendable {
         for resource in resources { resource.managerIsGone() }
     }
 
-    /// Hides the indicator for good, and lets the backends and subscriptions finish.
+    /// Hides the indicator permanently, and lets the backends and subscriptions finish.
     private func end(timeLimit: Duration) -> (runners: [BackendRunner], resources: [any ManagerResource]) {
         let now = time.now
         let (runners, resources, observations) = storage.withLock { storage in
             if !storage.isShutDown {
-                // Nobody has switched it off: the last snapshot must not report that.
+                // The app has not disabled it: the last snapshot must not report that.
                 let isEnabled = storage.machine.isEnabled
                 append(storage.machine.setEnabled(false, at: now), to: &storage, isEnabled: isEnabled)
                 append(storage.machine.publishPending(at: now), to: &storage, isEnabled: isEnabled)
@@ -121,7 +120,7 @@ package final class IndicatorEngine: Sendable {
 
     // MARK: - Lock, ask, unlock, perform
 
-    /// Passes an input to the state machine, and performs what it returns.
+    /// Passes an input to the state machine, and performs the returned actions.
     ///
     /// - Parameter input: called with the lock held; reads the time if it needs it.
     func change(_ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> [IndicatorStateMachine.Action]) {
@@ -139,18 +138,18 @@ package final class IndicatorEngine: Sendable {
     /// The public state now.
     package var snapshot: IndicatorSnapshot { read { $0.snapshot { time.now } } }
 
-    /// Reads what the lock protects.
+    /// Reads from the state machine.
     func read<Result: Sendable>(_ body: (inout IndicatorStateMachine) -> Result) -> Result {
         storage.withLock { body(&$0.machine) }
     }
 
-    /// The counter asked for a report.
+    /// Reports a change of the count to the state machine.
     @usableFromInline
     func report() {
         change { machine, now in machine.countChanged(now) }
     }
 
-    /// - Parameter isEnabled: what snapshots report instead of what is the case.
+    /// - Parameter isEnabled: the value for snapshots, instead of the current one.
     private func append(
         _ actions: [IndicatorStateMachine.Action],
         to storage: inout Storage,
@@ -169,7 +168,7 @@ package final class IndicatorEngine: Sendable {
         }
     }
 
-    /// Performs what waits, unless another thread does.
+    /// Performs the waiting actions, unless another thread does.
     private func perform() {
         if storage.withLock({ $0.outbox.attend() }) { performAttended() }
     }
@@ -195,13 +194,13 @@ package final class IndicatorEngine: Sendable {
         advance(to: max(time.now, deadline))
     }
 
-    /// Does what is due by now.
+    /// Performs the work that is due at `now`.
     func advance(to now: Duration) {
         checkLifetimes(at: now)
         change { machine, _ in machine.advance(to: now) }
     }
 
-    /// Looks at the observed objects, part by part, if that is due.
+    /// Checks the observed objects, part by part, if that is due.
     private func checkLifetimes(at now: Duration) {
         if storage.withLock({ $0.machine.isLifetimeCheckDue(at: now) }) {
             for part in 0..<IndicatorStateMachine.lifetimeCheckPartCount {
@@ -214,12 +213,12 @@ package final class IndicatorEngine: Sendable {
 
     // MARK: - Receivers
 
-    /// Adds a receiver of snapshots, which receives the present one first. Returns whether it was added.
+    /// Adds a receiver of snapshots, which receives the current one first. Returns whether it was added.
     private func add(_ receiver: some SnapshotReceiver, if condition: (borrowing Storage) -> Bool) -> Bool {
         let now = time.now
         let isAdded = storage.withLock { storage in
             guard condition(storage) else { return false }
-            // What has ended before is for those who were there.
+            // Activities that ended earlier are for the existing receivers only.
             append(storage.machine.publishPending(at: now), to: &storage)
             storage.receivers.append(receiver)
             updateAudience(of: &storage)
@@ -239,7 +238,7 @@ package final class IndicatorEngine: Sendable {
         storage.machine.setAudience(storage.receivers.map(\.audience).max() ?? .nobody)
     }
 
-    /// Subscribes to snapshots. The subscription ends at once if the indicator was shut down.
+    /// Subscribes to snapshots. The subscription ends immediately if the indicator was shut down.
     func subscribe() -> SnapshotSubscription {
         let subscription = SnapshotSubscription()
         if !add(subscription, if: { !$0.isShutDown }) {
@@ -256,14 +255,14 @@ package final class IndicatorEngine: Sendable {
 
     // MARK: - Backends
 
-    /// - Parameter logger: where its diagnostics go; by default the engine's.
+    /// - Parameter logger: for its diagnostics; by default the engine's.
     package func addBackend(_ backend: any IndicatorBackend, logger: Logger? = nil) -> Bool {
         let logger = logger ?? self.logger
         let runner = BackendRunner(backend: backend, time: time, logger: logger)
         let refusal: String? = storage.withLock { storage in
             if storage.isShutDown { return "the indicator was shut down" }
             if storage.runners.contains(where: { $0.name == runner.name }) {
-                return "there is one of that name already; give each backend a name of its own"
+                return "another backend has that name; give each backend a unique name"
             }
             storage.runners.append(runner)
             return nil
@@ -274,8 +273,7 @@ package final class IndicatorEngine: Sendable {
         }
         backend.attach(
             to: IndicatorControl(
-                // The engine is not referenced weakly: that would make every later retain of it slow. What it keeps of
-                // the backend is released when it closes.
+                // A weak reference would make every later retain of the engine slow. Closing it breaks the cycle.
                 setEnabled: { [self] in setEnabled($0) },
                 retry: { [weak runner] in runner?.retry() },
                 surfaceWasLost: { [weak runner] in runner?.surfaceWasLost($0) },
@@ -283,7 +281,7 @@ package final class IndicatorEngine: Sendable {
             )
         )
         let isNeeded = add(runner) { storage in storage.runners.contains { $0 === runner } && !storage.isShutDown }
-        // It was removed, or the indicator was shut down, while it was attached.
+        // The backend was removed, or the indicator was shut down, in the meantime.
         if !isNeeded { runner.finish(timeLimit: .zero) }
         runner.run()
         return true
@@ -330,7 +328,7 @@ package final class IndicatorEngine: Sendable {
         perform()
     }
 
-    /// Whether the engine is closed or shut down: it shows nothing any more.
+    /// Whether the engine is closed or shut down.
     package var isClosed: Bool { storage.withLock { $0.isShutDown } }
 
     package var isEnabled: Bool { counter.phase != .disabled }
@@ -347,10 +345,10 @@ package final class IndicatorEngine: Sendable {
         self.change { machine, _ in machine.setDelays(change(machine.delays), at: now) }
     }
 
-    // MARK: - What lives with the manager
+    // MARK: - Resources of the manager
 
     func keep(_ observation: NotificationObservation) {
-        // Released without the lock: an observation holds closures of the caller's.
+        // Released without the lock: an observation retains the caller's closures.
         _ = storage.withLock { storage in
             if !storage.isObserver { ObservedObjects.observers.wrappingAdd(1, ordering: .relaxed) }
             storage.isObserver = true
@@ -374,21 +372,21 @@ package final class IndicatorEngine: Sendable {
     }
 }
 
-/// What receives snapshots: a backend's runner, or a subscription.
+/// A receiver of snapshots: a backend's runner, or a subscription.
 ///
 /// It is called without a lock, one call at a time, in order.
 protocol SnapshotReceiver: AnyObject, Sendable {
-    /// Which changes it wants to hear of.
+    /// Which changes it observes.
     var audience: IndicatorStateMachine.Audience { get }
 
-    /// The indicator has changed. Returns at once.
+    /// Receives a new snapshot. Returns immediately.
     func receive(_ snapshot: IndicatorSnapshot)
 
-    /// There will be no more snapshots. Returns at once.
+    /// No more snapshots follow. Returns immediately.
     func finish(timeLimit: Duration)
 }
 
-/// Something that lives and ends with a manager, such as what watches its config file.
+/// A resource with the lifetime of a manager, such as the watcher of its config file.
 package protocol ManagerResource: AnyObject, Sendable {
     /// The manager is being shut down: release everything, in bounded time.
     func managerWillShutDown() async

@@ -4,18 +4,18 @@ import Synchronization
 extension IndicatorManager {
     // MARK: - Activities without an identity
 
-    /// Begins an activity that says nothing of itself, which ends when the returned value goes out of scope.
+    /// Begins an activity without details, which ends when the returned value goes out of scope.
     ///
     /// While others are in progress, this and its end are mostly one atomic operation each. The indicator works at
-    /// least until its activities have ended, also when the manager is released before.
+    /// least until its activities have ended, even if the manager is released earlier.
     @inlinable
     public func begin() -> Activity {
-        // The manager keeps the engine until the activity is counted, which keeps it from then on.
+        // The manager keeps the engine alive until the activity is counted; then the count does.
         defer { withExtendedLifetime(self) {} }
         return Activity(engine.begin())
     }
 
-    /// What begins in the indicator itself is a member of no group.
+    /// The context of activities that are not in a group.
     public var activityContext: ActivityContext { ActivityContext(engine: engine, group: nil) }
 
     /// Counts one more activity, as in AFNetworking's manager.
@@ -23,22 +23,22 @@ extension IndicatorManager {
         engine.change { machine, now in machine.change(now) { $0.increment() } }
     }
 
-    /// Counts one activity less of those that ``incrementActivityCount()`` counted; without effect when there is none.
+    /// Ends one of the activities that ``incrementActivityCount()`` counted; without effect if there is none.
     public func decrementActivityCount() {
         engine.change { machine, now in machine.change(now) { $0.decrement() } }
     }
 
     // MARK: - Activities with an identity
 
-    /// Starts an activity with an identity of the caller's own.
+    /// Starts an activity with an identity.
     ///
-    /// Starting one that is in progress changes nothing. One that was stopped less than 250 ms ago without having been
-    /// started is not started: its stop has overtaken its start.
+    /// Starting one that is in progress has no effect. After a stop of one that is not in progress, one start of it
+    /// less than 250 ms later is ignored: the stop has overtaken the start.
     ///
     /// - Parameters:
-    ///   - id: what identifies it, here and in `stop`. It is compared and hashed with the indicator's lock
-    ///     held, so its `==` and `hash(into:)` must not use the indicator; its `deinit` may. Integers that are equal
-    ///     are the same identity whatever their types.
+    ///   - id: the identity, here and in `stop`. It is compared and hashed with the indicator's lock held, so its `==`
+    ///     and `hash(into:)` must not use the indicator; its `deinit` may. Integers that are equal are the same
+    ///     identity whatever their types.
     ///   - label: a short text of what is in progress.
     ///   - progress: how much is done, 0…1.
     public func start(_ id: some Hashable & Sendable, label: String? = nil, progress: Double? = nil) {
@@ -55,21 +55,21 @@ extension IndicatorManager {
         engine.start(.number(id), label: label, progress: progress)
     }
 
-    /// Changes what an activity with an identity says of itself; without effect when it is not in progress.
+    /// Changes the details of an activity with an identity; without effect if it is not in progress.
     ///
     /// ```swift
     /// indicator.update("request-7") { $0.label = "GET /page/2" }
     /// ```
     ///
     /// - Parameters:
-    ///   - id: what identifies it.
+    ///   - id: the identity.
     ///   - change: called with the indicator's lock held: it must not use the indicator.
     public func update(_ id: some Hashable & Sendable, _ change: (inout ActivityDetails) -> Void) {
         engine.update(ActivityKey(id), change)
     }
 
-    /// Stops an activity with an identity of the caller's own. Stopping one that is not in progress changes nothing.
-    /// Backends report the outcome of an activity that has a label.
+    /// Stops an activity with an identity; without effect if it is not in progress. Backends report the outcome of an
+    /// activity that has a label.
     public func stop(_ id: some Hashable & Sendable, _ outcome: ActivityOutcome = .unspecified) {
         engine.stop(ActivityKey(id), outcome)
     }
@@ -86,7 +86,7 @@ extension IndicatorManager {
 }
 
 extension IndicatorEngine {
-    /// Begins an activity that says nothing of itself.
+    /// Begins an activity without details.
     @inlinable
     func begin() -> ActivityHandle {
         if counter.begin() { report() }
@@ -99,7 +99,7 @@ extension IndicatorEngine {
         }
     }
 
-    /// Changes what an activity says of itself; without effect when it is not in progress.
+    /// Changes the details of an activity; without effect if it is not in progress.
     func update(_ key: ActivityKey, _ body: (inout ActivityDetails) -> Void) {
         change { machine, now in machine.change(now) { $0.update(key, at: now, body) } }
     }

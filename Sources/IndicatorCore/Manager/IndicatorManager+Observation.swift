@@ -4,17 +4,17 @@ import Logging
 extension IndicatorManager {
     // MARK: - Notifications
 
-    /// Observes the notifications by which a library announces that its tasks begin and end.
+    /// Observes the notifications that a library posts when its tasks begin and end.
     ///
     /// A task is counted from a notification that starts it to one that stops it, once, however often each is posted. A
-    /// task that is an object is held from its start to its stop. If it never announces its end, that is noticed within
-    /// ``lifetimeCheckInterval`` after its last other reference was released, and the object is deallocated then, on a
-    /// thread of the indicator's.
+    /// task that is an object is retained from its start to its stop. Without a stop, its activity ends within
+    /// ``lifetimeCheckInterval`` after its last other reference was released; the object is then deallocated on one of
+    /// the indicator's threads.
     ///
     /// - Parameters:
-    ///   - notifications: what to observe: ``TaskNotifications/indicator``, ``TaskNotifications/alamofire``, or a value
-    ///     of your own.
-    ///   - center: where they are posted.
+    ///   - notifications: what to observe: ``TaskNotifications/indicator``, ``TaskNotifications/alamofire``, or a
+    ///     custom value.
+    ///   - center: the center that they are posted to.
     /// - Returns: the observation, which lasts until it is cancelled or the manager is deallocated.
     @discardableResult
     public func observe(
@@ -28,14 +28,14 @@ extension IndicatorManager {
 
     /// Counts an activity while an object lives, or until ``stopTracking(_:)``.
     ///
-    /// The object is held weakly. That it was deallocated is noticed within ``lifetimeCheckInterval``. If its last
-    /// reference is released at the very moment when it is looked at, it is deallocated on a thread of the indicator's.
-    /// Tracking an object that is tracked already changes nothing.
+    /// The object is referenced weakly. Its deallocation is noticed within ``lifetimeCheckInterval``. If its last other
+    /// reference is released during a check, it is deallocated on one of the indicator's threads. Tracking a tracked
+    /// object has no effect.
     public func track(_ object: AnyObject, label: String? = nil) {
         engine.start(.object(ActivityObject(object: object, role: .tracked)), label: label)
     }
 
-    /// Ends the activity of a tracked object before the object is deallocated; without effect when it is not tracked.
+    /// Ends the activity of a tracked object before the object is deallocated; without effect if it is not tracked.
     public func stopTracking(_ object: AnyObject) {
         engine.stop(.object(ActivityObject(object: object, role: .tracked)))
     }
@@ -46,7 +46,7 @@ extension IndicatorEngine {
         let tasks = TaskIdentities(find: notifications.identity.find, logger: logger)
         let (label, update) = (notifications.label, notifications.update)
         let observation = NotificationObservation(center: center)
-        // The closures hold the engine: it cancels the observation when its manager is deallocated.
+        // The closures retain the engine, which cancels the observation when its manager is deallocated.
         for name in Set(notifications.starts) {
             observation.add(name) { [self] notification in
                 if let task = tasks.key(of: notification) { start(task, label: label(notification)) }

@@ -1,12 +1,12 @@
 import IndicatorThreads
 
 extension IndicatorManager {
-    /// The state of the indicator as it changes: first the present one, then the latest whenever there is a newer one.
+    /// The state of the indicator as it changes: first the current one, then the latest after every change.
     ///
-    /// Each sequence has its own subscription. The latest value wins: a slow subscriber misses what came in between and
-    /// always ends at the truth; ``IndicatorSnapshot/finished`` is complete even so. A change of visibility is
-    /// delivered at once, other changes at most ten times a second. The sequence ends when the manager is shut down or
-    /// deallocated, or when the task that iterates it is cancelled.
+    /// Each sequence has its own subscription. The latest value wins: a slow subscriber skips intermediate snapshots
+    /// and always ends with the current state; ``IndicatorSnapshot/finished`` is complete nevertheless. A change of
+    /// visibility is delivered immediately, other changes at most ten times a second. The sequence ends when the
+    /// manager is shut down or deallocated, or when the task that iterates it is cancelled.
     public var snapshots: IndicatorSnapshots {
         IndicatorSnapshots(engine: engine)
     }
@@ -14,7 +14,7 @@ extension IndicatorManager {
 
 /// The state of an indicator as it changes. See ``IndicatorManager/snapshots``.
 public struct IndicatorSnapshots: AsyncSequence, Sendable {
-    /// What the sequence delivers.
+    /// The type of the elements.
     public typealias Element = IndicatorSnapshot
     /// The sequence never fails.
     public typealias Failure = Never
@@ -45,7 +45,7 @@ public struct IndicatorSnapshots: AsyncSequence, Sendable {
         fileprivate let lifetime: Lifetime
         fileprivate var signal: AsyncStream<Void>.Iterator
 
-        /// The next snapshot; `nil` when there will be no more.
+        /// The next snapshot; `nil` when the sequence has ended.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> IndicatorSnapshot? {
             while !Task.isCancelled {
                 switch lifetime.subscription.take() {
@@ -58,7 +58,7 @@ public struct IndicatorSnapshots: AsyncSequence, Sendable {
         }
     }
 
-    /// Begins to deliver. Iterate each sequence once; `snapshots` makes a new one each time.
+    /// Begins the iteration. Iterate each sequence once; `snapshots` makes a new one each time.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(lifetime: lifetime, signal: lifetime.subscription.signal.makeAsyncIterator())
     }
@@ -95,10 +95,10 @@ final class SnapshotSubscription: SnapshotReceiver {
         wake()
     }
 
-    /// Wakes the subscriber, from a task of its own.
+    /// Wakes the subscriber, from a separate task.
     ///
-    /// To resume a task takes its status lock. The calling thread may hold that of another task, if it runs a
-    /// cancellation handler, and two such threads could wait for each other.
+    /// Resuming a task takes its status lock. A calling thread that runs a cancellation handler holds that of another
+    /// task, and two such threads could deadlock.
     private func wake() {
         if state.withLock({ exchange(&$0.isWaking, with: true) }) { return }
         Task.detached(executorPreference: ServiceThread.shared) { [self] in
@@ -107,7 +107,7 @@ final class SnapshotSubscription: SnapshotReceiver {
         }
     }
 
-    /// The next snapshot; `nil` in an optional after the last one; `nil` when there is none yet.
+    /// The next snapshot; `.some(nil)` after the last one; `nil` if there is none yet.
     func take() -> IndicatorSnapshot?? {
         state.withLock { state in
             guard let snapshot = state.inbox.take(delivered: state.delivered) else {

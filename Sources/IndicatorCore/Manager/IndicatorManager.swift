@@ -2,7 +2,7 @@ import Foundation
 import IndicatorThreads
 public import Logging
 
-/// Decides when the activity indicator of an app is shown, and has it shown by the app's backends.
+/// Decides when the activity indicator of an app is shown, and shows it through the app's backends.
 ///
 /// Report when work begins and ends; the indicator is shown for work that lasts, stays visible through short gaps, and
 /// is hidden when the work is done:
@@ -15,7 +15,7 @@ public import Logging
 /// Apps with a config file get theirs from `IndicatorManager.configured(for:)` of the module IndicatorBackends.
 ///
 /// Everything may be called from any thread, and no call blocks on a backend. The manager needs no run loop and no main
-/// queue: its delays run on a thread of its own, and so does each backend.
+/// queue: its delays run on a background thread, and each backend on its own.
 public final class IndicatorManager: ActivityContainer {
     /// The indicator for a whole process. It is disabled until ``isEnabled`` is set to `true`.
     public static let shared = IndicatorManager(isEnabled: false)
@@ -28,9 +28,9 @@ public final class IndicatorManager: ActivityContainer {
     /// - Parameters:
     ///   - delays: when it is shown and hidden; by default after 1 second and after 0.2 seconds.
     ///   - isEnabled: whether it is enabled.
-    ///   - backends: what shows it. Their names must differ.
-    ///   - clock: the clock of the delays; tests inject one that they move by hand.
-    ///   - logger: where diagnostics of the indicator and its backends go.
+    ///   - backends: the backends that show it. Their names must differ.
+    ///   - clock: the clock of the delays; tests inject one that they advance manually.
+    ///   - logger: for diagnostics of the indicator and its backends.
     public init(
         delays: IndicatorDelays = .standard,
         isEnabled: Bool = true,
@@ -48,16 +48,16 @@ public final class IndicatorManager: ActivityContainer {
 
     // MARK: - State
 
-    /// Whether the indicator is enabled. While it is not, it is hidden, and activities go on being counted.
+    /// Whether the indicator is enabled. While it is disabled, it is hidden, and activities are still counted.
     ///
-    /// Disabling hides it at once; enabling it while activities are in progress starts the start delay afresh. After
+    /// Disabling hides it immediately; enabling it while activities are in progress restarts the start delay. After
     /// ``shutdown(timeLimit:)`` it stays disabled.
     public var isEnabled: Bool {
         get { engine.isEnabled }
         set { engine.setEnabled(newValue) }
     }
 
-    /// When the indicator is shown and hidden. A change of a delay holds from the next time that it begins.
+    /// When the indicator is shown and hidden. A changed delay takes effect the next time that it begins.
     public var delays: IndicatorDelays {
         get { engine.delays }
         set { engine.delays = newValue }
@@ -76,15 +76,14 @@ public final class IndicatorManager: ActivityContainer {
         set { engine.setDelay(.completionDelay, to: newValue) }
     }
 
-    /// How long it stays at least, once shown. Default zero. Limited as ``startDelay`` is.
+    /// The minimum time that it is visible. Default zero. Limited as ``startDelay`` is.
     public var minimumVisibleTime: Duration {
         get { delays.minimumVisibleTime }
         set { engine.setDelay(.minimumVisibleTime, to: newValue) }
     }
 
-    /// How often objects that are observed or tracked are looked at, to end the activities of those that were
-    /// deallocated. Default 1 second; nothing is done while there are none. Less than a millisecond counts as a
-    /// millisecond.
+    /// How often observed and tracked objects are checked, to end the activities of deallocated ones. Default 1 second;
+    /// without such objects there are no checks. Less than a millisecond counts as a millisecond.
     public var lifetimeCheckInterval: Duration {
         get { engine.read { $0.lifetimeCheckInterval } }
         set {
@@ -93,7 +92,7 @@ public final class IndicatorManager: ActivityContainer {
         }
     }
 
-    /// The present state. Takes no lock.
+    /// The current state. Takes no lock.
     public var state: IndicatorState { engine.counter.state }
 
     /// Whether the indicator is shown. Takes no lock.
@@ -107,19 +106,19 @@ public final class IndicatorManager: ActivityContainer {
 
     // MARK: - Backends
 
-    /// Adds a backend and starts it, without waiting for that. Its state is in ``backendStatuses``.
+    /// Adds a backend and starts it asynchronously. Its state is in ``backendStatuses``.
     ///
-    /// - Returns: whether it was added. It is not, and an error is logged, when the manager has one of that name or was
-    ///   shut down.
+    /// - Returns: whether it was added. If not, because the name is not unique or the manager was shut down, it logs an
+    ///   error.
     @discardableResult
     public func addBackend(_ backend: any IndicatorBackend) -> Bool {
         engine.addBackend(backend)
     }
 
-    /// Removes a backend: it gets a snapshot that hides the indicator, and is stopped. Returns when it has stopped.
+    /// Removes a backend: it receives a snapshot that hides the indicator, and is stopped. Returns when it has stopped.
     ///
     /// - Parameters:
-    ///   - name: the backend's name; without effect when there is none of that name.
+    ///   - name: the backend's name; without effect if there is none of that name.
     ///   - timeLimit: how long to wait for a call to it that does not return, before it is given up. Default 2 seconds.
     public func removeBackend(named name: String, timeLimit: Duration = .seconds(2)) async {
         await engine.removeBackend(named: name, timeLimit: timeLimit)
@@ -128,18 +127,18 @@ public final class IndicatorManager: ActivityContainer {
     /// The states of the backends, in the order in which they were added.
     public var backendStatuses: [BackendStatus] { engine.backendStatuses }
 
-    /// Hides the indicator for good and stops the backends: what they changed is restored, what they hold is flushed.
+    /// Hides the indicator permanently and stops the backends, which restore what they changed and flush their output.
     ///
-    /// Returns when all have stopped. A backend whose call does not return within the time limit is given up, so one
-    /// that hangs costs the limit and no more. Activities may go on; they are counted and nothing else.
+    /// Returns when all have stopped. A backend whose call does not return within the time limit is given up.
+    /// Activities may continue; they are only counted.
     ///
-    /// - Parameter timeLimit: how long to wait for a call that does not return. Default 2 seconds. A backend that does
-    ///   return and has much left to deliver gets 5 seconds in all.
+    /// - Parameter timeLimit: how long to wait for a call that does not return. Default 2 seconds. A backend whose
+    ///   calls return but that has more to deliver gets 5 seconds in total.
     public func shutdown(timeLimit: Duration = .seconds(2)) async {
         await engine.shutdown(timeLimit: timeLimit)
     }
 
-    /// Does what is due by now, for tests on clocks that wake nobody.
+    /// Performs the work that is due, for tests with clocks that do not wake up sleepers.
     package func advance() {
         engine.advance(to: engine.time.now)
     }

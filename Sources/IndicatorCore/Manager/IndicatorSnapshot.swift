@@ -7,26 +7,26 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// The state of the indicator.
     public var state: IndicatorState
 
-    /// Whether the indicator is enabled. A disabled one is always ``IndicatorState/inactive``, and goes on counting.
+    /// Whether the indicator is enabled. A disabled one is always ``IndicatorState/inactive``, but still counts.
     public var isEnabled: Bool
 
-    /// How many activities are in progress, with and without a label.
+    /// How many activities are in progress, with and without a label; a group and its members are one.
     public var activityCount: Int
 
-    /// The activities in progress that have a label, in the order of their beginning; at most 16.
+    /// The activities in progress that have a label, in the order in which they began; at most 16.
     public var activities: [ActivityDetails]
 
-    /// When the indicator was last shown or hidden, by the wall clock; for one that never was, when it was made.
+    /// When the indicator was last shown or hidden, by the wall clock; if it never was, when it was created.
     public var since: Date
 
     /// When ``label`` last changed, by the wall clock; if its activity has changed it, when that was published.
     package var labelSince: Date
 
-    /// What has ended; behind ``finished`` and ``omittedFinishedCount``.
+    /// The storage of ``finished`` and ``omittedFinishedCount``.
     var finishedActivities = FinishedActivities()
 
-    /// Makes a snapshot, by default that of an indicator with nothing to do. Without `activities`, one activity with
-    /// `label` and `progress` is listed, or none if `label` is `nil`.
+    /// Makes a snapshot, by default that of an idle indicator. Without `activities`, one activity with `label` and
+    /// `progress` is listed, or none if `label` is `nil`.
     public init(
         state: IndicatorState = .inactive,
         isEnabled: Bool = true,
@@ -54,19 +54,19 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// How much is done, 0…1, of the activity that ``label`` belongs to; `nil` when that is unknown.
     public var progress: Double? { activities.first?.progress }
 
-    /// What the user is asked for by the activity that ``label`` belongs to, if it waits for them.
+    /// What the activity that ``label`` belongs to asks the user for, if it waits for an answer.
     public var attention: String? { activities.first?.attention }
 
-    /// The labelled activities that have ended since the snapshot that the same receiver got before: the last 64.
+    /// The labelled activities that have ended since the previous snapshot of the same receiver: the last 64.
     ///
-    /// Each receiver gets each activity once, also if it skips snapshots. The snapshot that an app reads
+    /// Each receiver gets each activity once, even if it skips snapshots. The snapshot that an app reads
     /// (``IndicatorManager/snapshot``) and the first one of a receiver have none.
     public var finished: [FinishedActivity] { finishedActivities.latest }
 
     /// How many more have ended than ``finished`` lists.
     public var omittedFinishedCount: Int { finishedActivities.omittedCount }
 
-    /// Puts what ended before in front: what a snapshot had that was skipped.
+    /// Prepends the finished activities of a skipped snapshot.
     mutating func takeOver(_ skipped: FinishedActivities) {
         guard !skipped.isEmpty else { return }
         var all = skipped
@@ -74,10 +74,10 @@ public struct IndicatorSnapshot: Sendable, Hashable {
         finishedActivities = all
     }
 
-    /// Puts what ended before in front: what a snapshot had that the receiver has not read.
+    /// Prepends the finished activities of a snapshot that the receiver has not read.
     package mutating func takeOverFinished(of skipped: IndicatorSnapshot) { takeOver(skipped.finishedActivities) }
 
-    /// The same without what has ended.
+    /// A copy without the finished activities.
     package var withoutFinished: Self {
         var copy = self
         copy.finishedActivities = FinishedActivities()
@@ -92,11 +92,11 @@ public struct IndicatorSnapshot: Sendable, Hashable {
 public enum IndicatorState: String, Sendable, Hashable, Codable, CaseIterable {
     /// Nothing is in progress, or the indicator is disabled. Hidden.
     case inactive
-    /// Work has begun and the start delay has not run out yet. Hidden.
+    /// Work has begun and the start delay has not elapsed yet. Hidden.
     case delayingStart
     /// Work has been in progress for longer than the start delay. Visible.
     case active
-    /// Work has ended and the completion delay has not run out yet. Visible.
+    /// Work has ended and the completion delay has not elapsed yet. Visible.
     case delayingCompletion
 
     /// Whether the indicator is shown in this state.

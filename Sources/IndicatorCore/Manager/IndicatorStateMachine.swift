@@ -1,37 +1,37 @@
 import Foundation
 import IndicatorThreads
 
-/// Decides everything that an indicator does: what is in progress, when it is shown, and when a snapshot is published.
+/// Makes all decisions of an indicator: what is in progress, when it is shown, and when a snapshot is published.
 ///
-/// It owns no lock, no timer and no task, and calls no code of others. Each input returns the actions to perform, in
-/// order. ``IndicatorEngine`` holds the lock around it and performs the actions after unlocking; ``ActivityReplay``
-/// drives it without either.
+/// It owns no lock, no timer and no task, and calls no foreign code. Each input returns the actions to perform, in
+/// order. ``IndicatorEngine`` calls it under its lock and performs the actions after unlocking; `ActivityReplay` of
+/// IndicatorTesting does neither.
 ///
-/// It is a value around shared parts: the ``ActivityCounter``, which other threads change meanwhile, and the records of
-/// activities. There is one machine for a counter; do not copy it.
+/// It is a value with shared parts: the ``ActivityCounter``, which other threads change concurrently, and the records
+/// of activities. A counter has one machine; do not copy it.
 package struct IndicatorStateMachine: Sendable {
-    /// What is to be done after an input.
+    /// An action to perform after an input.
     package enum Action: Sendable {
         /// Deliver a snapshot to all receivers. With a change if the indicator was shown or hidden.
         case publish(IndicatorSnapshot, VisibilityChange?)
-        /// Call ``advance(to:)`` at this time. Supersedes those with a lower version.
+        /// Call ``advance(to:)`` at this time. Supersedes actions with a lower version.
         case wake(at: Duration, version: UInt64)
-        /// Release what may run the caller's code when it is released.
+        /// Release values whose release may run the caller's code.
         case release(Garbage)
     }
 
     /// Objects and identities that may have no other reference.
     package struct Garbage: @unchecked Sendable {
-        // `@unchecked`: nothing but its release happens to it.
+        // `@unchecked`: the values are only released.
         fileprivate let values: [Any]
     }
 
-    /// Who wants to hear of changes other than those of the visibility.
+    /// Which receivers observe changes that do not affect the visibility.
     enum Audience: Int, Sendable, Comparable {
         case nobody
         /// Receivers that show the indicator while it is visible.
         case whileVisible
-        /// At least one receiver that follows the count and the label while the indicator is hidden, too.
+        /// At least one receiver that observes the count and the label while the indicator is hidden, too.
         case always
 
         static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
@@ -40,30 +40,30 @@ package struct IndicatorStateMachine: Sendable {
     /// The time, read from a clock only if it is needed.
     package typealias Now = ActivityList.Now
 
-    /// The least time between two snapshots that do not change the visibility: a tenth of a second.
+    /// The minimum interval between snapshots that do not change the visibility: 100 ms.
     static var refreshInterval: Duration { .milliseconds(100) }
 
     private let counter: ActivityCounter
     private var visibility: VisibilityStateMachine
     private var list: ActivityList
     private var since: Date
-    /// The label that was published last, and since when it is that.
+    /// The label that was last published, and when it last changed.
     private var label: String?
     private var labelSince: Date
     private var audience = Audience.nobody
     private var isOrphaned = false
     private var publishedAt: Duration?
-    /// The phase that the present input has published, if it has.
+    /// The phase that the current input has published, if any.
     private var publishedPhase: ActivityCounter.Phase?
-    /// When changes that were held back are published.
+    /// When postponed changes are published.
     private var refreshDue: Duration?
     private var lifetimeCheckDue: Duration?
-    /// The time that the last ``Action/wake(at:)`` named, until it comes.
+    /// The time of the last ``Action/wake(at:version:)``, until it comes.
     private var wakesAt: Duration?
     private var wakeVersion: UInt64 = 0
     private var actions: [Action] = []
 
-    /// How often observed and tracked objects are looked at. 1 ms to 100 years.
+    /// How often observed and tracked objects are checked. 1 ms to 100 years.
     private(set) var lifetimeCheckInterval = Duration.seconds(1)
 
     /// Makes a machine.
@@ -71,7 +71,7 @@ package struct IndicatorStateMachine: Sendable {
     /// - Parameters:
     ///   - delays: when the indicator is shown and hidden.
     ///   - isEnabled: whether it may be shown.
-    ///   - counter: what counts the activities. It counts none yet.
+    ///   - counter: the counter of the activities. Its count is zero.
     ///   - now: the time.
     package init(delays: IndicatorDelays, isEnabled: Bool, counter: ActivityCounter, now: Duration = .zero) {
         self.counter = counter
@@ -84,23 +84,23 @@ package struct IndicatorStateMachine: Sendable {
 
     // MARK: - Reading
 
-    /// The delays that begin from now on.
+    /// The delays. A changed one takes effect the next time that it begins.
     package var delays: IndicatorDelays { visibility.delays }
 
     /// Whether the indicator may be shown.
     var isEnabled: Bool { visibility.isEnabled }
 
-    /// When a delay runs out, if one runs.
+    /// The deadline of the current delay, if any.
     package var deadline: Duration? { visibility.deadline }
 
-    /// How many activities are in progress that somebody holds, as opposed to those that are stopped by their identity.
+    /// How many activities with a handle are in progress, as opposed to those that are stopped by their identity.
     var heldActivityCount: Int { counter.count - list.count }
 
     /// The public state now.
     ///
     /// - Parameters:
     ///   - now: the time.
-    ///   - isMeasured: whether the estimates of the time left take a measurement.
+    ///   - isMeasured: whether the rate estimates take a measurement.
     @inline(__always)
     mutating func snapshot(_ now: Now, isMeasured: Bool = false) -> IndicatorSnapshot {
         let (state, count) = counter.stateAndCount
@@ -117,9 +117,9 @@ package struct IndicatorStateMachine: Sendable {
 
     // MARK: - Inputs: activities
 
-    /// Something begins, ends, or changes what it says of itself.
+    /// Begins or ends activities, or changes their details.
     ///
-    /// - Parameter change: makes the change to the list, and returns what follows from it.
+    /// - Parameter change: changes the list, and returns the consequences.
     package mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> [Action] {
         let change = change(&list)
         // While a refresh is due already, or nobody observes details, nothing follows from a change of them.
@@ -136,14 +136,14 @@ package struct IndicatorStateMachine: Sendable {
         return finish(hasChanged: hasChanged, now)
     }
 
-    /// The counter asked for a report.
+    /// The count has changed, and the counter requires a report.
     mutating func countChanged(_ now: Now) -> [Action] {
         finish(hasChanged: true, now)
     }
 
     // MARK: - Inputs: settings
 
-    /// Switches the indicator on or off.
+    /// Enables or disables the indicator.
     package mutating func setEnabled(_ isEnabled: Bool, at now: Duration) -> [Action] {
         guard isEnabled != visibility.isEnabled else { return [] }
         apply(catchUp(), at: now)
@@ -151,7 +151,7 @@ package struct IndicatorStateMachine: Sendable {
         return finish(hasChanged: true) { now }
     }
 
-    /// Changes the delays. What is due by now follows the old ones, though its timer may be late.
+    /// Changes the delays. Deadlines that are due follow the old ones, even if the timer is late.
     package mutating func setDelays(_ delays: IndicatorDelays, at now: Duration) -> [Action] {
         apply(catchUp(), at: now)
         apply(visibility.advance(to: now), at: now)
@@ -159,26 +159,27 @@ package struct IndicatorStateMachine: Sendable {
         return finish(hasChanged: false) { now }
     }
 
-    /// Changes how often objects are looked at.
+    /// Changes how often objects are checked.
     mutating func setLifetimeCheckInterval(_ interval: Duration, at now: Duration) -> [Action] {
         lifetimeCheckInterval = min(max(interval, .milliseconds(1)), TimeSource.longest)
         if lifetimeCheckDue != nil { lifetimeCheckDue = now + lifetimeCheckInterval }
         return finish(hasChanged: false) { now }
     }
 
-    /// Says who wants to hear of changes. Call it before the snapshot for a newcomer is made: then no change is missed.
+    /// Sets which changes are observed. Call it before a new receiver's first snapshot is made, so that no change is
+    /// missed.
     mutating func setAudience(_ audience: Audience) {
         self.audience = audience
         setWatched(isHeard && refreshDue == nil)
     }
 
-    /// Publishes what was held back and what has finished, before receivers come or end.
+    /// Publishes postponed changes and finished activities, before the receivers change.
     mutating func publishPending(at now: Duration) -> [Action] {
         if refreshDue != nil || list.hasFinished { publish(at: now) }
         return finish(hasChanged: false) { now }
     }
 
-    /// The manager is deallocated: from now on every change is reported.
+    /// The manager was deallocated: from now on every change is reported.
     mutating func setOrphaned() {
         isOrphaned = true
         setWatched(true)
@@ -186,8 +187,8 @@ package struct IndicatorStateMachine: Sendable {
 
     // MARK: - Inputs: time
 
-    /// Whether the objects are to be looked at before ``advance(to:)``: regularly, and before the start delay's
-    /// deadline is decided, so that an object that was deallocated never shows the indicator (rule 11 of the design).
+    /// Whether the objects must be checked before ``advance(to:)``: regularly, and before the start delay's deadline is
+    /// decided, so that a deallocated object never shows the indicator (rule 11 of the design).
     func isLifetimeCheckDue(at now: Duration) -> Bool {
         guard list.objectCount > 0 else { return false }
         if let lifetimeCheckDue, lifetimeCheckDue <= now { return true }
@@ -195,15 +196,15 @@ package struct IndicatorStateMachine: Sendable {
         return false
     }
 
-    /// How many parts the objects are looked at in.
+    /// In how many parts the objects are checked.
     static var lifetimeCheckPartCount: Int { ObservedObjects.shardCount }
 
-    /// Ends the activities of the objects of one part that have ended.
+    /// Ends the activities of the ended objects in one part.
     mutating func checkLifetimes(part: Int, at now: Duration) -> [Action] {
         change({ now }) { $0.endActivitiesOfEndedObjects(inShard: part, at: { now }) }
     }
 
-    /// Does what is due.
+    /// Performs the work that is due.
     package mutating func advance(to now: Duration) -> [Action] {
         if let due = wakesAt, due <= now { wakesAt = nil }
         if let due = lifetimeCheckDue, due <= now {
@@ -220,7 +221,7 @@ package struct IndicatorStateMachine: Sendable {
 
     // MARK: - Visibility
 
-    /// The phase that the counter is to have.
+    /// The counter's phase for the current state.
     private var phase: ActivityCounter.Phase {
         guard visibility.isEnabled else { return .disabled }
         return switch visibility.state {
@@ -231,8 +232,8 @@ package struct IndicatorStateMachine: Sendable {
         }
     }
 
-    /// Brings what was not reported to the visibility machine, as if it had happened before any deadline that is due
-    /// (rule 10 of the design).
+    /// Passes unreported changes to the visibility machine, as if they had happened before any due deadline (rule 10 of
+    /// the design).
     private mutating func catchUp() -> [VisibilityChange] {
         let isBusy = counter.isBusy
         switch phase {
@@ -241,7 +242,7 @@ package struct IndicatorStateMachine: Sendable {
         case .disabled, .delayingStart:
             return visibility.setBusy(isBusy, at: visibility.latest)
         case .delayingCompletion:
-            // Taken in any case: what ended before work began again does not count any more.
+            // Taken in any case: an end is obsolete when work has begun again.
             let end = counter.takeTimeOfLastEnd()
             if isBusy { return visibility.setBusy(true, at: visibility.latest) }
             guard let end, end >= visibility.latest else { return [] }
@@ -250,7 +251,7 @@ package struct IndicatorStateMachine: Sendable {
         }
     }
 
-    /// Sets the counter's phase, and follows the count that it met, until the two agree.
+    /// Sets the counter's phase, and adapts to the count at that moment, until the two agree.
     private mutating func settle(_ now: Now) {
         while true {
             let phase = phase
@@ -275,7 +276,7 @@ package struct IndicatorStateMachine: Sendable {
 
     // MARK: - Publishing
 
-    /// Whether anybody wants to hear of changes that do not change the visibility.
+    /// Whether a receiver observes changes that do not affect the visibility.
     private var isHeard: Bool { audience == .always || audience == .whileVisible && visibility.isVisible }
 
     private func setWatched(_ isWatched: Bool) {
@@ -291,7 +292,7 @@ package struct IndicatorStateMachine: Sendable {
         publishedAt = now
         publishedPhase = phase
         refreshDue = nil
-        // First: a change that the snapshot does not contain is reported.
+        // Before the snapshot is made: a change that it does not contain is reported.
         setWatched(isHeard)
         counter.setPhase(phase)
         var snapshot = snapshot({ now }, isMeasured: true)
@@ -314,17 +315,17 @@ package struct IndicatorStateMachine: Sendable {
         let now = now()
         if let publishedAt, now < publishedAt + Self.refreshInterval {
             refreshDue = publishedAt + Self.refreshInterval
-            // Until then nobody needs to hear of further changes.
+            // Until then, further changes need no report.
             setWatched(false)
         } else {
             publish(at: now)
         }
     }
 
-    /// Completes an input: follows the count, publishes, sets the timer.
+    /// Completes an input: settles the phase, publishes, sets the timer.
     private mutating func finish(hasChanged: Bool, _ now: Now) -> [Action] {
         settle(now)
-        // The state may have gone on since it was published.
+        // The state may have changed since it was published.
         if hasChanged, publishedPhase != phase { publishSoon(now) }
         publishedPhase = nil
         setTimer()
@@ -333,7 +334,7 @@ package struct IndicatorStateMachine: Sendable {
         return actions
     }
 
-    /// Asks to be woken when the next thing is due.
+    /// Requests a wake-up at the earliest deadline.
     private mutating func setTimer() {
         let estimateEnd = isHeard ? list.estimateEnd : nil
         if let next = earliest(earliest(visibility.deadline, refreshDue), earliest(lifetimeCheckDue, estimateEnd)),
@@ -346,7 +347,7 @@ package struct IndicatorStateMachine: Sendable {
     }
 }
 
-/// The earlier of two times, of which either may be missing.
+/// The earlier of two optional times.
 private func earliest(_ first: Duration?, _ second: Duration?) -> Duration? {
     guard let first, let second else { return first ?? second }
     return min(first, second)

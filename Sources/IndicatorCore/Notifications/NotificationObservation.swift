@@ -3,10 +3,10 @@ import IndicatorThreads
 import Logging
 import Synchronization
 
-/// The observation of a library's notifications, as ``IndicatorManager/observe(_:in:)`` returns it.
+/// The observation of a library's notifications. See ``IndicatorManager/observe(_:in:)``.
 public final class NotificationObservation: Sendable {
     private struct State: @unchecked Sendable {
-        // `@unchecked`: the tokens are opaque and only handed back to their notification center, on any thread.
+        // `@unchecked`: the tokens are opaque and only passed back to their notification center, on any thread.
         var tokens: [any NSObjectProtocol] = []
         var isCancelled = false
     }
@@ -26,7 +26,7 @@ public final class NotificationObservation: Sendable {
         state.withLock { $0.tokens += token.tokens }
     }
 
-    /// Stops observing. Tasks in progress stay so until they are deallocated or ended otherwise.
+    /// Stops observing. Tasks in progress remain so until they are released or end otherwise.
     public func cancel() {
         let old = state.withLock { state in
             defer { state = State(isCancelled: true) }
@@ -36,11 +36,11 @@ public final class NotificationObservation: Sendable {
     }
 }
 
-/// Finds out which activities notifications are about.
+/// Finds the activities that notifications refer to.
 final class TaskIdentities: Sendable {
     private let find: @Sendable (Notification) -> Any?
     private let logger: Logger
-    /// The class that was seen last: to ask whether a type is a class takes a search, and most tasks are of one class.
+    /// The most recent class: checking whether a type is a class takes a search, and most tasks have the same class.
     private let lastClass = Atomic<UInt>(0)
 
     init(find: @escaping @Sendable (Notification) -> Any?, logger: Logger) {
@@ -48,7 +48,7 @@ final class TaskIdentities: Sendable {
         self.logger = logger
     }
 
-    /// The identity of a notification's task; `nil` if it names none.
+    /// The identity of a notification's task; `nil` if it has none.
     func key(of notification: Notification) -> ActivityKey? {
         guard let task = find(notification) else { return nil }
         let type = type(of: task)
@@ -66,7 +66,7 @@ final class TaskIdentities: Sendable {
         return nil
     }
 
-    /// A value whose type is a class as an object, without the search that `as` begins.
+    /// Converts an instance of a class to an object without the search that `as` performs.
     private static func object<Instance>(_ instance: Instance) -> AnyObject {
         unsafeBitCast(instance, to: AnyObject.self)
     }

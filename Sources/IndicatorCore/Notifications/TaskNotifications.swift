@@ -1,9 +1,9 @@
 public import Foundation
 
-/// The notifications by which a library tells that its tasks begin and end.
+/// The notifications that a library posts when its tasks begin and end.
 ///
-/// ``indicator`` is this package's own, for any code that has tasks; ``alamofire`` is Alamofire 5's. For another
-/// library make a value of its names:
+/// ``indicator`` has this package's own, for any code that has tasks; ``alamofire`` has Alamofire 5's. For another
+/// library, make a value with its names:
 ///
 /// ```swift
 /// let ours = TaskNotifications(
@@ -15,11 +15,10 @@ public import Foundation
 /// indicator.observe(ours)
 /// ```
 public struct TaskNotifications: Sendable {
-    /// How to find out which task a notification is about.
+    /// How to find the task of a notification.
     ///
-    /// An instance of a class identifies itself, and is held: if nobody else holds it any more and it never announced
-    /// its end, its activity ends. Any other hashable value identifies the task by equality. A notification without an
-    /// identity is ignored.
+    /// An object is its own identity and is retained; its activity ends at the latest when no other code references it.
+    /// Any other hashable value identifies the task by equality. A notification without an identity is ignored.
     public struct Identity: Sendable {
         let find: @Sendable (Notification) -> Any?
 
@@ -31,32 +30,32 @@ public struct TaskNotifications: Sendable {
             Self { $0.userInfo?[key] }
         }
 
-        /// Whatever the closure returns. It is called on the thread that posts.
+        /// The value that the closure returns. The closure is called on the posting thread.
         public static func custom(_ find: @escaping @Sendable (Notification) -> Any?) -> Self {
             Self(find: find)
         }
     }
 
-    /// The name that the config file uses.
+    /// The name in the config file.
     public var name: String
-    /// The notifications that say that a task begins, or goes on after a pause.
+    /// The notifications posted when a task begins, or continues after a pause.
     public var starts: [Notification.Name]
-    /// The notifications that say that a task ends or pauses.
+    /// The notifications posted when a task ends or pauses.
     public var stops: [Notification.Name]
-    /// The notifications that say that a task has made progress. They neither start nor stop it.
+    /// The notifications posted when a task has made progress. They neither start nor stop it.
     public var updates: [Notification.Name]
-    /// How to find out which task a notification is about.
+    /// How to find the task of a notification.
     public var identity: Identity
-    /// The label of a task that starts, from the notification; by default it has none.
+    /// Derives the label of a task from the notification that starts it. Default: no label.
     public var label: @Sendable (Notification) -> String?
-    /// What a task says of itself from now on, from a notification of ``updates``; `nil`: nothing new. Without a label
-    /// it keeps the one that it has.
+    /// Derives a task's details from a notification of ``updates``; `nil` leaves them unchanged. If the new details
+    /// have no label, the task keeps its label.
     public var update: @Sendable (Notification) -> ActivityDetails?
 
     /// Makes a set of notifications to observe.
     ///
-    /// The parameters are the properties of the same names. The closures are called on the thread that posts. A task
-    /// that posts several of the `stops` ends once.
+    /// The parameters are the properties of the same names. The closures are called on the posting thread. A task that
+    /// posts several of the `stops` ends once.
     public init(
         name: String,
         starts: [Notification.Name],
@@ -75,9 +74,9 @@ public struct TaskNotifications: Sendable {
         self.update = update
     }
 
-    /// This package's own notifications, with the task as `object` and, if it is to have a label, that in
-    /// `userInfo[TaskNotifications.labelKey]`. How much is done is in `userInfo[TaskNotifications.progressKey]`, or in
-    /// bytes in `completedBytesKey` and, if it is known, `totalBytesKey`.
+    /// This package's own notifications. The task is the `object`, its label, if any, is in
+    /// `userInfo[TaskNotifications.labelKey]`. Its progress is in `userInfo[TaskNotifications.progressKey]`, or, in
+    /// bytes, in `completedBytesKey` and, if known, `totalBytesKey`.
     public static var indicator: Self {
         Self(
             name: "indicator",
@@ -102,10 +101,10 @@ public struct TaskNotifications: Sendable {
     /// Alamofire 5's notifications: `request.didResumeTask`, `didSuspendTask` and `didCompleteTask`, with the request
     /// in `userInfo`. A cancelled request posts `didCompleteTask` too, so `didCancelTask` is not observed.
     ///
-    /// A request's label is its method and URL, such as "GET https://example.org/items", from its description; the
-    /// URL's query, which may have secrets, is left out.
+    /// A request's label is its method and URL, such as "GET https://example.org/items", from its description, without
+    /// the URL's credentials, query and fragment, which may contain secrets.
     ///
-    /// The names are those in Alamofire's `Source/Core/Notifications.swift`; Alamofire itself is not needed.
+    /// The names are from Alamofire's `Source/Core/Notifications.swift`; Alamofire itself is not needed.
     public static var alamofire: Self {
         Self(
             name: "alamofire",
@@ -145,20 +144,20 @@ public struct TaskNotifications: Sendable {
     /// ``Foundation/NSNotification/Name/indicatorTaskDidProgress``.
     public static var progressKey: String { "indicator.progress" }
 
-    /// The key of how many bytes are done, an `Int`, in the `userInfo` of
+    /// The key of the number of bytes done, an `Int`, in the `userInfo` of
     /// ``Foundation/NSNotification/Name/indicatorTaskDidProgress``.
     public static var completedBytesKey: String { "indicator.completedBytes" }
 
-    /// The key of how many bytes there are, an `Int`, beside ``completedBytesKey``; without it that is not known.
+    /// The key of the total number of bytes, an `Int`, beside ``completedBytesKey``; without it the total is unknown.
     public static var totalBytesKey: String { "indicator.totalBytes" }
 }
 
 extension Notification.Name {
-    /// A task, the notification's `object`, begins or goes on.
+    /// A task, the notification's `object`, begins or continues.
     public static let indicatorTaskDidResume = Notification.Name("indicatorTaskDidResume")
     /// A task, the notification's `object`, pauses.
     public static let indicatorTaskDidSuspend = Notification.Name("indicatorTaskDidSuspend")
-    /// More of a task, the notification's `object`, is done.
+    /// A task, the notification's `object`, has made progress.
     public static let indicatorTaskDidProgress = Notification.Name("indicatorTaskDidProgress")
     /// A task, the notification's `object`, has ended: completed, failed or cancelled.
     public static let indicatorTaskDidComplete = Notification.Name("indicatorTaskDidComplete")

@@ -50,7 +50,7 @@ extension ActivityTracker {
         try await withActivity(value) { _ async throws(Failure) in try await body() }
     }
 
-    /// Tracks an asynchronous function while it runs, and hands it the activity, to change its value.
+    /// Tracks an asynchronous function while it runs, and passes it the activity, whose value it may change.
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ value: Value?,
         isolation: isolated (any Actor)? = #isolation,

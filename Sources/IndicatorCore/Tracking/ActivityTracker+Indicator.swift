@@ -1,15 +1,15 @@
 extension ActivityTracker {
-    /// Has an indicator show the status of this tracker: one activity of the indicator's, in progress while any of the
-    /// tracker's is, with a label and a progress that follow from the associated value.
+    /// Shows the status of this tracker in an indicator, as one activity that is in progress while any of the tracker's
+    /// is, with a label and a progress derived from the associated value.
     ///
     /// The attachment lasts until ``ActivityTrackerAttachment/detach()``; the result may be discarded. Neither the
     /// tracker nor the indicator keeps the other alive. Attaching twice to the same indicator counts twice.
     ///
     /// - Parameters:
     ///   - manager: the indicator.
-    ///   - label: the label of a value, or `nil` for none; by default the value's description if it has one for people:
-    ///     that of a `CustomStringConvertible` such as a text or a number, or the name of an enum's case without
-    ///     values. This and `progress` are called in the order of the statuses, one call at a time, without a lock.
+    ///   - label: the label of a value, or `nil` for none; by default the value's description if it is human-readable:
+    ///     that of a `CustomStringConvertible`, such as a text or a number, or the name of an enum case without values.
+    ///     This and `progress` are called in the order of the statuses, one call at a time, without a lock.
     ///   - progress: how much is done, 0…1, or `nil` for unknown, which is the default.
     @discardableResult
     public func attach(
@@ -24,7 +24,7 @@ extension ActivityTracker {
         return attachment
     }
 
-    /// The label of a value for which nothing else was said; `nil` where its description would be that of its parts.
+    /// The default label of a value; `nil` if its description would list its parts.
     @usableFromInline
     static func label(of value: Value) -> String? {
         if let value = value as? any CustomStringConvertible { return value.description }
@@ -33,12 +33,12 @@ extension ActivityTracker {
     }
 }
 
-/// The tie between an ``ActivityTracker`` and an ``IndicatorManager`` that shows it.
+/// The connection between an ``ActivityTracker`` and an ``IndicatorManager`` that shows it.
 public final class ActivityTrackerAttachment: @unchecked Sendable {
     // `@unchecked`: only `show` uses the variables, and the tracker calls it one call at a time.
 
     private let onDetach: @Sendable (ActivityTrackerAttachment) -> Void
-    /// The identity of the activity of the indicator. Not a `ManagedActivity`, which would keep the indicator alive.
+    /// The identity of the indicator's activity. Not a `ManagedActivity`, which would keep the indicator alive.
     private lazy var identity = ActivityKey(ObjectIdentifier(self))
     /// Whether that activity is in progress.
     private var isActive = false
@@ -47,8 +47,8 @@ public final class ActivityTrackerAttachment: @unchecked Sendable {
         self.onDetach = onDetach
     }
 
-    /// Ends the attachment, and the activity of the indicator that it stands for: before the call returns, unless
-    /// another thread delivers a status of the tracker just then, which does it next. Without effect when it has ended.
+    /// Ends the attachment and the indicator's activity, before the call returns unless another thread is delivering a
+    /// status of the tracker: then that thread ends them next. Without effect if the attachment has ended.
     public func detach() {
         onDetach(self)
     }

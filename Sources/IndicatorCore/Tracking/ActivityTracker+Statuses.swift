@@ -1,15 +1,15 @@
 import IndicatorThreads
 
-/// What an ``ActivityTracker`` reports: whether any activity is in progress, and the value of the first that has one.
+/// The status of an ``ActivityTracker``: whether any activity is in progress, and the value of the first that has one.
 public struct ActivityStatus<Value: Sendable>: Sendable {
     /// Whether any activity is in progress.
     public var isLoading: Bool
 
-    /// The first value that is not `nil` in the order in which the activities in progress began; `nil` when none has
-    /// one, and when none is in progress.
+    /// The first value that is not `nil` in the order in which the activities in progress began; `nil` if none has one,
+    /// or none is in progress.
     public var associatedValue: Value?
 
-    /// Makes a status, for tests and previews of what shows it.
+    /// Makes a status, for tests and previews.
     ///
     /// - Parameters:
     ///   - isLoading: whether any activity is in progress.
@@ -24,20 +24,20 @@ extension ActivityStatus: Equatable where Value: Equatable {}
 extension ActivityStatus: Hashable where Value: Hashable {}
 
 extension ActivityTracker {
-    /// The status as it changes: first the present one, then every change in order.
+    /// The status as it changes: first the current one, then every change in order.
     ///
-    /// Each time the property is read, a subscription begins. It has all changes: those that the subscriber has not
-    /// asked for yet wait in a buffer without limit, because a status that is left out would be a step that the user
-    /// never saw begin or end. Iterate the stream once, or release it. To see only the latest status, iterate
-    /// ``IndicatorManager/snapshots`` of a manager that the tracker is attached to.
+    /// Each read of the property begins a subscription. It delivers all changes: those that the subscriber has not read
+    /// yet wait in an unbounded buffer, because a skipped status would be a step that the user never saw begin or end.
+    /// Iterate the stream once, or release it. To see only the latest status, iterate ``IndicatorManager/snapshots`` of
+    /// a manager that the tracker is attached to.
     ///
-    /// The stream does not retain the tracker, and finishes when that is deallocated.
+    /// The stream does not retain the tracker, and finishes when the tracker is deallocated.
     public var statuses: AsyncStream<ActivityStatus<Value>> {
         let (stream, continuation) = AsyncStream.makeStream(of: ActivityStatus<Value>.self)
         let subscriber = StreamSubscriber()
         continuation.onTermination = { [weak self] _ in self?.unsubscribe(subscriber) }
         subscribe(subscriber) { status in
-            // From a task of its own, as `SnapshotSubscription` does; the thread keeps their order.
+            // From a separate task, as in `SnapshotSubscription`; the thread keeps the order.
             Task.detached(executorPreference: ServiceThread.shared) {
                 if let status { continuation.yield(status) } else { continuation.finish() }
             }

@@ -2,7 +2,7 @@ import IndicatorThreads
 
 /// Reports, as one value, whether any of its activities is in progress and what the first of them is doing.
 ///
-/// When one piece of work is made of several steps, in a row or side by side, track each step in the same tracker:
+/// If work consists of several steps, sequential or concurrent, track each step in the same tracker:
 ///
 /// ```swift
 /// let tracker = ActivityTracker<String>(defaultValue: "Loading")
@@ -14,10 +14,9 @@ import IndicatorThreads
 /// step.update("Parsing 2 of 9")
 /// ```
 ///
-/// ``status`` is the present value, ``statuses`` delivers every change, and ``attach(to:label:progress:)`` has an
-/// ``IndicatorManager`` show it. The associated value is the first that is not `nil`, in the order in which the
-/// activities in progress began. Everything may be called from any thread. Activities keep the tracker alive;
-/// subscribers do not.
+/// ``status`` is the current value, ``statuses`` delivers every change, and ``attach(to:label:progress:)`` shows it in
+/// an ``IndicatorManager``. The associated value is the first that is not `nil`, in the order in which the activities
+/// in progress began. Everything may be called from any thread. Activities keep the tracker alive; subscribers do not.
 public final class ActivityTracker<Value: Sendable>: Sendable {
     /// The value of activities that are begun without one.
     public let defaultValue: Value?
@@ -25,19 +24,19 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     private let areEqual: @Sendable (Value, Value) -> Bool
     private let state = Locked(State())
 
-    /// Makes a tracker of values of any kind.
+    /// Makes a tracker of values of any type.
     ///
     /// - Parameters:
     ///   - defaultValue: the value of activities that are begun without one; by default they have none.
-    ///   - areEqual: whether two values are the same, so that going from one to the other is not a change. It is called
-    ///     without a lock held.
+    ///   - areEqual: whether two values are equal, so that replacing one with the other is not a change. Called without
+    ///     a lock.
     public init(defaultValue: Value? = nil, equalWhen areEqual: @escaping @Sendable (Value, Value) -> Bool) {
         self.defaultValue = defaultValue
         self.areEqual = areEqual
     }
 
     deinit {
-        // The thread that delivers holds a reference, so nothing is being delivered or waits for it.
+        // A thread that delivers holds a reference, so no delivery is in progress or pending.
         for subscription in state.withLock({ $0.remove { _ in true } }) { subscription.receive(nil) }
     }
 
@@ -46,11 +45,10 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         state.withLock { $0.status }
     }
 
-    /// Changes the state, and delivers what comes of it before it returns, unless another thread is delivering just
-    /// then.
+    /// Changes the state and delivers the result before it returns, unless another thread is already delivering.
     ///
-    /// - Parameter deliversLater: whether a task of its own delivers. For cancellation handlers: they run under a lock
-    ///   of the runtime's, which a subscriber may need.
+    /// - Parameter deliversLater: whether a separate task delivers. For cancellation handlers, which run under a
+    ///   runtime lock that a subscriber may need.
     /// - Returns: what `body` returns, such as a value that it removed, which is released without the lock.
     func change<Result: Sendable>(deliversLater: Bool = false, _ body: (inout State) -> Result) -> Result {
         var mustDeliver = false
@@ -76,13 +74,13 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
 
     // MARK: - Subscriptions
 
-    /// Delivers the present status, and every change from then on.
+    /// Delivers the current status and every later change.
     ///
     /// - Parameters:
-    ///   - subscriber: what the subscription belongs to. The tracker holds it until it is unsubscribed.
+    ///   - subscriber: the owner of the subscription. The tracker retains it until it is unsubscribed.
     ///   - receive: called without a lock, one call at a time and in order, on the thread that made a change or on one
-    ///     that is delivering other changes just then. It may call the tracker: what it changes is delivered after it
-    ///     has returned. `nil` comes last, when the tracker is deallocated.
+    ///     that is already delivering. It may change the tracker; the change is delivered after it has returned. `nil`
+    ///     comes last, when the tracker is deallocated.
     package func subscribe(
         _ subscriber: any AnyObject & Sendable,
         _ receive: @escaping @Sendable (ActivityStatus<Value>?) -> Void
@@ -90,13 +88,13 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         change { $0.add(Subscription(subscriber, receive)) }
     }
 
-    /// Ends a subscription. What is being delivered just then is still received. Delivers nothing: the caller may be a
+    /// Ends a subscription. A delivery in progress is still received. Delivers nothing itself: the caller may be a
     /// cancellation handler.
     package func unsubscribe(_ subscriber: any AnyObject & Sendable) {
         _ = state.withLock { $0.remove { $0.subscriber === subscriber } }
     }
 
-    /// Ends a subscription, which receives what waits for it and then `nil`.
+    /// Ends a subscription, which receives its pending statuses and then `nil`.
     func finish(_ subscriber: any AnyObject & Sendable) {
         change { state in
             let removed = state.remove { $0.subscriber === subscriber }
@@ -104,9 +102,9 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         }
     }
 
-    /// What a subscriber is called by, and the last status that it got.
+    /// A subscriber's callback, and the last status that it received.
     final class Subscription: @unchecked Sendable {
-        // `@unchecked`: only the one thread that delivers uses `last`; that role is handed on under the tracker's lock.
+        // `@unchecked`: only the delivering thread uses `last`; that role is passed on under the tracker's lock.
 
         let subscriber: any AnyObject & Sendable
         let receive: @Sendable (ActivityStatus<Value>?) -> Void
@@ -117,7 +115,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
             self.receive = receive
         }
 
-        /// Delivers a status unless it is the same as the one before.
+        /// Delivers a status unless it equals the previous one.
         func deliver(_ status: ActivityStatus<Value>?, areEqual: (Value, Value) -> Bool) {
             if let last, let status, last.isLoading == status.isLoading {
                 switch (last.associatedValue, status.associatedValue) {
@@ -133,14 +131,14 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
 
     // MARK: - State
 
-    /// A status to deliver, or `nil` after the last: to all that had subscribed by then, or to one of them.
+    /// A status to deliver, or `nil` after the last one, and the subscriptions that receive it.
     struct Notice: Sendable {
         let status: ActivityStatus<Value>?
         let subscriptions: [Subscription]
     }
 
-    /// What the lock protects. It returns what it removes: values are compared and released, and subscribers called,
-    /// without the lock.
+    /// The state that the lock protects. Removed values are returned, because values are compared and released, and
+    /// subscribers called, without the lock.
     struct State: Sendable {
         private var activityCount = 0
         /// The values of the activities that have one.
@@ -170,7 +168,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         mutating func set(_ order: UInt64, to value: Value?, countChange: Int = 0) -> Value? {
             let wasLoading = activityCount > 0
             activityCount += countChange
-            // Where an earlier activity has a value, that is the first before and after.
+            // If an earlier activity has a value, the status keeps that value.
             let hasEarlierValue = if let first = values.first { first.order < order } else { false }
             let old = values.set(order, to: value)
             let isChanged = wasLoading != (activityCount > 0) || !hasEarlierValue && (old != nil || value != nil)
@@ -182,7 +180,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
             outbox.append(Notice(status: status, subscriptions: subscriptions))
         }
 
-        /// Adds a subscription, which receives the present status first.
+        /// Adds a subscription, which receives the current status first.
         mutating func add(_ subscription: Subscription) {
             subscriptions.append(subscription)
             outbox.append(Notice(status: status, subscriptions: [subscription]))

@@ -3,7 +3,7 @@ import Synchronization
 /// One activity of an ``ActivityTracker``, reference-counted. It ends at ``end()``, or when the last reference is
 /// released.
 ///
-/// The same as ``TrackedActivity``, for the places where a noncopyable value cannot go. Any thread may use it.
+/// The same as ``TrackedActivity``, for places where a noncopyable value cannot be used. Any thread may use it.
 public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
     private let tracker: ActivityTracker<Value>
     /// Its place among the tracker's activities, 0 before it begins, ``ended`` after its end. Written with the
@@ -14,7 +14,7 @@ public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
 
     /// Begins an activity with the tracker's default value.
     ///
-    /// - Parameter tracker: what reports it; the activity keeps it alive.
+    /// - Parameter tracker: reports the activity, which retains the tracker.
     public convenience init(in tracker: ActivityTracker<Value>) {
         self.init(tracker.defaultValue, in: tracker)
     }
@@ -23,7 +23,7 @@ public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - value: the value that is associated with it, or `nil` for none.
-    ///   - tracker: what reports it; the activity keeps it alive.
+    ///   - tracker: reports the activity, which retains the tracker.
     public convenience init(_ value: Value?, in tracker: ActivityTracker<Value>) {
         self.init(notBegunIn: tracker)
         begin(value)
@@ -59,9 +59,9 @@ public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
         end(deliversLater: false)
     }
 
-    /// Ends the activity. The tracker's status changes at once.
+    /// Ends the activity. The tracker's status changes immediately.
     ///
-    /// - Parameter deliversLater: whether subscribers get the change from a task of its own: for cancellation handlers.
+    /// - Parameter deliversLater: whether a separate task notifies the subscribers: for cancellation handlers.
     func end(deliversLater: Bool) {
         guard !hasEnded else { return }
         _ = tracker.change(deliversLater: deliversLater) { state in
@@ -77,8 +77,8 @@ public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
 
 /// One activity of an ``ActivityTracker``. It ends when the value goes out of scope.
 ///
-/// Noncopyable, so that the compiler makes sure that the activity ends exactly once, whichever way the scope is left.
-/// Where such a value cannot go (captured by several closures, stored in a collection) use ``ManagedTrackedActivity``.
+/// Noncopyable, so that the compiler ensures that the activity ends exactly once, however the scope is left. Where such
+/// a value cannot be used (captured by several closures, stored in a collection), use ``ManagedTrackedActivity``.
 ///
 /// ```swift
 /// let step = tracker.begin("Parsing")

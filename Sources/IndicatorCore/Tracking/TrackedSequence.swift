@@ -8,15 +8,15 @@ extension Sequence {
     /// for file in files.tracked("Compressing", in: indicator) { try compress(file) }
     /// ```
     ///
-    /// The activity succeeds when the loop asks for an element after the last one. A loop that is left earlier (by
+    /// The activity succeeds when the loop requests an element after the last one. A loop that ends earlier (by
     /// `break`, `return` or an error) cancels it.
     ///
     /// - Parameters:
     ///   - label: a short text of what is in progress.
     ///   - container: the indicator, or a group.
-    ///   - total: how much there is to do. Default: the number of elements, where the sequence knows it.
+    ///   - total: the total amount of work. Without `amount`, the default is the `underestimatedCount`, if above zero.
     ///   - unit: what `total` counts.
-    ///   - amount: how much an element adds. Default 1. It is added when the loop asks for the next element.
+    ///   - amount: how much an element adds. Default 1. It is added when the loop requests the next element.
     public func tracked(
         _ label: String?,
         in container: some ActivityContainer,
@@ -59,8 +59,8 @@ extension AsyncSequence {
 
     /// Makes the iteration of this sequence an activity of a tracker, with the tracker's default value.
     ///
-    /// The activity begins when the iterator is made: for tracked sequences in one another, that of the inner before
-    /// that of the outer.
+    /// The activity begins when the iterator is made. The activity of an inner tracked sequence begins before that of
+    /// the outer one.
     ///
     /// - Parameter tracker: reports the activity. The sequence retains it.
     public func trackActivity<Value>(in tracker: ActivityTracker<Value>) -> TrackedAsyncSequence<Self> {
@@ -129,19 +129,19 @@ public struct TrackedSequence<Base: Sequence>: Sequence {
 
 /// An asynchronous sequence whose iteration is an activity, of an indicator or of an ``ActivityTracker``.
 ///
-/// It delivers what its base delivers, fails as its base fails, and is `Sendable` when its base is. The activity ends
-/// when the base finishes or throws, when the task that waits for the next element is cancelled (even if the base
-/// ignores that), and when the iterator and its copies are released: by the end of a loop, `break`, or an error.
+/// It delivers the elements of its base, throws its errors, and is `Sendable` if its base is. The activity ends when
+/// the base finishes or throws, when the task that waits for the next element is cancelled (even if the base ignores
+/// cancellation), or when the iterator and its copies are released, such as by `break` or an error.
 public struct TrackedAsyncSequence<Base: AsyncSequence>: AsyncSequence {
-    /// What the base delivers.
+    /// The type of the base's elements.
     public typealias Element = Base.Element
-    /// How the base fails.
+    /// The type of the base's errors.
     public typealias Failure = Base.Failure
 
     fileprivate let base: Base
     fileprivate let begin: @Sendable () -> Iteration<Base.Element>
 
-    /// Iterates the base. Copies of it are one activity.
+    /// Iterates the base. Copies share one activity.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate var base: Base.AsyncIterator
         fileprivate let iteration: Iteration<Base.Element>
@@ -151,7 +151,7 @@ public struct TrackedAsyncSequence<Base: AsyncSequence>: AsyncSequence {
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(Base.Failure) -> Base.Element? {
             iteration.willAsk()
-            // A `Result`, because the handler's function does not keep the type of the error.
+            // A `Result`, because `withTaskCancellationHandler` does not keep the type of the error.
             let next: Result<Base.Element?, Base.Failure> = await withTaskCancellationHandler {
                 do throws(Base.Failure) {
                     return .success(try await base.next(isolation: actor))
@@ -184,14 +184,14 @@ extension TrackedAsyncSequence.AsyncIterator: Sendable where Base.AsyncIterator:
 private struct Iteration<Element>: Sendable {
     let willAsk: @Sendable () -> Void
     let deliver: @Sendable (Element) -> Void
-    /// The flag: whether a cancellation handler calls, which may run under a lock of the runtime's.
+    /// The flag: whether the caller is a cancellation handler, which may run under a runtime lock.
     let end: @Sendable (ActivityOutcome, Bool) -> Void
 }
 
-/// The activity of a loop over an indicator's tracked sequence. A loop that is left before its end cancels it.
+/// The activity of a loop over an indicator's tracked sequence. A loop that ends early cancels it.
 private final class LoopActivity: Sendable {
     let activity: ManagedActivity
-    /// How much the element adds that was delivered last.
+    /// The amount of the element that was delivered last.
     private let pending = Atomic(0)
 
     init(_ activity: ManagedActivity) {

@@ -4,21 +4,21 @@ import IndicatorThreads
 ///
 /// Each is zero or more and is rounded to the nearest microsecond.
 public struct IndicatorDelays: Sendable, Hashable {
-    /// The names of the settings, as the config file and the errors spell them.
+    /// The names of the settings in the config file and in errors.
     public enum Setting: String, Sendable, Hashable, CaseIterable {
-        /// How long work must be going on before the indicator is shown.
+        /// How long work must last before the indicator is shown.
         case startDelay
-        /// How long nothing must be going on before it is hidden again.
+        /// How long there must be no work before the indicator is hidden.
         case completionDelay
-        /// How long it stays at least, once shown.
+        /// The minimum time that the indicator is visible.
         case minimumVisibleTime
     }
 
-    /// How long work must be going on before the indicator is shown. Default 1 second, as in Alamofire's manager.
+    /// How long work must last before the indicator is shown. Default 1 second, as in Alamofire's manager.
     public let startDelay: Duration
-    /// How long nothing must be going on before it is hidden again. Default 0.2 seconds, as in Alamofire's manager.
+    /// How long there must be no work before the indicator is hidden. Default 0.2 seconds, as in Alamofire's manager.
     public let completionDelay: Duration
-    /// How long it stays at least, once shown. Default zero.
+    /// The minimum time that the indicator is visible. Default zero.
     public let minimumVisibleTime: Duration
 
     /// The defaults: 1 second, 0.2 seconds, zero.
@@ -84,12 +84,12 @@ public struct IndicatorDelays: Sendable, Hashable {
 
 /// A delay that is negative, infinite, not a number, or longer than 100 years.
 public struct InvalidDelayError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The setting that was to be changed.
+    /// The setting.
     public let setting: IndicatorDelays.Setting
-    /// The value that was refused, as text.
+    /// The rejected value, as text.
     public let value: String
 
-    /// What was wrong, where, and what to do.
+    /// The setting, the value, and the valid range.
     public var description: String {
         "\(setting.rawValue) is \(value); it must be zero or more, finite, and at most 100 years"
     }

@@ -1,8 +1,8 @@
 /// Decides when the indicator is shown and hidden.
 ///
 /// A plain value: it owns no timer, no lock and no task. Its owner reports when work begins and ends, calls
-/// ``advance(to:)`` at ``deadline``, and shows or hides the indicator as the returned changes say: none, one or two, in
-/// order. "Now" is any time that does not run backwards, as the `Duration` since an origin of the owner's choice.
+/// ``advance(to:)`` at ``deadline``, and applies the returned changes: none, one or two, in order. "Now" is a monotonic
+/// time, as the `Duration` since any origin.
 ///
 /// The rules are in IndicatorCore's documentation: those of the two best-known iOS managers, with their known bugs
 /// fixed.
@@ -14,11 +14,11 @@ package struct VisibilityStateMachine: Sendable {
         case delayingStart(deadline: Duration)
         /// Shown, and busy.
         case active(hiddenAtEarliest: Duration)
-        /// Shown, and not busy; to be hidden at `deadline`.
+        /// Shown, and not busy; hidden at `deadline`.
         case delayingCompletion(deadline: Duration, hiddenAtEarliest: Duration)
     }
 
-    /// The delays that begin from now on.
+    /// The delays. A change of one takes effect the next time that it begins.
     package var delays: IndicatorDelays
     /// Whether work is in progress, as last reported.
     package private(set) var isBusy = false
@@ -35,7 +35,7 @@ package struct VisibilityStateMachine: Sendable {
         self.isEnabled = isEnabled
     }
 
-    /// The present state.
+    /// The current state.
     package var state: IndicatorState {
         switch internalState {
         case .inactive: .inactive
@@ -56,7 +56,7 @@ package struct VisibilityStateMachine: Sendable {
         }
     }
 
-    /// Lets the deadlines up to and including `now` pass.
+    /// Processes the deadlines up to and including `now`.
     package mutating func advance(to now: Duration) -> [VisibilityChange] {
         latest = max(latest, now)
         switch internalState {
@@ -74,7 +74,7 @@ package struct VisibilityStateMachine: Sendable {
         }
     }
 
-    /// Reports whether work is in progress. A report of what is known already only lets time pass.
+    /// Sets whether work is in progress. Without a change, this is ``advance(to:)``.
     package mutating func setBusy(_ busy: Bool, at now: Duration) -> [VisibilityChange] {
         let changes = advance(to: now)
         guard busy != isBusy else { return changes }
@@ -83,7 +83,7 @@ package struct VisibilityStateMachine: Sendable {
         return changes + (busy ? workBegan() : workEnded())
     }
 
-    /// Switches the indicator on or off. Disabling hides at once; enabling while busy starts the start delay afresh.
+    /// Enables or disables the indicator. Disabling hides it immediately; enabling while busy restarts the start delay.
     package mutating func setEnabled(_ enabled: Bool, at now: Duration) -> [VisibilityChange] {
         let changes = advance(to: now)
         guard enabled != isEnabled else { return changes }
@@ -136,9 +136,9 @@ package struct VisibilityStateMachine: Sendable {
 
 /// The indicator was shown or hidden.
 package struct VisibilityChange: Sendable, Hashable {
-    /// Whether it is shown from now on.
+    /// Whether it was shown.
     package var isVisible: Bool
-    /// The time of the change by the rules: for a delay that ran out its deadline, however late it was noticed.
+    /// The nominal time of the change: for an elapsed delay its deadline, even if the timer was late.
     package var instant: Duration
 
     package init(isVisible: Bool, instant: Duration) {
