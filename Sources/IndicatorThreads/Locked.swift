@@ -4,8 +4,8 @@ import Foundation
 /// A value protected by a lock: a replacement of `Synchronization.Mutex` for the thread sanitizer, with a POSIX mutex.
 ///
 /// The sanitizer supports POSIX mutexes, but not the futex calls of the standard library's `Mutex`, so it would report
-/// every critical section as a race. `Scripts/test` defines `THREAD_SANITIZER` for that build only.
-package struct Locked<Value>: ~Copyable, @unchecked Sendable {
+/// every critical section as a race. `Scripts/thread-sanitizer` defines `THREAD_SANITIZER` for that build only.
+public struct Locked<Value>: ~Copyable, @unchecked Sendable {
     // `@unchecked`: `value` is only accessed while `mutex` is locked.
     private final class Storage {
         var mutex = pthread_mutex_t()
@@ -23,11 +23,11 @@ package struct Locked<Value>: ~Copyable, @unchecked Sendable {
 
     private let storage: Storage
 
-    package init(_ value: consuming sending Value) {
+    public init(_ value: consuming sending Value) {
         storage = Storage(value)
     }
 
-    package borrowing func withLock<Result: ~Copyable, E: Error>(
+    public borrowing func withLock<Result: ~Copyable, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending Result
     ) throws(E) -> sending Result {
         pthread_mutex_lock(&storage.mutex)
@@ -36,20 +36,22 @@ package struct Locked<Value>: ~Copyable, @unchecked Sendable {
     }
 }
 #else
-package import Synchronization
+public import Synchronization
 
 /// A value protected by a lock: `Synchronization.Mutex`.
+///
+/// Public, since nothing of `package` access is inlined into other modules. This module is not a product.
 @frozen
-package struct Locked<Value>: ~Copyable, Sendable {
+public struct Locked<Value>: ~Copyable, Sendable {
     @usableFromInline let mutex: Mutex<Value>
 
     @inlinable @inline(__always)
-    package init(_ value: consuming sending Value) {
+    public init(_ value: consuming sending Value) {
         mutex = Mutex(value)
     }
 
     @inlinable @inline(__always)
-    package borrowing func withLock<Result: ~Copyable, E: Error>(
+    public borrowing func withLock<Result: ~Copyable, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending Result
     ) throws(E) -> sending Result {
         try mutex.withLock(body)

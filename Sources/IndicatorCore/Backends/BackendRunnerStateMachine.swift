@@ -116,8 +116,7 @@ struct BackendRunnerStateMachine: Sendable {
 
     /// Receives a snapshot to show.
     mutating func post(_ snapshot: IndicatorSnapshot) -> [Event] {
-        latest = snapshot
-        _ = latest?.removeFinished()
+        latest = snapshot.withoutFinished
         guard !isFinished, finish == nil else { return [] }
         let dropped = inbox.post(snapshot)
         updatesDropped += dropped
@@ -190,9 +189,8 @@ struct BackendRunnerStateMachine: Sendable {
             events += fail(error)
             events.append(waitToRetry(from: now))
         case (.update(let snapshot, let isRepetition), nil):
-            delivered = snapshot
             // A repetition must not report finished activities again.
-            _ = delivered?.removeFinished()
+            delivered = snapshot.withoutFinished
             failures = 0
             if !isRepetition { updatesDelivered += 1 }
             if snapshot.isVisible, let interval = delivery.animationInterval {

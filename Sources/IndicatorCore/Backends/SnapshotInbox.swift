@@ -37,19 +37,19 @@ struct SnapshotInbox: Sendable {
             // During the completion delay, the receiver keeps what it shows: only the end of the delay, or new work, is
             // a visible change. A waiting snapshot is still delivered.
             if !isTransition, isUnnoticed(snapshot) { return leaveOut(snapshot) }
-            if var last = items.popLast() { snapshot.takeOver(last.snapshot.removeFinished()) }
+            if let last = items.popLast() { snapshot.takeOver(last.snapshot.finishedActivities) }
             items = [Item(snapshot: snapshot, isTransition: isTransition)]
             return 0
         case .everyTransition(let capacity):
             if !isTransition, isUnnoticed(snapshot) { return leaveOut(snapshot) }
-            if !isTransition, var last = items.last, !last.isTransition {
+            if !isTransition, let last = items.last, !last.isTransition {
                 items.removeLast()
-                snapshot.takeOver(last.snapshot.removeFinished())
+                snapshot.takeOver(last.snapshot.finishedActivities)
             }
             items.append(Item(snapshot: snapshot, isTransition: isTransition))
             guard items.count > max(capacity, 1) else { return 0 }
-            var dropped = items.removeFirst()
-            items[0].snapshot.takeOver(dropped.snapshot.removeFinished())
+            let dropped = items.removeFirst()
+            items[0].snapshot.takeOver(dropped.snapshot.finishedActivities)
             return 1
         }
     }
@@ -112,9 +112,7 @@ struct SnapshotInbox: Sendable {
 extension IndicatorSnapshot {
     /// Whether this snapshot is new to a receiver that shows `delivered`.
     fileprivate func isNews(after delivered: IndicatorSnapshot?) -> Bool {
-        guard var delivered else { return true }
-        if !finished.isEmpty { return true }
-        _ = delivered.removeFinished()
-        return self != delivered
+        guard let delivered else { return true }
+        return !finished.isEmpty || self != delivered.withoutFinished
     }
 }

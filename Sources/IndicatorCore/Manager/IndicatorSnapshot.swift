@@ -83,12 +83,6 @@ public struct IndicatorSnapshot: Sendable, Hashable {
         copy.finishedActivities = FinishedActivities()
         return copy
     }
-
-    /// Removes the finished activities, and returns them.
-    mutating func removeFinished() -> FinishedActivities {
-        defer { finishedActivities = FinishedActivities() }
-        return finishedActivities
-    }
 }
 
 /// The four states of an indicator.

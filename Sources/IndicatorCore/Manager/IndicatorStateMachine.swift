@@ -122,7 +122,8 @@ package struct IndicatorStateMachine: Sendable {
     /// - Parameter change: changes the list, and returns the consequences.
     package mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> [Action] {
         let change = change(&list)
-        var hasChanged = change.changesDetails
+        // While a refresh is due already, or nobody observes details, nothing follows from a change of them.
+        var hasChanged = change.changesDetails && refreshDue == nil && isHeard
         for _ in 0..<max(change.countChange, 0) where counter.begin() { hasChanged = true }
         counter.setMemberCount(list.memberCount)
         for _ in 0..<max(-change.countChange, 0) where counter.remove() { hasChanged = true }

@@ -239,7 +239,7 @@ struct TerminalProgressProcessTests {
                 let lines = screen().lines.filter { !$0.allSatisfy { $0 == "x" } }
                 // The text may begin in the last column of the filling, and continue on the next line.
                 let text = lines.joined().filter { $0 != " " }
-                return text.contains("(2logmessagesarelost:theterminaltooknooutput)") && lines.count > 3
+                return text.contains("(2logmessageslost:theterminalacceptednooutput)") && lines.count > 3
                     && lines[lines.count - 3].hasPrefix("✗ two: HTTP 503 (")
                     && lines[lines.count - 2].contains(" one ") && lines[lines.count - 1].contains(" three ")
             },
