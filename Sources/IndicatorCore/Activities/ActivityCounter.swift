@@ -93,7 +93,8 @@ package final class ActivityCounter: Sendable {
 
     /// Decrements the count, unless that concerns the state machine.
     ///
-    /// - Returns: whether it did. If not, the activity must be ended with the lock held, by ``remove()``.
+    /// - Returns: whether the count was decremented. If not, the activity must be ended with the lock held, by
+    ///   ``remove()``.
     @inlinable
     package func end() -> Bool {
         var old = word.load(ordering: .relaxed)

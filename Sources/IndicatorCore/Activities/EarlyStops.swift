@@ -34,7 +34,7 @@ struct EarlyStops<Key: Hashable & Sendable>: Sendable {
     /// Whether no stop is remembered. An expired one may still count.
     var isEmpty: Bool { memories.isEmpty }
 
-    /// Remembers a stop.
+    /// Remembers the stop of an activity that is not in progress.
     ///
     /// - Parameters:
     ///   - key: the identity.

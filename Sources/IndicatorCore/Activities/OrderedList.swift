@@ -9,7 +9,6 @@ struct OrderedList<Value> {
     /// The largest number of values since the table was made.
     private var largestCount = 0
 
-    /// How many values there are.
     var count: Int { entries.count }
 
     /// The value of lowest order, and its order.

@@ -248,7 +248,6 @@ package final class IndicatorEngine: Sendable {
         return subscription
     }
 
-    /// Ends a subscription.
     func unsubscribe(_ subscription: SnapshotSubscription) {
         storage.withLock { remove(subscription, from: &$0) }
     }
@@ -338,7 +337,6 @@ package final class IndicatorEngine: Sendable {
         set { setDelays { _ in newValue } }
     }
 
-    /// Changes the delays.
     func setDelays(_ change: (IndicatorDelays) -> IndicatorDelays) {
         let now = time.now
         checkLifetimes(at: now)

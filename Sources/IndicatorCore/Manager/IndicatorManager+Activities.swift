@@ -50,7 +50,7 @@ extension IndicatorManager {
         engine.start(.text(id), label: label, progress: progress)
     }
 
-    /// Starts an activity with a number as its identity. See the general form for the rules.
+    /// Starts an activity with a number as its identity. See the general form.
     public func start(_ id: Int, label: String? = nil, progress: Double? = nil) {
         engine.start(.number(id), label: label, progress: progress)
     }

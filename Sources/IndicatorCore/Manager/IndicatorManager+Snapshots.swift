@@ -64,7 +64,7 @@ public struct IndicatorSnapshots: AsyncSequence, Sendable {
     }
 }
 
-/// Keeps the latest snapshot for one subscriber until it asks for it.
+/// Keeps the latest snapshot until its subscriber takes it.
 final class SnapshotSubscription: SnapshotReceiver {
     private struct State: Sendable {
         var inbox = SnapshotInbox(delivery: BackendDelivery(includesHidden: true))

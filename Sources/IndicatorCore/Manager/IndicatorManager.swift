@@ -70,13 +70,13 @@ public final class IndicatorManager: ActivityContainer {
         set { engine.setDelay(.startDelay, to: newValue) }
     }
 
-    /// How long there must be no work before it is hidden. Default 0.2 seconds. Limited as ``startDelay`` is.
+    /// How long there must be no work before the indicator is hidden. Default 0.2 seconds. Limited like ``startDelay``.
     public var completionDelay: Duration {
         get { delays.completionDelay }
         set { engine.setDelay(.completionDelay, to: newValue) }
     }
 
-    /// The minimum time that it is visible. Default zero. Limited as ``startDelay`` is.
+    /// The minimum time that the indicator is visible. Default zero. Limited like ``startDelay``.
     public var minimumVisibleTime: Duration {
         get { delays.minimumVisibleTime }
         set { engine.setDelay(.minimumVisibleTime, to: newValue) }
@@ -108,8 +108,7 @@ public final class IndicatorManager: ActivityContainer {
 
     /// Adds a backend and starts it asynchronously. Its state is in ``backendStatuses``.
     ///
-    /// - Returns: whether it was added. If not, because the name is not unique or the manager was shut down, it logs an
-    ///   error.
+    /// - Returns: whether it was added. If its name is taken, or the manager was shut down, an error is logged instead.
     @discardableResult
     public func addBackend(_ backend: any IndicatorBackend) -> Bool {
         engine.addBackend(backend)

@@ -122,7 +122,7 @@ package struct IndicatorStateMachine: Sendable {
     /// - Parameter change: changes the list, and returns the consequences.
     package mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> [Action] {
         let change = change(&list)
-        // While a refresh is due already, or nobody observes details, nothing follows from a change of them.
+        // A change of details has no effect if a refresh is due or no receiver observes details.
         var hasChanged = change.changesDetails && refreshDue == nil && isHeard
         for _ in 0..<max(change.countChange, 0) where counter.begin() { hasChanged = true }
         counter.setMemberCount(list.memberCount)
@@ -159,7 +159,6 @@ package struct IndicatorStateMachine: Sendable {
         return finish(hasChanged: false) { now }
     }
 
-    /// Changes how often objects are checked.
     mutating func setLifetimeCheckInterval(_ interval: Duration, at now: Duration) -> [Action] {
         lifetimeCheckInterval = min(max(interval, .milliseconds(1)), TimeSource.longest)
         if lifetimeCheckDue != nil { lifetimeCheckDue = now + lifetimeCheckInterval }

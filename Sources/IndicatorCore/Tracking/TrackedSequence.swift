@@ -59,8 +59,7 @@ extension AsyncSequence {
 
     /// Makes the iteration of this sequence an activity of a tracker, with the tracker's default value.
     ///
-    /// The activity begins when the iterator is made. The activity of an inner tracked sequence begins before that of
-    /// the outer one.
+    /// The activity begins when the iterator is made: for nested tracked sequences, the inner one first.
     ///
     /// - Parameter tracker: reports the activity. The sequence retains it.
     public func trackActivity<Value>(in tracker: ActivityTracker<Value>) -> TrackedAsyncSequence<Self> {
