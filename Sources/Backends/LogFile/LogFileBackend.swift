@@ -275,9 +275,9 @@ public final class LogFileBackend: IndicatorBackend {
         var occurrences: [Occurrence] = []
         func add(_ activity: FinishedActivity) {
             occurrences.append((.end, activity.date, .finished(activity)))
-            // A log of all activities also gets snapshots while the indicator is hidden.
-            guard !isRecord || snapshot.isVisible || event == .hidden else { return }
-            occurrences.append((.finished, activity.date, .finished(activity)))
+            // What ended while the indicator was hidden was not shown.
+            let wasHidden = event == .shown ? activity.date < snapshot.since : event != .hidden && !snapshot.isVisible
+            if !wasHidden { occurrences.append((.finished, activity.date, .finished(activity))) }
         }
         var finished = snapshot.finished[...]
         if let event, event != .label {

@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorThreads
 public import Synchronization
 
 /// One piece of work in progress. It ends when the value goes out of scope.
@@ -168,9 +169,12 @@ struct ActivityHandle: ~Copyable, Sendable {
     /// The activity's current details; empty after its end.
     var details: ActivityDetails {
         if hasEnded { return ActivityDetails() }
-        return engine.takeUnretainedValue().read { _ in
-            Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue().currentDetails
-                ?? ActivityDetails()
+        let engine = engine.takeUnretainedValue()
+        let now = engine.time.now
+        return engine.read { machine in
+            Self.record(recordBits.load(ordering: .acquiring)).map {
+                machine.details(of: $0.takeUnretainedValue(), at: now)
+            } ?? ActivityDetails()
         }
     }
 
@@ -205,7 +209,7 @@ struct ActivityHandle: ~Copyable, Sendable {
         engine.takeUnretainedValue().change { machine, now in
             machine.change(now) { list in
                 guard let record = record(in: &list, at: now) else { return .init() }
-                return .init(changesDetails: list.update(record, at: now, change))
+                return .init(changesDetails: list.update(record, change))
             }
         }
     }

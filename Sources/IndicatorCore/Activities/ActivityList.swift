@@ -151,13 +151,37 @@ package struct ActivityList: Sendable {
         if let cachedActivities { return cachedActivities }
         var activities: [ActivityDetails] = []
         var time: Duration?
-        for record in listed.first(Self.longestList) {
+        for record in roots {
             if !record.isConstant, time == nil { time = now() }
             append(record, to: &activities, depth: 0, at: time ?? .zero, isMeasured: isMeasured)
         }
         // Not cached if there are steps: they advance without the lock.
         if time == nil { cachedActivities = activities }
         return activities
+    }
+
+    /// The activities at the top of the list, in the order in which they began. The members of a group without a label
+    /// take its place.
+    private var roots: [ActivityRecord] {
+        var roots: [ActivityRecord] = []
+        func add(_ records: some Sequence<ActivityRecord>) {
+            for record in records {
+                if roots.count == Self.longestList { return }
+                if record.details.label != nil {
+                    roots.append(record)
+                } else if let group = record.group {
+                    add(group.members.values)
+                }
+            }
+        }
+        add(listed.values)
+        return roots.sorted { $0.order < $1.order }
+    }
+
+    /// The current details of an activity, including its members.
+    mutating func details(of record: ActivityRecord, at now: Duration) -> ActivityDetails {
+        var activities: [ActivityDetails] = []
+        return append(record, to: &activities, depth: 0, at: now, isMeasured: false)
     }
 
     /// Lists an activity and its members. Returns its current details.
@@ -179,7 +203,7 @@ package struct ActivityList: Sendable {
         if record.isConstant { return details }
         if record.group != nil {
             var members: [ActivityDetails] = []
-            for member in record.group?.members.first(.max) ?? [] {
+            for member in record.group.map({ Array($0.members.values) }) ?? [] {
                 let depth = depth + (details.label == nil ? 0 : 1)
                 members.append(
                     append(member, to: &activities, depth: depth, at: now, isMeasured: isMeasured)
@@ -244,7 +268,10 @@ package struct ActivityList: Sendable {
         let record = ActivityRecord(order: order(), began: now(), details: details)
         if let parent, !parent.hasEnded {
             record.parent = parent
-            parent.group = parent.group ?? ActivityGroup()
+            if parent.group == nil {
+                parent.group = ActivityGroup()
+                parent.rate.isBaselineDue = true
+            }
             parent.group?.members.set(record.order, to: record)
             memberCount += 1
             cachedActivities = nil
@@ -265,12 +292,11 @@ package struct ActivityList: Sendable {
     /// Changes the details of an activity. Returns whether a snapshot shows the change. Without effect after its end.
     mutating func update(
         _ record: ActivityRecord,
-        at now: Now,
         _ change: (inout ActivityDetails) -> Void
     ) -> Bool {
         guard !record.hasEnded else { return false }
         let wasListed = record.isListed
-        record.update(change, at: now)
+        record.update(change)
         let isListed = record.isListed
         if wasListed != isListed, record.parent == nil { listed.set(record.order, to: isListed ? record : nil) }
         return hasChanged(record, wasListed || isListed)
@@ -314,7 +340,7 @@ package struct ActivityList: Sendable {
         if let group = record.group.take() {
             record.outcome = group.outcome(record.outcome, details)
             group.count(in: &details)
-            for member in group.members.first(.max) {
+            for member in group.members.values {
                 member.parent = nil
                 memberCount -= 1
                 insert(member)
@@ -381,7 +407,7 @@ package struct ActivityList: Sendable {
             case .value(let key): values.record(of: key, at: now)
             case .object(let object): objects.record(of: object, at: now)
             }
-        return found.map { Change(changesDetails: update($0, at: now, change)) } ?? Change()
+        return found.map { Change(changesDetails: update($0, change)) } ?? Change()
     }
 
     /// Stops an activity; a stop of one that is not in progress is remembered.

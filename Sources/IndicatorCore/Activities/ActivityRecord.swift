@@ -34,7 +34,8 @@ final class ActivityRecord: @unchecked Sendable {
         self.began = began
         steps = Atomic(details.completed)
         self.details = details
-        rate = RateEstimate(done: 0, at: began)
+        rate = RateEstimate(at: began)
+        rate.isBaselineDue = details.hasExplicitProgress || details.completed != 0
     }
 
     convenience init(_ order: UInt64, _ label: String? = nil, _ progress: Double? = nil, at now: Duration) {
@@ -63,14 +64,17 @@ final class ActivityRecord: @unchecked Sendable {
     }
 
     /// Changes the details. Steps that other threads add meanwhile are kept.
-    func update(_ change: (inout ActivityDetails) -> Void, at now: () -> Duration) {
+    func update(_ change: (inout ActivityDetails) -> Void) {
         let before = steps.load(ordering: .relaxed)
+        let hadProgress = details.hasExplicitProgress
         details.completed = before
         change(&details)
-        guard details.completed != before else { return }
-        steps.wrappingAdd(details.completed &- before, ordering: .sequentiallyConsistent)
-        // Steps that were done earlier, as in a resumed download, do not count for the rate.
-        if before == 0 { rate = RateEstimate(done: Double(details.completed), at: now()) }
+        let difference = details.completed &- before
+        if difference != 0 { steps.wrappingAdd(difference, ordering: .sequentiallyConsistent) }
+        // The first value may have been reached earlier, as in a resumed download: it does not count for the rate, nor
+        // for that of the groups.
+        guard difference != 0 && before == 0 || details.hasExplicitProgress && !hadProgress else { return }
+        for record in sequence(first: self, next: \.parent) { record.rate.isBaselineDue = true }
     }
 
     /// Whether a snapshot shows it or its members, if it is not a member itself.
@@ -187,21 +191,18 @@ struct RateEstimate: Sendable {
     /// After this time, in seconds, a measurement has a third of the weight of the latest one.
     private static var memory: Double { 8 }
 
-    private var done: Double
+    private var done = 0.0
     private var time: Duration
-    private let start: Duration
+    private var start: Duration
     private var weighted = 0.0
     private var weight = 0.0
+    /// Whether the next measurement does not count: it is only where the measuring continues.
+    var isBaselineDue = false
     /// When it expires, unless something changes.
     private(set) var end: Duration?
 
     /// Begins to measure.
-    ///
-    /// - Parameters:
-    ///   - done: the amount that was done earlier.
-    ///   - now: the time.
-    init(done: Double, at now: Duration) {
-        self.done = done
+    init(at now: Duration) {
         time = now
         start = now
     }
@@ -209,7 +210,10 @@ struct RateEstimate: Sendable {
     /// Takes a measurement. A smaller amount than before begins a new estimate.
     mutating func measure(_ done: Double, at now: Duration) {
         let interval = now - time
-        if done < self.done { self = Self(done: done, at: now) }
+        if isBaselineDue || done < self.done {
+            if weight == 0 || done < self.done { self = Self(at: now) }
+            (self.done, time, isBaselineDue) = (done, now, false)
+        }
         guard done > self.done, interval > .zero else { return }
         let seconds = interval / .seconds(1)
         let share = 1 - exp(-seconds / Self.memory)
@@ -263,7 +267,7 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
     }
 
     /// When the activity began, by the wall clock. For one that began without details, when the first one was set.
-    public var since: Date
+    public package(set) var since: Date
 
     private var explicitProgress: Double?
 

@@ -14,8 +14,8 @@ struct OrderedList<Value> {
     /// The value of lowest order, and its order.
     var first: (order: UInt64, value: Value)? { entries.first }
 
-    /// The values of lowest order, at most `limit`, in order.
-    func first(_ limit: Int) -> [Value] { entries.prefix(limit).map(\.value) }
+    /// The values in order.
+    var values: some Sequence<Value> { entries.lazy.map(\.value) }
 
     /// Sets or removes the value of an order. Returns the previous value.
     @discardableResult

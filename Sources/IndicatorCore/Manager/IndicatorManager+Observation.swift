@@ -59,12 +59,7 @@ extension IndicatorEngine {
         }
         for name in Set(notifications.updates).subtracting(notifications.starts).subtracting(notifications.stops) {
             observation.add(name) { [self] notification in
-                guard let task = tasks.key(of: notification), let update = update(notification) else { return }
-                self.update(task) { details in
-                    let (label, since) = (update.label ?? details.label, details.since)
-                    details = update
-                    (details.label, details.since) = (label, since)
-                }
+                if let task = tasks.key(of: notification) { self.update(task) { update(notification, &$0) } }
             }
         }
         keep(observation)

@@ -115,6 +115,11 @@ package struct IndicatorStateMachine: Sendable {
         return snapshot
     }
 
+    /// The current details of an activity.
+    mutating func details(of record: ActivityRecord, at now: Duration) -> ActivityDetails {
+        list.details(of: record, at: now)
+    }
+
     // MARK: - Inputs: activities
 
     /// Begins or ends activities, or changes their details.

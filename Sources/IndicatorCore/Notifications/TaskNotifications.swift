@@ -48,9 +48,9 @@ public struct TaskNotifications: Sendable {
     public var identity: Identity
     /// Derives the label of a task from the notification that starts it. Default: no label.
     public var label: @Sendable (Notification) -> String?
-    /// Derives a task's details from a notification of ``updates``; `nil` leaves them unchanged. If the new details
-    /// have no label, the task keeps its label.
-    public var update: @Sendable (Notification) -> ActivityDetails?
+    /// Changes a task's details as a notification of ``updates`` says. Called with the indicator's lock held: it must
+    /// not use the indicator.
+    public var update: @Sendable (Notification, inout ActivityDetails) -> Void
 
     /// Makes a set of notifications to observe.
     ///
@@ -63,7 +63,7 @@ public struct TaskNotifications: Sendable {
         updates: [Notification.Name] = [],
         identity: Identity = .object,
         label: @escaping @Sendable (Notification) -> String? = { _ in nil },
-        update: @escaping @Sendable (Notification) -> ActivityDetails? = { _ in nil }
+        update: @escaping @Sendable (Notification, inout ActivityDetails) -> Void = { _, _ in }
     ) {
         self.name = name
         self.starts = starts
@@ -84,16 +84,13 @@ public struct TaskNotifications: Sendable {
             stops: [.indicatorTaskDidSuspend, .indicatorTaskDidComplete],
             updates: [.indicatorTaskDidProgress],
             label: { $0.userInfo?[labelKey] as? String },
-            update: { notification in
-                var details = ActivityDetails(
-                    label: notification.userInfo?[labelKey] as? String,
-                    progress: notification.userInfo?[progressKey] as? Double
-                )
+            update: { notification, details in
+                if let label = notification.userInfo?[labelKey] as? String { details.label = label }
+                details.progress = notification.userInfo?[progressKey] as? Double
                 if let bytes = notification.userInfo?[completedBytesKey] as? Int {
                     (details.completed, details.unit) = (bytes, .bytes)
                     details.total = notification.userInfo?[totalBytesKey] as? Int
                 }
-                return details
             }
         )
     }

@@ -1,3 +1,4 @@
+import IndicatorThreads
 import Synchronization
 
 extension Sequence {
@@ -52,7 +53,10 @@ extension AsyncSequence {
             return Iteration(
                 willAsk: { loop.finishElement() },
                 deliver: { loop.beginElement(amount?($0) ?? 1) },
-                end: { outcome, _ in loop.activity.end(outcome) }
+                end: { outcome, isInHandler in
+                    if !isInHandler { return loop.activity.end(outcome) }
+                    Task.detached(executorPreference: ServiceThread.shared) { loop.activity.end(outcome) }
+                }
             )
         }
     }
@@ -162,8 +166,8 @@ public struct TrackedAsyncSequence<Base: AsyncSequence>: AsyncSequence {
             }
             switch next {
             case .success(let element?): iteration.deliver(element)
-            case .success(nil): iteration.end(.succeeded, false)
-            case .failure(let error): iteration.end(ActivityOutcome(error), false)
+            case .success(nil): iteration.end(Task.isCancelled ? .cancelled : .succeeded, false)
+            case .failure(let error): iteration.end(Task.isCancelled ? .cancelled : ActivityOutcome(error), false)
             }
             return try next.get()
         }

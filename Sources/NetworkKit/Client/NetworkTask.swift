@@ -243,8 +243,9 @@ public final class NetworkTask: Sendable {
                 }
             }
             let step = (event.userInfo[TaskNotifications.completedBytesKey] as? Int ?? 0) - activity.completed
-            // `advance(by:)` measures the rate. A retry starts again from a lower count.
-            if step < 0 { activity.completed += step } else { activity.advance(by: step) }
+            // A retry starts again from a lower count, and the first step may have been done earlier: only what follows
+            // counts for the rate.
+            if step < 0 || activity.completed == 0 { activity.completed += step } else { activity.advance(by: step) }
         case .indicatorTaskDidComplete:
             activity.withLock { $0.take() }?.end(event.outcome)
         default: break

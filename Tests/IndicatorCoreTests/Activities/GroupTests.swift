@@ -175,6 +175,20 @@ import Testing
         #expect(manager.activityCount == 0)
     }
 
+    /// Sixteen of them hid every label.
+    @Test func groupsWithoutALabelTakeNoPlace() {
+        let groups = (0..<16).map { _ in ManagedActivity(in: manager) }
+        let silent = groups.map { ManagedActivity(in: $0) }
+        let first = manager.begin("first")
+        #expect(labels == ["first"])
+        let member = groups[0].begin("second")
+        #expect(labels == ["first", "second"])
+        first.end()
+        #expect(labels == ["second"])
+        member.end()
+        for activity in silent + groups { activity.end() }
+    }
+
     @Test(arguments: [false, true])
     func aFailedMemberFailsTheGroupOnlyIfEnabled(isEnabled: Bool) async throws {
         let surface = InMemoryBackend()

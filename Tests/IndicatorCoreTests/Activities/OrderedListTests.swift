@@ -16,7 +16,7 @@ import Testing
             if value == nil { model[order] = nil }
             let sorted = model.sorted { $0.key < $1.key }
             #expect(list.first?.order == sorted.first?.key)
-            #expect(list.first(16) == sorted.prefix(16).map(\.value))
+            #expect(list.values.prefix(16).map(\.self) == sorted.prefix(16).map(\.value))
             #expect(list.count == model.count)
         }
     }

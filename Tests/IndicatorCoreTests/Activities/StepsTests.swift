@@ -129,7 +129,7 @@ import Testing
     // MARK: - The estimate
 
     @Test func theRateIsTheMeanAtFirstAndFollowsLater() throws {
-        var estimate = RateEstimate(done: 0, at: .zero)
+        var estimate = RateEstimate(at: .zero)
         for tick in 1...9 { estimate.measure(Double(tick) * 10, at: .milliseconds(tick * 100)) }
         #expect(estimate.perSecond(at: .milliseconds(900)) == nil)
         estimate.measure(100, at: .seconds(1))
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test func theRateDoesNotJump() throws {
-        var estimate = RateEstimate(done: 0, at: .zero)
+        var estimate = RateEstimate(at: .zero)
         var generator = SplitMix(state: 7)
         var (done, before) = (0.0, Double?.none)
         for tick in 1...600 {
@@ -157,12 +157,12 @@ import Testing
     }
 
     @Test func aStandstillEndsTheEstimate() {
-        var estimate = RateEstimate(done: 0, at: .zero)
+        var estimate = RateEstimate(at: .zero)
         estimate.measure(10, at: .seconds(1))
         #expect(estimate.perSecond(at: .milliseconds(5999)) != nil)
         #expect(estimate.perSecond(at: .seconds(6)) == nil)
         // Slow steps are not a standstill.
-        var slow = RateEstimate(done: 0, at: .zero)
+        var slow = RateEstimate(at: .zero)
         slow.measure(1, at: .seconds(60))
         #expect(slow.perSecond(at: .seconds(239)).map { ($0 * 60).rounded() } == 1)
         #expect(slow.perSecond(at: .seconds(300)) == nil)
@@ -216,6 +216,63 @@ import Testing
         #expect(list.first?.rate.map { $0.rounded() } == 10)
     }
 
+    /// An upload that resumed at a half was to end within two seconds.
+    @Test func aFirstProgressDoesNotCountForTheTimeLeft() throws {
+        let list = ListOnAClock()
+        let activity = list.begin(ActivityDetails(label: "Resuming", progress: 0.5, since: .distantPast)) { _ in }
+        let later = list.begin(ActivityDetails(label: "Later", since: .distantPast)) { _ in }
+        list.publish()
+        list.update(later) { $0.progress = 0.5 }
+        for second in 1...10 {
+            list.now = .seconds(second)
+            list.update(activity) { $0.progress = 0.5 + 0.01 * Double(second) }
+            list.update(later) { $0.progress = 0.5 + 0.01 * Double(second) }
+            list.publish()
+            guard second > 2 else { continue }
+            for details in list.read() {
+                let seconds = try #require(details.remaining) / .seconds(1)
+                #expect(abs(seconds - Double(50 - second)) < 1, "\(details.label ?? "") after \(second) s")
+            }
+        }
+    }
+
+    /// The same with the members of a group.
+    @Test func whatMembersResumeDoesNotCountForTheTimeLeftOfTheirGroup() throws {
+        let list = ListOnAClock()
+        let group = list.begin(ActivityDetails(label: "Downloading", since: .distantPast)) { $0.total = 2 }
+        let members = (1...2).map { number in
+            list.begin(ActivityDetails(label: "\(number)", since: .distantPast), in: group) { $0.total = 1000 }
+        }
+        for (second, member) in members.enumerated() {
+            list.now = .milliseconds(second * 500)
+            list.update(member) { $0.completed = 500 }
+            list.publish()
+        }
+        for second in 1...10 {
+            list.now = .seconds(second)
+            for member in members { member.advance(by: 10) }
+            list.publish()
+        }
+        #expect(abs(try #require(list.first?.remaining) / .seconds(1) - 40) < 2)
+    }
+
+    /// `since` was the year 0 before the first snapshot, and a group had done nothing.
+    @Test func whatIsReadFromAnActivityIsWhatSnapshotsShow() throws {
+        let manager = TestIndicator().manager
+        let start = Date()
+        let activity = manager.begin("Copying", total: 4)
+        #expect(activity.since >= start.addingTimeInterval(-1))
+        #expect(activity.since == manager.snapshot.activities.first?.since)
+        activity.end()
+        let group = ManagedActivity("Group", total: 4, in: manager)
+        group.begin("a").end()
+        let member = group.begin("b", progress: 0.5)
+        #expect(group.completed == 1)
+        #expect(group.progress == manager.snapshot.progress)
+        #expect(group.progress == 0.375)
+        member.end()
+    }
+
     @Test func aStandstillIsPublished() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         let activity = ManagedActivity("stalling", total: 100, in: indicator.manager)
@@ -237,14 +294,18 @@ private final class ListOnAClock {
 
     var estimateEnd: Duration? { list.estimateEnd }
 
-    func begin(_ details: ActivityDetails, _ change: (inout ActivityDetails) -> Void) -> ActivityRecord {
+    func begin(
+        _ details: ActivityDetails,
+        in group: ActivityRecord? = nil,
+        _ change: (inout ActivityDetails) -> Void
+    ) -> ActivityRecord {
         var details = details
         change(&details)
-        return list.makeRecord(details, in: nil) { now }
+        return list.makeRecord(details, in: group) { now }
     }
 
     func update(_ record: ActivityRecord, _ change: (inout ActivityDetails) -> Void) {
-        _ = list.update(record, at: { now }, change)
+        _ = list.update(record, change)
     }
 
     func publish() {
