@@ -73,7 +73,10 @@ import Testing
 
     @Test func everyRequestWithoutMemoryForLibcurlFails() async throws {
         let server = try server(bytes: 0)
-        #expect(try await probe("starve", server.url.absoluteString, "-").result == "other, 0 blocks left")
+        let result = try await probe("starve", server.url.absoluteString, "-").result
+        // Some versions of libcurl report another kind when its resolver has no memory.
+        #expect(result.contains("other") && !result.contains("invalidResponse"), "\(result)")
+        #expect(result.hasSuffix(", 0 blocks left"), "\(result)")
         #expect(try await probe("crowd", server.url.absoluteString, "2000").result == "16000")
     }
 
