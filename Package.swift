@@ -235,7 +235,11 @@ let package = Package(
             ]
         ),
         // A process that tests measure, kill, or run on a full disk.
-        .executableTarget(name: "network-probe", dependencies: ["NetworkKit"], path: "Tests/Helpers/NetworkProbe"),
+        .executableTarget(
+            name: "network-probe",
+            dependencies: ["CCurl", "NetworkKit"],
+            path: "Tests/Helpers/NetworkProbe"
+        ),
         .testTarget(
             name: "NetworkKitTests",
             dependencies: [

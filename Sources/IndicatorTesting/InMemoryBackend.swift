@@ -58,10 +58,10 @@ public final class InMemoryBackend: IndicatorBackend {
         }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let isCancelled = Task.isCancelled
                 let immediate: IndicatorSnapshot?? = state.withLock { state in
                     if let snapshot = state.snapshots.first(where: condition) { return .some(snapshot) }
-                    if isCancelled { return .some(nil) }
+                    // Under the lock: a cancellation after this check finds the waiter.
+                    if Task.isCancelled { return .some(nil) }
                     state.waiters[id] = Waiter(condition: condition, continuation: continuation)
                     return nil
                 }

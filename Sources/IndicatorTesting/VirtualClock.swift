@@ -47,7 +47,6 @@ public final class VirtualClock: Clock {
         var sleepers: [Sleeper] = []
         var nextID = 0
         var sleepsStarted = 0
-        var cancelled: Set<Int> = []
     }
 
     private let state = Locked(State())
@@ -83,7 +82,8 @@ public final class VirtualClock: Clock {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let immediate: Result<Void, any Error>? = state.withLock { state in
-                    if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
+                    // Under the lock: a cancellation after this check finds the sleeper.
+                    if Task.isCancelled { return .failure(CancellationError()) }
                     if deadline <= state.now { return .success(()) }
                     state.sleepers.append(Sleeper(id: id, deadline: deadline, continuation: continuation))
                     return nil
@@ -92,10 +92,7 @@ public final class VirtualClock: Clock {
             }
         } onCancel: {
             let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
-                guard let index = state.sleepers.firstIndex(where: { $0.id == id }) else {
-                    state.cancelled.insert(id)
-                    return nil
-                }
+                guard let index = state.sleepers.firstIndex(where: { $0.id == id }) else { return nil }
                 return state.sleepers.remove(at: index).continuation
             }
             continuation?.resume(throwing: CancellationError())

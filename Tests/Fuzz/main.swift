@@ -1,6 +1,6 @@
 import Foundation
 
-// The libFuzzer program: `fuzz TARGET [OPTION …] [FOLDER …]`. Scripts/fuzz builds and runs it.
+// The libFuzzer program: `fuzz --target=TARGET [OPTION …] [FOLDER …]`. Scripts/fuzz builds and runs it.
 
 /// libFuzzer's `main` under another name (llvm.org/docs/LibFuzzer.html, "Using libFuzzer as a library").
 @_silgen_name("LLVMFuzzerRunDriver")
@@ -12,19 +12,18 @@ private func runDriver(
 
 nonisolated(unsafe) private var body: ([UInt8]) -> Void = { _ in }
 
-if CommandLine.arguments.count == 1 {
+guard let argument = CommandLine.arguments.dropFirst().first else {
     for name in fuzzTargets.keys.sorted() { print(name) }
     exit(0)
 }
-guard let target = fuzzTargets[CommandLine.arguments[1]] else {
-    FileHandle.standardError.write(Data("fuzz: there is no target '\(CommandLine.arguments[1])'\n".utf8))
+guard argument.hasPrefix("--target="), let target = fuzzTargets[String(argument.dropFirst("--target=".count))] else {
+    FileHandle.standardError.write(Data("fuzz: expected --target=TARGET, found '\(argument)'\n".utf8))
     exit(64)
 }
 body = target
-// libFuzzer gets the remaining arguments. The target's name replaces the program's, and libFuzzer starts its worker
-// processes by it.
-private var count = CommandLine.argc - 1
-private var arguments = CommandLine.unsafeArgv + 1
+// libFuzzer ignores options with two dashes, and passes them to its worker processes (`-jobs`, `-fork`).
+private var count = CommandLine.argc
+private var arguments = CommandLine.unsafeArgv
 exit(
     runDriver(&count, &arguments) { start, count in
         body(Array(UnsafeBufferPointer(start: start, count: count)))

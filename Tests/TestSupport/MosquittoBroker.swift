@@ -6,7 +6,7 @@ import IndicatorThreads
 package final class MosquittoBroker: Sendable {
     /// Its address on loopback, which no other test uses.
     package let address: String
-    package let port = 18830
+    package let port: Int
     /// The folder of its files, removed when the value is deallocated.
     package let folder: TemporaryDirectory
 
@@ -31,9 +31,9 @@ package final class MosquittoBroker: Sendable {
         wrapper: [String] = []
     ) async throws {
         folder = try TemporaryDirectory("indicator-broker")
-        // All of 127.0.0.0/8 is loopback.
-        func byte() -> Int { .random(in: 1...254) }
-        self.address = address ?? "127.\(byte()).\(byte()).\(byte())"
+        let free = try LoopbackAddress()
+        self.address = address ?? free.host
+        port = free.port
         self.wrapper = wrapper
         for (name, text) in files { try folder.write(text, to: name) }
         // As root it would switch to another user, who may not read this folder.

@@ -24,7 +24,10 @@ import Yams
 struct Daemon {
     static func main() async throws {
         let arguments = CommandLine.arguments.dropFirst()
-        guard let path = arguments.last, arguments.count <= 2 else { exit(64) }
+        guard let path = arguments.last, arguments.count <= 2 else {
+            FileHandle.standardError.write(Data("usage: daemon [--check] FILE\n".utf8))
+            exit(64)
+        }
         if arguments.first == "--check" { return check(path) }
 
         let settings = try DaemonSettings(path: path)

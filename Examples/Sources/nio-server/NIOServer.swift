@@ -10,10 +10,12 @@ import NIOPosix
 @main
 struct NIOServer {
     static func main() throws {
+        guard let path = CommandLine.arguments.dropFirst().first else {
+            FileHandle.standardError.write(Data("usage: nio-server LOG-FILE\n".utf8))
+            exit(64)
+        }
         let indicator = IndicatorManager(
-            backends: [
-                LogFileBackend(applicationName: "nio-server", settings: .init(path: CommandLine.arguments[1]))
-            ]
+            backends: [LogFileBackend(applicationName: "nio-server", settings: .init(path: path))]
         )
         let server = try ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in

@@ -10,7 +10,10 @@ import IndicatorCore
 struct Pipeline {
     static func main() async {
         let arguments = CommandLine.arguments
-        guard arguments.count >= 3 else { exit(64) }
+        guard arguments.count >= 3 else {
+            FileHandle.standardError.write(Data("usage: pipeline FOLDER INDEX-FILE [SECONDS]\n".utf8))
+            exit(64)
+        }
         let pause = Duration.seconds(Double(arguments.dropFirst(3).first ?? "") ?? 0)
 
         let indicator = IndicatorManager.configured(for: "pipeline")

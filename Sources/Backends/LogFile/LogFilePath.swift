@@ -24,7 +24,7 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
         if let problem = Self.problem(with: given) { throw .invalidPath(path: given, problem: problem) }
         var path = given
         if path.hasPrefix("~/") {
-            guard let home = Self.homeFolder(environment: environment) else { throw .noHomeFolder(path: given) }
+            guard let home = HomeFolder.path(in: environment) else { throw .noHomeFolder(path: given) }
             path = home + path.dropFirst()
         }
         isRelative = !path.hasPrefix("/")
@@ -99,18 +99,6 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
             return "\(state)/\(name)/indicator.log"
         }
         return "~/.local/state/\(name)/indicator.log"
-    }
-
-    private static func homeFolder(environment: [String: String]) -> String? {
-        if let home = environment["HOME"], home.hasPrefix("/") { return home }
-        var entry = passwd()
-        var result: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: 16_384)
-        guard getpwuid_r(geteuid(), &entry, &buffer, buffer.count, &result) == 0, result != nil,
-            let folder = entry.pw_dir
-        else { return nil }
-        let home = String(cString: folder)
-        return home.hasPrefix("/") ? home : nil
     }
 }
 

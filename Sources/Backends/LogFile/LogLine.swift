@@ -29,6 +29,11 @@ extension ActivityOutcome {
         }
     }
 
+    /// Whether the activity has failed.
+    var isFailure: Bool {
+        if case .failed = self { true } else { false }
+    }
+
     /// The message of a failure, if there is one.
     var message: String? {
         if case .failed(let message) = self, !message.isEmpty { message } else { nil }

@@ -133,7 +133,8 @@ struct LiveLines: Sendable {
         if !shown.isEmpty, lines.isEmpty, endsLine { bytes += Self.startOfLine(columns: size.columns).utf8 }
         bytes += text
         if lostMessages > 0 {
-            bytes += "(\(lostMessages) log messages lost: the terminal accepted no output)\r\n".utf8
+            let messages = lostMessages == 1 ? "1 log message" : "\(lostMessages) log messages"
+            bytes += "(\(messages) lost: the terminal accepted no output)\r\n".utf8
         }
         let isAnew = mustDrawAnew || hasText || shown.count > lines.count || shown.isEmpty
         bytes += drawing(lines, over: isAnew ? nil : shown).utf8

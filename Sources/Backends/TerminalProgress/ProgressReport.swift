@@ -104,10 +104,3 @@ struct ProgressReport: Sendable {
         }
     }
 }
-
-extension ActivityOutcome {
-    /// Whether the activity failed.
-    var isFailure: Bool {
-        if case .failed = self { true } else { false }
-    }
-}

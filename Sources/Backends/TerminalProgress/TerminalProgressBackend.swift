@@ -243,7 +243,9 @@ public final class TerminalProgressBackend: IndicatorBackend {
     private func writeFinished(on terminal: SharedTerminal, state: inout State) {
         guard !state.finished.isEmpty, terminal.device.isInForeground else { return }
         var lines = state.finished.map(layout.line)
-        if state.omittedCount > 0 { lines.append("and \(state.omittedCount) more have ended") }
+        if state.omittedCount > 0 {
+            lines.append("and \(state.omittedCount) more \(state.omittedCount == 1 ? "has" : "have") ended")
+        }
         (state.finished, state.omittedCount) = ([], 0)
         let size = terminal.device.size
         terminal.changeLines { $0.writeLines(lines, columns: size.columns) }

@@ -20,7 +20,8 @@ extension BackendKind {
                     "format",
                     .string,
                     default: .string(TerminalTitleSettings.defaultFormat.description),
-                    summary: "the text of the title; may contain {app}, {label}, {count}, {progress} and {spinner}",
+                    summary: "the text of the title; may contain {app}, {label}, {count}, {progress}, {done}, {total}, "
+                        + "{rate}, {elapsed}, {remaining} and {spinner}",
                     validate: SnapshotFormat.validate
                 ),
                 BackendSetting(

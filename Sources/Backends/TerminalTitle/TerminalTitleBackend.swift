@@ -111,7 +111,8 @@ public final class TerminalTitleBackend: IndicatorBackend {
             }
         let repeatInterval = showsProgress && known.progressExpires ? Self.progressRepeatInterval : nil
         delivery = BackendDelivery(
-            animationInterval: settings.format.placeholders.contains(.spinner) ? Self.spinnerInterval : repeatInterval,
+            animationInterval: settings.format.placeholders.contains(.spinner)
+                ? Self.spinnerInterval : settings.format.showsTime ? .seconds(1) : repeatInterval,
             updateTimeLimit: TerminalDevice.updateTimeLimit
         )
     }
@@ -234,11 +235,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
 
 extension IndicatorSnapshot {
     /// Whether an activity has failed since the previous snapshot.
-    fileprivate var hasFailure: Bool {
-        finished.contains { activity in
-            if case .failed = activity.outcome { true } else { false }
-        }
-    }
+    fileprivate var hasFailure: Bool { finished.contains { $0.outcome.isFailure } }
 }
 
 extension TerminalProgress {

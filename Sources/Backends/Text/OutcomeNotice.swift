@@ -40,9 +40,9 @@ struct OutcomeNotice: Sendable, Hashable {
     ///   - applicationName: the title if the activity has no label.
     init?(_ finished: [FinishedActivity], applicationName: String) {
         // Failures have precedence.
-        guard let chosen = finished.last(where: { $0.outcome.name == "failed" }) ?? finished.last else { return nil }
+        guard let chosen = finished.last(where: \.outcome.isFailure) ?? finished.last else { return nil }
         func text(_ text: String) -> String { DisplayText.singleLine(text, limit: Self.textLimit) }
-        isFailure = chosen.outcome.name == "failed"
+        isFailure = chosen.outcome.isFailure
         let message = chosen.outcome.message.map { ": \(text($0))" } ?? ""
         body = "\(isFailure ? "Failed" : "Done") after \(Self.time(chosen.duration))\(message)"
         let label = text(chosen.label)

@@ -75,11 +75,11 @@ package struct ReplayCommand: AsyncParsableCommand {
                 try? Output.error.write("\(error)\n")
                 throw ExitCode.usage
             } catch let error as InvalidDelayError {
-                try? Output.error.write("\(trace): error: \(error)\n")
+                try? Output.error.write("\(TraceInput.name(of: trace)): error: \(error)\n")
                 throw ExitCode.usage
             }
             if !replayer.hasEvents {
-                try? Output.error.write("\(trace): no events\n")
+                try? Output.error.write("\(TraceInput.name(of: trace)): no events\n")
             } else if !json {
                 try print(replayer)
             }

@@ -3,7 +3,7 @@ import Foundation
 /// The bytes of a file or of standard input, read through a buffer that holds a line or, for an object, the whole
 /// trace.
 package final class TraceInput {
-    /// The file, as the user named it.
+    /// The name in messages: the path, or `standard input`.
     package let name: String
     private let descriptor: Int32
     private var buffer: UnsafeMutablePointer<UInt8>
@@ -13,7 +13,7 @@ package final class TraceInput {
 
     /// Opens a file; `-` is standard input.
     package init(path: String) throws(TraceError) {
-        name = path == "-" ? "<stdin>" : path
+        name = Self.name(of: path)
         descriptor = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw TraceError(file: name, message: "cannot be opened: \(String(cString: strerror(errno)))")
@@ -25,6 +25,9 @@ package final class TraceInput {
         buffer.deallocate()
         close(descriptor)
     }
+
+    /// The name of a trace in messages; `-` is standard input.
+    package static func name(of path: String) -> String { path == "-" ? "standard input" : path }
 
     /// The unconsumed bytes. Valid until the next call of ``fill(limit:)``.
     package var bytes: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: buffer + start, count: end - start) }

@@ -228,9 +228,8 @@ final class BackendRunner: SnapshotReceiver {
         case .drops:
             logger.warning("The backend '\(name)' is too slow: updates do not fit in its queue and are lost.")
         case .dropped(let count):
-            logger.notice(
-                "The backend '\(name)' has caught up; \(count) updates did not fit in its queue and are lost."
-            )
+            let updates = count == 1 ? "1 update" : "\(count) updates"
+            logger.notice("The backend '\(name)' has caught up; \(updates) lost: its queue was full.")
         case .givenUp:
             logger.warning("The backend '\(name)' did not stop in time and was given up.")
         }

@@ -59,6 +59,10 @@ final class CacheDisk: Sendable {
     }
 
     private static func loadHash(in directory: URL) throws -> KeyedHash {
+        // Locked, so that two processes do not create different keys.
+        let folder = open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { close(folder) }
+        while flock(folder, LOCK_EX) != 0, errno == EINTR {}
         let file = directory.appending(path: "key")
         if let data = FileManager.default.contents(atPath: file.path), let hash = KeyedHash(key: data) { return hash }
         let hash = KeyedHash()

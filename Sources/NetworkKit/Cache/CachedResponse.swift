@@ -26,7 +26,7 @@ struct CachedResponse: Sendable, Equatable {
 
     /// How old the response is (RFC 9111 §4.2.3).
     func age(at now: Date) -> Double {
-        let date = metadata.headers[.date].flatMap(HTTPDate.parse) ?? metadata.responseTime
+        let date = metadata.headers[.date].flatMap { HTTPDate.parse($0) } ?? metadata.responseTime
         let apparent = max(0, metadata.responseTime.timeIntervalSince(date))
         let ageValue = metadata.headers[.age].flatMap(Double.init).map { max(0, $0) } ?? 0
         let corrected = ageValue + metadata.responseTime.timeIntervalSince(metadata.requestTime)
@@ -39,11 +39,11 @@ struct CachedResponse: Sendable, Equatable {
     func freshness(default defaultFreshness: Double) -> Double {
         let headers = metadata.headers
         if let maxAge = control.maxAge { return maxAge }
-        let date = headers[.date].flatMap(HTTPDate.parse) ?? metadata.responseTime
+        let date = headers[.date].flatMap { HTTPDate.parse($0) } ?? metadata.responseTime
         if let expires = headers[.expires] {
             return HTTPDate.parse(expires).map { max(0, $0.timeIntervalSince(date)) } ?? 0
         }
-        guard let modified = headers[.lastModified].flatMap(HTTPDate.parse) else {
+        guard let modified = headers[.lastModified].flatMap({ HTTPDate.parse($0) }) else {
             return defaultFreshness
         }
         return max(defaultFreshness, min(86_400, date.timeIntervalSince(modified) / 10))

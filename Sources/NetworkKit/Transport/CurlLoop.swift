@@ -40,15 +40,18 @@ final class CurlLoop: @unchecked Sendable {
         }
         guard mustStart else { return wake() }
         guard wakeUp >= 0, Self.isLibraryReady, ThreadStarter.start(named: "network-kit", { self.run() }) else {
-            let waiting = inbox.withLock { inbox in
-                defer { inbox.transfers = [] }
-                inbox.isRunning = false
-                return inbox.transfers
-            }
-            let problem = "could not start the network thread: the process has reached its limits"
-            for transfer in waiting { transfer.finish(throwing: transfer.failure(.other, problem)) }
-            return
+            return fail("could not start the network thread: the process has reached its limits")
         }
+    }
+
+    /// Fails all waiting transfers: there is no thread for them.
+    private func fail(_ problem: String) {
+        let waiting = inbox.withLock { inbox in
+            defer { inbox.transfers = [] }
+            inbox.isRunning = false
+            return inbox.transfers
+        }
+        for transfer in waiting { transfer.finish(throwing: transfer.failure(.other, problem)) }
     }
 
     /// Lets the thread end after the last transfer.
@@ -61,18 +64,18 @@ final class CurlLoop: @unchecked Sendable {
         _ = eventfd_write(wakeUp, 1)
     }
 
+    private static let outOfMemory = "libcurl is out of memory"
     private static let isLibraryReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
     // MARK: - The thread
 
     private func run() {
-        guard let multi = curl_multi_init(), let share = curl_share_init() else { return fail() }
+        guard let share = curl_share_init() else { return fail(Self.outOfMemory) }
+        defer { curl_share_cleanup(share) }
+        guard let multi = curl_multi_init() else { return fail(Self.outOfMemory) }
+        defer { curl_multi_cleanup(multi) }
         curl_kit_share_cookies(share)
         curl_kit_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.maximumConnectionsPerHost)
-        defer {
-            curl_multi_cleanup(multi)
-            curl_share_cleanup(share)
-        }
         while let arrived = takeInbox() {
             for transfer in arrived { attend(to: transfer, multi, share) }
             var running: Int32 = 0
@@ -100,12 +103,18 @@ final class CurlLoop: @unchecked Sendable {
             if transfer.isFinished { return remove(handle, from: multi) }
             return transfer.updatePause()
         }
-        guard !transfer.isFinished, !transfer.isSuspended, let handle = curl_easy_init() else { return }
+        guard !transfer.isFinished, !transfer.isSuspended else { return }
+        guard let handle = curl_easy_init() else {
+            return transfer.finish(throwing: transfer.failure(.other, Self.outOfMemory))
+        }
         active[handle] = transfer
         if let file = options.certificateAuthorities { curl_kit_set_string(handle, CURLOPT_CAINFO, file.path) }
         transfer.begin(with: handle, cookies: options.keepsCookies ? share : nil)
         check(by: transfer.nextLimit)
-        curl_multi_add_handle(multi, handle)
+        guard curl_multi_add_handle(multi, handle) == CURLM_OK else {
+            transfer.completed(with: CURLE_OUT_OF_MEMORY)
+            return remove(handle, from: multi)
+        }
     }
 
     private func finishEnded(_ multi: UnsafeMutableRawPointer) {
@@ -146,15 +155,5 @@ final class CurlLoop: @unchecked Sendable {
         curl_multi_poll(multi, &waker, 1, timeout, nil)
         var count: eventfd_t = 0
         _ = eventfd_read(wakeUp, &count)
-    }
-
-    /// Fails all transfers: libcurl could not allocate its handles.
-    private func fail() {
-        while let arrived = takeInbox(), !arrived.isEmpty {
-            for transfer in arrived {
-                transfer.finish(throwing: transfer.failure(.other, "libcurl is out of memory"))
-            }
-        }
-        inbox.withLock { $0.isRunning = false }
     }
 }

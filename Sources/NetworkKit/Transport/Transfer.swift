@@ -442,7 +442,7 @@ extension TransportFailure.Kind {
                 CURLE_SSL_INVALIDCERTSTATUS:
                 .insecure
             case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR,
-                CURLE_HTTP_RETURNED_ERROR, CURLE_OUT_OF_MEMORY, CURLE_FILESIZE_EXCEEDED:
+                CURLE_HTTP_RETURNED_ERROR, CURLE_FILESIZE_EXCEEDED:
                 .invalidResponse
             default: .other
             }

@@ -20,13 +20,11 @@ final class ClosedPort: Sendable {
             }
         }
         number = UInt16(bigEndian: address.sin_port)
-        guard isBound else {
-            if descriptor >= 0 { close(descriptor) }
-            return nil
-        }
+        guard isBound else { return nil }
     }
 
+    // Also runs when `init` returns `nil`.
     deinit {
-        close(descriptor)
+        if descriptor >= 0 { close(descriptor) }
     }
 }

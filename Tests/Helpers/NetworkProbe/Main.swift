@@ -2,14 +2,15 @@ import Foundation
 import NetworkKit
 
 /// Makes requests, and prints the result and the process's peak memory in kB: `network-probe upload|download URL FILE`,
-/// `network-probe stream URL -` or `network-probe requests URL COUNT`.
+/// `network-probe stream URL -`, `network-probe requests URL COUNT`, or without memory for libcurl,
+/// `network-probe starve URL -` or `network-probe crowd URL COUNT`.
 @main
 struct Main {
     static func main() async throws {
         let arguments = CommandLine.arguments
         guard arguments.count == 4, let url = URL(string: arguments[2]) else {
             FileHandle.standardError.write(
-                Data("usage: network-probe upload|download|stream|requests URL FILE|COUNT\n".utf8)
+                Data("usage: network-probe upload|download|stream|requests|starve|crowd URL FILE|COUNT\n".utf8)
             )
             exit(64)
         }
@@ -48,6 +49,10 @@ struct Main {
             var count = 0
             for try await piece in try await client.bytes(URLRoute(url)) { count += piece.count }
             return "\(count)"
+        case "starve":
+            return try await Starvation.sweep(url)
+        case "crowd":
+            return try await "\(Starvation.crowd(url, Int(argument) ?? 0))"
         default:
             var count = 0
             for _ in 0..<(Int(argument) ?? 0) where try await client.send(URLRoute(url)).data.count > 0 { count += 1 }

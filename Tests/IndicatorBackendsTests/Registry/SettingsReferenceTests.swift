@@ -59,6 +59,14 @@ struct SettingsReferenceTests {
         }
     }
 
+    @Test("names every placeholder of the title")
+    func placeholders() throws {
+        let format = try #require(BackendKind.terminalTitle.settings.first { $0.name == "format" })
+        for placeholder in SnapshotFormat.Placeholder.allCases {
+            #expect(format.summary.contains("{\(placeholder.rawValue)}"))
+        }
+    }
+
     #if DBus && DesktopNotification && MQTT
     @Test("is what the documentation shows")
     func documentation() throws {

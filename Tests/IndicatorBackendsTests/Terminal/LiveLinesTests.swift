@@ -76,13 +76,13 @@ struct LiveLinesTests {
         }
     }
 
-    @Test("report once how many log messages were lost")
-    func lostMessages() {
+    @Test("report once how many log messages were lost", arguments: [(1, "1 log message"), (3, "3 log messages")])
+    func lostMessages(count: Int, text: String) {
         var live = LiveLines()
         live.show(id, lines("one"), size: size, anew: false)
         _ = take(&live)
-        live.lostMessages = 3
-        #expect(take(&live).hasPrefix("\u{1B}[J(3 log messages lost: the terminal accepted no output)\r\n"))
+        live.lostMessages = count
+        #expect(take(&live).hasPrefix("\u{1B}[J(\(text) lost: the terminal accepted no output)\r\n"))
         #expect(take(&live) == "")
     }
 

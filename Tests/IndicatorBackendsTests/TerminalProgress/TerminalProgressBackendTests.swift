@@ -208,7 +208,7 @@ struct TerminalProgressBackendTests {
             await eventually {
                 text += written()
                 listed = text.components(separatedBy: "✗ ").count - 1
-                more = text.matches(of: /and (\d+) more have ended/).reduce(0) { $0 + (Int($1.1) ?? 0) }
+                more = text.matches(of: /and (\d+) more (?:has|have) ended/).reduce(0) { $0 + (Int($1.1) ?? 0) }
                 return listed + more == 2000
             },
             "\(listed) lines, and \(more) more"

@@ -177,6 +177,11 @@ import Testing
         #expect(try makeBackend(progress: .off).delivery.animationInterval == nil)
     }
 
+    @Test func aTitleWithTheElapsedTimeIsUpdatedEverySecond() throws {
+        #expect(try makeBackend("{label} {elapsed}").delivery.animationInterval == .seconds(1))
+        #expect(try makeBackend("{spinner} {elapsed}").delivery.animationInterval == .milliseconds(100))
+    }
+
     @Test func gnuScreenIsWrittenToInASCII() async throws {
         let clock = VirtualClock()
         let environment = ["TERM": "screen.xterm-256color", "STY": "1.pts-0"]

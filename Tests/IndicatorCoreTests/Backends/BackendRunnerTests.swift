@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test func aSlowBackendGetsTheLatestSnapshotAndBlocksNothingElse() async throws {
-        let gate = ScriptedBackend.Gate()
+        let gate = Gate()
         let slow = ScriptedBackend(onUpdate: { _ in await gate.pass() })
         let manager = try manager(with: slow)
         manager.start("a")
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func aFullQueueDropsItsOldestUpdatesAndCountsThem() async throws {
-        let gate = ScriptedBackend.Gate()
+        let gate = Gate()
         let slow = ScriptedBackend(
             delivery: BackendDelivery(mode: .everyTransition(capacity: 10)),
             onUpdate: { _ in await gate.pass() }
@@ -73,7 +73,7 @@ import Testing
         #expect(await eventually { messages(.warning).count == 1 })
         #expect(messages(.warning).first?.contains("updates do not fit in its queue and are lost") == true)
         #expect(await eventually { messages(.notice).count == 1 })
-        #expect(messages(.notice).first?.contains("90 updates did not fit in its queue and are lost") == true)
+        #expect(messages(.notice).first?.contains("90 updates lost: its queue was full") == true)
         await manager.shutdown()
     }
 
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test func aBackendThatNeverReturnsFromAnUpdateIsStalledAndGivenUp() async throws {
-        let gate = ScriptedBackend.Gate()
+        let gate = Gate()
         let stuck = ScriptedBackend(onUpdate: { _ in await gate.pass() })
         let manager = try manager(with: stuck)
         manager.start("a")
@@ -185,7 +185,7 @@ import Testing
     /// A log on a stopped terminal blocked the app, all timers, and the end of the process.
     @Test func aBlockingLogHandlerBlocksNothingElse() async throws {
         let semaphore = DispatchSemaphore(value: 0)
-        let gate = ScriptedBackend.Gate()
+        let gate = Gate()
         let slow = ScriptedBackend(
             delivery: BackendDelivery(mode: .everyTransition(capacity: 1)),
             onUpdate: { _ in await gate.pass() }
@@ -228,7 +228,7 @@ import Testing
     }
 
     @Test func aBackendThatNeverReturnsFromStopIsGivenUp() async throws {
-        let gate = ScriptedBackend.Gate()
+        let gate = Gate()
         let stuck = ScriptedBackend(onStop: { await gate.pass() })
         let manager = try manager(with: stuck)
         manager.start("a")
@@ -329,7 +329,7 @@ import Testing
 
     /// There were 27 warnings in 3 s.
     @Test func droppedUpdatesAreLoggedOncePerOutage() async throws {
-        let gate = ScriptedBackend.Gate()
+        let gate = Gate()
         let slow = ScriptedBackend(
             delivery: BackendDelivery(mode: .everyTransition(capacity: 2)),
             onUpdate: { _ in await gate.pass() }

@@ -147,7 +147,7 @@ import Testing
 
     @Test func eachReceiverGetsEachFinishedActivityOnce() async throws {
         let clock = VirtualClock()
-        let gate = ScriptedBackend.Gate()
+        let gate = Gate()
         let slow = ScriptedBackend(name: "slow", onUpdate: { _ in await gate.pass() })
         let record = InMemoryBackend()
         let manager = IndicatorManager(

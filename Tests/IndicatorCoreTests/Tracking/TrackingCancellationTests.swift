@@ -25,7 +25,7 @@ import Testing
         let gate: Gate
 
         mutating func next(isolation actor: isolated (any Actor)?) async -> Int? {
-            await gate.wait()
+            await gate.pass()
             return 1
         }
 
@@ -42,7 +42,7 @@ import Testing
                 break
             }
         }
-        #expect(await eventually { gate.hasWaiter })
+        #expect(await eventually { gate.waiterCount > 0 })
         #expect(tracker.status.isLoading)
         task.cancel()
         #expect(!tracker.status.isLoading)
@@ -56,7 +56,7 @@ import Testing
     @Test func aTaskThatWasCancelledBeforeItBeganLeavesNothingOn() async {
         let gate = Gate()
         let task = Task { [tracker] in
-            await gate.wait()
+            await gate.pass()
             var iterator = Elements(elements: [1, 2, 3]).trackActivity(in: tracker, value: 1).makeAsyncIterator()
             #expect(tracker.status.isLoading)
             #expect(await iterator.next() == 1)
@@ -90,7 +90,7 @@ import Testing
         let task = Task { [tracker] in
             for await _ in Stubborn(gate: gate).trackActivity(in: tracker, value: 1) { break }
         }
-        #expect(await eventually { gate.hasWaiter })
+        #expect(await eventually { gate.waiterCount > 0 })
         let thread = JoinableThread {
             Thread.current.name = "cancelling"
             task.cancel()
@@ -100,36 +100,5 @@ import Testing
         #expect(!threads.withLock { $0.contains("cancelling") })
         gate.open()
         await task.value
-    }
-}
-
-/// A gate whose waiters ignore cancellation.
-final class Gate: Sendable {
-    private struct State {
-        var isOpen = false
-        var waiters: [CheckedContinuation<Void, Never>] = []
-    }
-
-    private let state = Locked(State())
-
-    var hasWaiter: Bool { state.withLock { !$0.waiters.isEmpty } }
-
-    func wait() async {
-        await withCheckedContinuation { continuation in
-            let isOpen = state.withLock { state in
-                if !state.isOpen { state.waiters.append(continuation) }
-                return state.isOpen
-            }
-            if isOpen { continuation.resume() }
-        }
-    }
-
-    func open() {
-        let waiters = state.withLock { state in
-            state.isOpen = true
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for waiter in waiters { waiter.resume() }
     }
 }

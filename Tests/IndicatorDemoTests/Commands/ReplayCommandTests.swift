@@ -44,7 +44,7 @@ import Testing
         let result = try await DemoProgram().run("replay", "-", input: trace)
         #expect(result.status == 0)
         #expect(result.output == "")
-        #expect(result.error == "-: no events\n")
+        #expect(result.error == "standard input: no events\n")
     }
 
     @Test func optionsOverrideTheDelaysOfAnObject() async throws {
@@ -70,7 +70,7 @@ import Testing
                 """
         )
         #expect(result.output == lines([.init(t_ms: 1000, visible: true)]))
-        #expect(result.error == "<stdin>:3: error: 't_ms' is 1, earlier than 2000 of the previous event\n")
+        #expect(result.error == "standard input:3: error: 't_ms' is 1, earlier than 2000 of the previous event\n")
         #expect(result.status == 64)
     }
 

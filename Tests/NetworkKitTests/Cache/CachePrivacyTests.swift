@@ -144,6 +144,19 @@ import Testing
         #expect(ResponseCache(directory: directory).diskProblem != nil)
     }
 
+    @Test func processesThatCreateTheKeyAtTheSameTimeGetTheSame() throws {
+        for round in 0..<50 {
+            let directory = folder.url.appending(path: "\(round)")
+            let keys = Locked<Set<Data>>([])
+            DispatchQueue.concurrentPerform(iterations: 8) { _ in
+                // Each has its own lock of the folder, like a process.
+                let key = try? CacheDisk(directory: directory, capacity: 1000).hash.keyData
+                keys.withLock { _ = $0.insert(key ?? Data()) }
+            }
+            #expect(keys.withLock { $0 } == [try Data(contentsOf: directory.appending(path: "key"))])
+        }
+    }
+
     @Test func filesOfAKilledProcessAreRemovedAndCounted() async throws {
         #expect(ResponseCache(directory: directory).removedLeftovers == 0)
         for _ in 0..<3 {

@@ -14,6 +14,32 @@ import Testing
         #expect(HTTPDate.parse(text) == date)
     }
 
+    /// RFC 9110 §5.6.7: a date more than 50 years in the future is in the past.
+    @Test(
+        "A year with two digits is at most 50 years in the future",
+        arguments: [
+            ("Friday, 06-Nov-76 08:49:37 GMT", "Fri, 06 Nov 2076 08:49:37 GMT"),
+            ("Friday, 06-Nov-76 08:49:38 GMT", "Sat, 06 Nov 1976 08:49:38 GMT"),
+            ("Tuesday, 06-Nov-29 08:49:37 GMT", "Tue, 06 Nov 2029 08:49:37 GMT"),
+            ("Sunday, 06-Nov-77 08:49:37 GMT", "Sun, 06 Nov 1977 08:49:37 GMT"),
+            ("Saturday, 06-Nov-99 08:49:37 GMT", "Sat, 06 Nov 1999 08:49:37 GMT"),
+        ]
+    )
+    func century(text: String, date: String) throws {
+        let now = try #require(HTTPDate.parse("Fri, 06 Nov 2026 08:49:37 GMT"))
+        #expect(HTTPDate.parse(text, now: now).map(HTTPDate.format) == date)
+        // A century later, the same digits are a later year.
+        let later = try #require(HTTPDate.parse("Fri, 06 Nov 2126 08:49:37 GMT"))
+        let year = try #require(Int(date.dropFirst(12).prefix(4)))
+        let expected = date.dropFirst(4).replacing("\(year)", with: "\(year + 100)")
+        #expect(HTTPDate.parse(text, now: later).map(HTTPDate.format)?.dropFirst(4) == expected)
+    }
+
+    @Test func aYearWithFourDigitsIsTakenLiterally() throws {
+        let date = try #require(HTTPDate.parse("Sun, 06 Nov 0069 08:49:37 GMT"))
+        #expect(date.timeIntervalSince1970 < -59_000_000_000)
+    }
+
     @Test func theFirstFormatIsWritten() {
         #expect(HTTPDate.format(date) == "Sun, 06 Nov 1994 08:49:37 GMT")
         #expect(HTTPDate.format(.distantFuture) == "Mon, 01 Jan 4001 00:00:00 GMT")
@@ -27,7 +53,8 @@ import Testing
             "Sun, 06\u{6f1}ov 19=14 08:49:37 GMT", "", "0", "Sun", "Sun, 06 Nov 1994 08:49 GMT",
             "Sun, 32 Nov 1994 08:49:37 GMT",
             "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 PST",
-            "Sun, +6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 99999999999 08:49:37 GMT", "Sun, ٠٦ Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 994 08:49:37 GMT", "Sun, +6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 99999999999 08:49:37 GMT",
+            "Sun, ٠٦ Nov 1994 08:49:37 GMT",
         ]
     )
     func others(text: String) {

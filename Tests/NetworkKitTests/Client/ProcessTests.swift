@@ -71,6 +71,15 @@ import Testing
         #expect(result.output.contains("No space left on device; left: []"), "\(result.output)\(result.error)")
     }
 
+    @Test func everyRequestWithoutMemoryForLibcurlFails() async throws {
+        let server = try server(bytes: 0)
+        let result = try await probe("starve", server.url.absoluteString, "-").result
+        // Some versions of libcurl report another kind when its resolver has no memory.
+        #expect(result.contains("other") && !result.contains("invalidResponse"), "\(result)")
+        #expect(result.hasSuffix(", 0 blocks left"), "\(result)")
+        #expect(try await probe("crowd", server.url.absoluteString, "2000").result == "16000")
+    }
+
     @Test func theProxyOfTheEnvironmentIsUsed() async throws {
         let proxy = try RawServer.closing { _, connection in try connection.respond(text: "by the proxy") }
         let result = try await Command.run(

@@ -12,15 +12,13 @@ import Testing
 
     init() async throws {
         folder = try TestFolder()
-        // All of 127.0.0.0/8 is loopback: an address that no other test uses.
-        func byte() -> Int { .random(in: 1...254) }
-        let address = "127.\(byte()).\(byte()).\(byte())"
+        let address = try LoopbackAddress()
         let (key, certificate) = (folder.url.path + "/key.pem", folder.url.path + "/certificate.pem")
         let made = try await Command.run(
             "openssl",
             [
                 "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
-                "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:\(address)", "-keyout", key, "-out",
+                "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:\(address.host)", "-keyout", key, "-out",
                 certificate,
             ],
             package: "openssl"
@@ -30,10 +28,10 @@ import Testing
         try Data(count: 3 << 20).write(to: folder.url.appending(path: "large"))
         server = try Daemon(
             "nghttpd",
-            ["-v", "-a", address, "-d", folder.url.path, "--echo-upload", "8443", key, certificate],
+            ["-v", "-a", address.host, "-d", folder.url.path, "--echo-upload", "\(address.port)", key, certificate],
             package: "nghttp2-server"
         )
-        url = try #require(URL(string: "https://\(address):8443"))
+        url = try #require(URL(string: "https://\(address.host):\(address.port)"))
         let server = server
         #expect(await eventually { server.output.contains("listen") })
     }

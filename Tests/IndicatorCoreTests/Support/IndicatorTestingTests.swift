@@ -1,0 +1,57 @@
+import Foundation
+import IndicatorCore
+import IndicatorTesting
+import IndicatorThreads
+import TestSupport
+import Testing
+
+@Suite("The tools for the tests of apps")
+struct IndicatorTestingTests {
+    @Test("do not lose a cancellation at the beginning of a wait for a snapshot")
+    func cancelledWait() async throws {
+        let backend = InMemoryBackend()
+        let manager = IndicatorManager(backends: [])
+        // This condition holds the backend's lock, on which waits and cancellations then meet.
+        let slow = Task {
+            await backend.first { _ in
+                usleep(100)
+                return false
+            }
+        }
+        let updates = Task(executorPreference: OwnThread()) {
+            while !Task.isCancelled {
+                try await backend.update(manager.snapshot)
+                usleep(100)
+            }
+        }
+        let ended = Locked(0)
+        let count = 5000
+        for _ in 0..<count {
+            let task = Task { @Sendable in
+                #expect(await backend.first { _ in false } == nil)
+                ended.withLock { $0 += 1 }
+            }
+            usleep(.random(in: 0..<400))
+            Thread.detachNewThread { task.cancel() }
+        }
+        #expect(await eventually(within: .seconds(60)) { ended.withLock { $0 } == count })
+        slow.cancel()
+        updates.cancel()
+        try await updates.value
+    }
+
+    @Test("end a sleep when its task is cancelled before or during it")
+    func cancelledSleep() async {
+        let clock = VirtualClock()
+        let early = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await clock.sleep(until: .init(offset: .seconds(1)))
+        }
+        await #expect(throws: CancellationError.self) { try await early.value }
+        let late = Task { try await clock.sleep(until: .init(offset: .seconds(1))) }
+        #expect(await eventually { clock.deadlines == [.seconds(1)] })
+        late.cancel()
+        await #expect(throws: CancellationError.self) { try await late.value }
+        #expect(clock.deadlines.isEmpty)
+    }
+}
