@@ -8,7 +8,7 @@ public import Foundation
 /// time to decode.
 public struct DecodedImage: Hashable, Sendable {
     /// The default limit on the number of pixels: 64 million (256 MB).
-    public static let defaultMaximumPixels = 64_000_000
+    @usableFromInline package static let defaultMaximumPixels = 64_000_000
 
     /// The number of columns.
     public let width: Int
@@ -21,7 +21,7 @@ public struct DecodedImage: Hashable, Sendable {
     public let rgba: Data
 
     /// Creates an image from its pixels; `nil` when their number is not `width * height`.
-    public init?(width: Int, height: Int, channels: Int = 4, rgba: Data) {
+    package init?(width: Int, height: Int, channels: Int = 4, rgba: Data) {
         guard width > 0, height > 0, channels == 3 || channels == 4 else { return nil }
         let (pixels, overflows) = width.multipliedReportingOverflow(by: height)
         guard !overflows, rgba.count.isMultiple(of: 4), rgba.count / 4 == pixels else { return nil }
