@@ -39,11 +39,12 @@ extension ConfigurationSource {
 
     private var baseFolders: [String] {
         let configured = environment["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        let home = configured ?? "\(HomeFolder.path(in: environment))/.config"
+        let home = configured ?? HomeFolder.path(in: environment).map { "\($0)/.config" }
         let given = (environment["XDG_CONFIG_DIRS"] ?? "").split(separator: ":").map(String.init)
             .filter { $0.hasPrefix("/") }
         let others = given.isEmpty ? ["/etc/xdg"] : given
-        return ([home] + others).map { $0.count > 1 && $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
+        let folders = [home].compactMap(\.self) + others
+        return folders.map { $0.count > 1 && $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
     }
 
     private func isFolderName(_ name: String) -> Bool {

@@ -24,7 +24,7 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
         if let problem = Self.problem(with: given) { throw .invalidPath(path: given, problem: problem) }
         var path = given
         if path.hasPrefix("~/") {
-            guard let home = Self.homeFolder(environment: environment) else { throw .noHomeFolder(path: given) }
+            guard let home = HomeFolder.path(in: environment) else { throw .noHomeFolder(path: given) }
             path = home + path.dropFirst()
         }
         isRelative = !path.hasPrefix("/")
@@ -100,24 +100,12 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
         }
         return "~/.local/state/\(name)/indicator.log"
     }
-
-    private static func homeFolder(environment: [String: String]) -> String? {
-        if let home = environment["HOME"], home.hasPrefix("/") { return home }
-        var entry = passwd()
-        var result: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: 16_384)
-        guard getpwuid_r(geteuid(), &entry, &buffer, buffer.count, &result) == 0, result != nil,
-            let folder = entry.pw_dir
-        else { return nil }
-        let home = String(cString: folder)
-        return home.hasPrefix("/") ? home : nil
-    }
 }
 
 /// Why a log file cannot be written.
 ///
 /// Its description contains the problem, the path, and what to do.
-package enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
+public enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The path cannot name a file: it is empty, ends with `/`, or contains a NUL character.
     case invalidPath(path: String, problem: String)
     /// The path begins with `~`, and neither `HOME` nor the user database has the home folder.
@@ -140,7 +128,7 @@ package enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
     case system(path: String, operation: String, code: Int32)
 
     /// The path of the log file.
-    package var path: String {
+    public var path: String {
         switch self {
         case .invalidPath(let path, _), .noHomeFolder(let path), .isDirectory(let path), .isSymbolicLink(let path),
             .unsupportedFileType(let path, _), .fifoWithoutReader(let path), .ownedByOther(let path, _),
@@ -150,7 +138,7 @@ package enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The problem, the path, and what to do.
-    package var description: String { "log file '\(path)': \(problem); \(help)" }
+    public var description: String { "log file '\(path)': \(problem); \(help)" }
 
     /// The problem.
     var problem: String {

@@ -276,15 +276,22 @@ extension Duration {
 
 /// The user's home folder, and the expansion of `~`.
 enum HomeFolder {
-    static func path(in environment: [String: String]) -> String {
+    /// `HOME`, or the entry of the user database; `nil` if neither has an absolute path.
+    static func path(in environment: [String: String]) -> String? {
         if let home = environment["HOME"], home.hasPrefix("/") { return home }
-        return NSHomeDirectory()
+        var entry = passwd()
+        var result: UnsafeMutablePointer<passwd>?
+        var buffer = [CChar](repeating: 0, count: 16_384)
+        guard getpwuid_r(geteuid(), &entry, &buffer, buffer.count, &result) == 0, result != nil,
+            let folder = entry.pw_dir
+        else { return nil }
+        let home = String(cString: folder)
+        return home.hasPrefix("/") ? home : nil
     }
 
-    /// The path with a leading `~` replaced.
+    /// The path with a leading `~` replaced, if the home folder is known.
     static func expanding(_ path: String, in environment: [String: String]) -> String {
-        if path == "~" { return Self.path(in: environment) }
-        guard path.hasPrefix("~/") else { return path }
-        return Self.path(in: environment) + path.dropFirst(1)
+        guard path == "~" || path.hasPrefix("~/"), let home = Self.path(in: environment) else { return path }
+        return home + path.dropFirst(1)
     }
 }
