@@ -99,7 +99,7 @@ extension SnapshotFormat {
     ///   - snapshot: the snapshot to show.
     ///   - applicationName: the name of the app.
     ///   - spinner: the character for `{spinner}`; empty without animation.
-    ///   - valueLimit: the limit for the label and the name of the app, in Unicode scalars.
+    ///   - valueLimit: the limit for the label and the name of the app, in Unicode scalars. Default: 120.
     ///   - now: the current time, for `{elapsed}`.
     public func text(
         for snapshot: IndicatorSnapshot,

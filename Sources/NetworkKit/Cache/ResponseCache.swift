@@ -46,8 +46,8 @@ public final class ResponseCache: Sendable {
     /// Creates a cache.
     ///
     /// - Parameters:
-    ///   - memoryCapacity: the capacity in memory, in bytes.
-    ///   - diskCapacity: the capacity on disk, in bytes.
+    ///   - memoryCapacity: the capacity in memory, in bytes. Default: 4 MiB.
+    ///   - diskCapacity: the capacity on disk, in bytes. Default: 20 MiB.
     ///   - directory: a folder for the files of this cache only; created if it does not exist. `nil`: nothing is stored
     ///     on disk.
     ///   - defaultFreshness: how long a response is fresh if the server does not specify it, in seconds (RFC 9111

@@ -35,7 +35,8 @@ public struct DecodedImage: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - data: the bytes of a file.
-    ///   - maximumPixels: the maximum number of pixels. A larger image is rejected before its memory is allocated.
+    ///   - maximumPixels: the maximum number of pixels. Default: 64 million. A larger image is rejected before its
+    ///     memory is allocated.
     ///   - timeLimit: the maximum time, for which the call blocks at most. Default 10 s.
     /// - Throws: ``ImageError``.
     public init(
@@ -91,7 +92,7 @@ public enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
 extension NetworkResponse {
     /// The body as an image.
     ///
-    /// - Parameter maximumPixels: the maximum number of pixels.
+    /// - Parameter maximumPixels: the maximum number of pixels. Default: 64 million.
     /// - Throws: ``ImageError``.
     public func image(maximumPixels: Int = DecodedImage.defaultMaximumPixels) throws(ImageError) -> DecodedImage {
         try DecodedImage(decoding: data, maximumPixels: maximumPixels)
