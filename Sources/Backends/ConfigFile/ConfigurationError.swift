@@ -21,7 +21,7 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
 /// Something wrong, or questionable, in a configuration.
 public struct ConfigurationMistake: Sendable, Hashable {
     /// Where a mistake is.
-    public enum Location: Sendable, Hashable, CustomStringConvertible {
+    package enum Location: Sendable, Hashable, CustomStringConvertible {
         /// A file as a whole, which does not exist or is not used.
         case wholeFile(path: String)
         /// In a file. Lines and columns count from 1; columns count Unicode scalars.
@@ -32,7 +32,7 @@ public struct ConfigurationMistake: Sendable, Hashable {
         case code(key: String)
 
         /// The location as messages begin with it.
-        public var description: String {
+        package var description: String {
             switch self {
             case .wholeFile(let path): path
             case .file(let path, let line, let column): "\(path):\(line):\(column)"
@@ -43,7 +43,7 @@ public struct ConfigurationMistake: Sendable, Hashable {
     }
 
     /// Where it is.
-    public let location: Location
+    package let location: Location
     /// What was found, what was expected, and sometimes the nearest known name.
     public let message: String
 

@@ -1,5 +1,5 @@
 public import Foundation
-public import IndicatorCore
+package import IndicatorCore
 
 /// The configuration of an app's indicator, merged from the config file, the environment and the app's code.
 ///
@@ -14,13 +14,13 @@ public import IndicatorCore
 /// ```
 public struct IndicatorConfiguration: Sendable {
     /// A backend to make.
-    public struct Backend: Sendable {
+    package struct Backend: Sendable {
         /// Its name: its kind's, or its section's.
-        public let name: String
+        package let name: String
         /// Its kind.
-        public let kind: BackendKind
+        package let kind: BackendKind
         /// Its checked settings.
-        public let settings: BackendSettings
+        package let settings: BackendSettings
         /// Where it is named, for the mistakes that its kind finds in the settings.
         let location: ConfigurationMistake.Location
         /// Whether a configuration names it; otherwise it is a default backend.
@@ -32,17 +32,17 @@ public struct IndicatorConfiguration: Sendable {
     }
 
     /// The name of the app.
-    public let applicationName: String
+    package let applicationName: String
     /// The path of the config file; `nil` if there is none and the defaults apply.
     public let file: String?
     /// Whether the indicator is on.
-    public let isEnabled: Bool
+    package let isEnabled: Bool
     /// The delays for showing and hiding the indicator.
-    public let delays: IndicatorDelays
+    package let delays: IndicatorDelays
     /// The names of the notifications to observe.
-    public let observe: [String]
+    package let observe: [String]
     /// The backends, in the order of the list.
-    public let backends: [Backend]
+    package let backends: [Backend]
     /// Every setting, its value and the value's source.
     public let effectiveSettings: [EffectiveSetting]
     /// What is valid but possibly unintended: a section that is not used, an unknown variable.
@@ -105,13 +105,13 @@ public struct IndicatorConfiguration: Sendable {
 /// A setting with its effective value and the value's source.
 public struct EffectiveSetting: Sendable, Hashable {
     /// The backend that it belongs to; `nil` for the settings of the indicator itself.
-    public let backend: String?
+    package let backend: String?
     /// Its name.
-    public let name: String
+    package let name: String
     /// The value as written in a config file; `nil` if there is none and the backend determines it.
     public let value: String?
     /// Where the value comes from; `nil` for the default.
-    public let location: ConfigurationMistake.Location?
+    package let location: ConfigurationMistake.Location?
 
     /// Where the value comes from, as text for a table: `default`, `indicator.yaml:3`,
     /// `environment variable INDICATOR_START_DELAY`, `code`.

@@ -14,8 +14,8 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
 
     /// Parses `session`, `system`, or an address.
     ///
-    /// - Throws: ``DBusPropertyError/invalidAddress(_:reason:)`` if it is none of them.
-    public init(_ text: String) throws(DBusPropertyError) {
+    /// - Throws: `DBusPropertyError.invalidAddress` if it is none of them.
+    package init(_ text: String) throws(DBusPropertyError) {
         switch text {
         case "session": self = .session
         case "system": self = .system
@@ -31,7 +31,7 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
     /// the list must be a socket: `unix:` with `path`, `abstract` or `runtime`, or `tcp:` (D-Bus specification, "Server
     /// Addresses"). Does not connect.
     ///
-    /// - Throws: ``DBusPropertyError/invalidAddress(_:reason:)``; the reason has the element and its position.
+    /// - Throws: `DBusPropertyError.invalidAddress`; the reason has the element and its position.
     package static func check(_ address: String) throws(DBusPropertyError) {
         if address.utf8.contains(0) { throw .invalidAddress(address, reason: "it contains a NUL") }
         if let fault = faultOfBusAddress(address) { throw .invalidAddress(address, reason: fault) }

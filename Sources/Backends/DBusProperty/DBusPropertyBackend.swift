@@ -96,14 +96,14 @@ public final class DBusPropertyBackend: IndicatorBackend {
     public var delivery: BackendDelivery { BackendDelivery(includesHidden: true) }
 
     /// The bus name that the backend owns, if any.
-    public var busName: String? { surface.summary }
+    package var busName: String? { surface.summary }
 
     /// Keeps the handle, to set `Enabled` and to report the loss of the bus.
     public func attach(to control: IndicatorControl) {
         surface.attach(to: control)
     }
 
-    /// Connects and owns the name. Throws ``DBusPropertyError``.
+    /// Connects and owns the name. Throws if either fails.
     public func start() async throws {
         let processID = getpid()
         let names = IndicatorBusName.candidates(for: settings.name ?? applicationName, processID: processID)
@@ -117,7 +117,7 @@ public final class DBusPropertyBackend: IndicatorBackend {
         }
     }
 
-    /// Publishes the snapshot. Throws ``DBusPropertyError`` if the bus was lost.
+    /// Publishes the snapshot. Throws if the bus was lost.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         var snapshot = snapshot
         for index in snapshot.activities.indices {

@@ -1,6 +1,6 @@
 #if DBus
 /// Why the indicator is not on a message bus.
-public enum DBusPropertyError: Error, Sendable, Hashable, CustomStringConvertible {
+package enum DBusPropertyError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The text is neither `session` nor `system` nor an address.
     case invalidAddress(String, reason: String)
     /// The process has no login session with a bus.
@@ -17,7 +17,7 @@ public enum DBusPropertyError: Error, Sendable, Hashable, CustomStringConvertibl
     case noResources(reason: String)
 
     /// The problem.
-    public var reason: String {
+    package var reason: String {
         switch self {
         case .invalidAddress(let text, let reason): "'\(text)' is not a D-Bus address: \(reason)"
         case .noSessionBus:
@@ -31,7 +31,7 @@ public enum DBusPropertyError: Error, Sendable, Hashable, CustomStringConvertibl
     }
 
     /// What to do, if the user can do anything.
-    public var help: String? {
+    package var help: String? {
         switch self {
         case .invalidAddress: "write session, system, or an address such as unix:path=/run/user/1000/bus"
         case .noSessionBus:
@@ -48,6 +48,6 @@ public enum DBusPropertyError: Error, Sendable, Hashable, CustomStringConvertibl
     }
 
     /// The problem, and what to do.
-    public var description: String { help.map { "\(reason); \($0)" } ?? reason }
+    package var description: String { help.map { "\(reason); \($0)" } ?? reason }
 }
 #endif

@@ -49,8 +49,7 @@ public final class DesktopNotificationBackend: IndicatorBackend {
         surface.attach(to: control)
     }
 
-    /// Looks for a notification server. Throws ``DesktopNotificationError``, or ``DBusPropertyError`` if there is no
-    /// bus.
+    /// Looks for a notification server. Throws if there is none, or no bus.
     public func start() async throws {
         let address = try DBusAddress.session.resolved(in: ProcessInfo.processInfo.environment)
         let (name, settings) = (applicationName, settings)
@@ -70,8 +69,8 @@ public final class DesktopNotificationBackend: IndicatorBackend {
     }
 }
 
-/// Why no notification server shows the indicator. Errors of the bus itself are a ``DBusPropertyError``.
-public enum DesktopNotificationError: Error, Sendable, Hashable, CustomStringConvertible {
+/// Why no notification server shows the indicator. Errors of the bus itself are a `DBusPropertyError`.
+package enum DesktopNotificationError: Error, Sendable, Hashable, CustomStringConvertible {
     /// There is no notification server on this bus.
     case noServer
     /// Another notification server has replaced the one in use.
@@ -82,7 +81,7 @@ public enum DesktopNotificationError: Error, Sendable, Hashable, CustomStringCon
     case refused(reason: String)
 
     /// The problem.
-    public var reason: String {
+    package var reason: String {
         switch self {
         case .noServer: "no notification server owns org.freedesktop.Notifications on this bus"
         case .replaced: "the notification server was replaced by another one"
@@ -92,7 +91,7 @@ public enum DesktopNotificationError: Error, Sendable, Hashable, CustomStringCon
     }
 
     /// What to do, if the user can do anything.
-    public var help: String? {
+    package var help: String? {
         switch self {
         case .noServer: "install or start one, e.g. dunst"
         case .replaced, .notResponding: "it is used again as soon as it answers"
@@ -101,6 +100,6 @@ public enum DesktopNotificationError: Error, Sendable, Hashable, CustomStringCon
     }
 
     /// The problem, and what to do.
-    public var description: String { help.map { "\(reason); \($0)" } ?? reason }
+    package var description: String { help.map { "\(reason); \($0)" } ?? reason }
 }
 #endif

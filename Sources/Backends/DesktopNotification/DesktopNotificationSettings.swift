@@ -22,9 +22,9 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
         }
     }
 
-    /// The first line. Default: ``defaultSummary``. If it results in an empty text, the app's name is shown.
+    /// The first line. Default: `{app}`. If it results in an empty text, the app's name is shown.
     public var summary: SnapshotFormat
-    /// The text below the first line; `nil` for none. Default: ``defaultBody``.
+    /// The text below the first line; `nil` for none. Default: `{label} {progress} ({count})`.
     public var body: SnapshotFormat?
     /// The name of an icon in the user's theme (Icon Naming Specification), or the absolute path of an image in a
     /// format that the server supports; all support PNG. The file must exist while the notification is shown. Default:
@@ -80,10 +80,10 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
     }
 
     /// `{app}`
-    public static let defaultSummary = SnapshotFormat(pieces: [.placeholder(.app)])
+    @usableFromInline package static let defaultSummary = SnapshotFormat(pieces: [.placeholder(.app)])
 
     /// `{label} {progress} ({count})`
-    public static let defaultBody = SnapshotFormat(pieces: [
+    @usableFromInline package static let defaultBody = SnapshotFormat(pieces: [
         .placeholder(.label), .literal(" "), .placeholder(.progress), .literal(" ("), .placeholder(.count),
         .literal(")"),
     ])

@@ -83,7 +83,7 @@ public final class LogFileBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
     /// The settings that the backend was made with.
-    public let settings: Settings
+    package let settings: Settings
 
     private let applicationName: String
     private let logger: Logger
@@ -149,7 +149,7 @@ public final class LogFileBackend: IndicatorBackend {
 
     /// Opens the file, creates it if it is missing, and writes the waiting lines.
     ///
-    /// - Throws: ``LogFileError``.
+    /// - Throws: an error with the path, what is wrong and what to do.
     public func start() async throws {
         let path = try LogFilePath(
             settings.path,
@@ -184,7 +184,7 @@ public final class LogFileBackend: IndicatorBackend {
 
     /// Writes the lines for this snapshot.
     ///
-    /// - Throws: ``LogFileError`` while lines are waiting, because the disk is full or the path can no longer be a log.
+    /// - Throws: while lines are waiting, because the disk is full or the path can no longer be a log.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         defer { scheduleLabel() }
         try change { state throws(LogFileError) in

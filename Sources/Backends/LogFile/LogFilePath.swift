@@ -105,7 +105,7 @@ struct LogFilePath: Sendable, Hashable, CustomStringConvertible {
 /// Why a log file cannot be written.
 ///
 /// Its description contains the problem, the path, and what to do.
-public enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
+package enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The path cannot name a file: it is empty, ends with `/`, or contains a NUL character.
     case invalidPath(path: String, problem: String)
     /// The path begins with `~`, and neither `HOME` nor the user database has the home folder.
@@ -128,7 +128,7 @@ public enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
     case system(path: String, operation: String, code: Int32)
 
     /// The path of the log file.
-    public var path: String {
+    package var path: String {
         switch self {
         case .invalidPath(let path, _), .noHomeFolder(let path), .isDirectory(let path), .isSymbolicLink(let path),
             .unsupportedFileType(let path, _), .fifoWithoutReader(let path), .ownedByOther(let path, _),
@@ -138,7 +138,7 @@ public enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The problem, the path, and what to do.
-    public var description: String { "log file '\(path)': \(problem); \(help)" }
+    package var description: String { "log file '\(path)': \(problem); \(help)" }
 
     /// The problem.
     var problem: String {

@@ -17,12 +17,13 @@ extension BackendKind {
                     summary: "the broker, as mqtt:// or with TLS as mqtts://; without a user name",
                     validate: { value in
                         guard case .string(let text) = value else { return nil }
-                        do throws(MQTTError) {
+                        do {
                             _ = try MQTTURL(text)
                             return nil
-                        } catch {
-                            guard case .invalidURL(let reason) = error else { return "the address of a broker" }
+                        } catch MQTTError.invalidURL(let reason) {
                             return "an address such as mqtt://broker.example:1883 (\(reason))"
+                        } catch {
+                            return "the address of a broker"
                         }
                     }
                 ),
@@ -107,7 +108,7 @@ extension BackendKind {
 
 extension MQTTSettings {
     /// The settings of a section of a config file.
-    init(_ settings: BackendSettings) throws(MQTTError) {
+    init(_ settings: BackendSettings) throws {
         self.init(url: try MQTTURL(settings.string("url") ?? ""))
         username = settings.string("username")
         if let path = settings.string("passwordFile") { password = .file(path) }

@@ -72,14 +72,14 @@ public final class MQTTBackend: IndicatorBackend {
     public var delivery: BackendDelivery { BackendDelivery(includesHidden: true) }
 
     /// The topic of the state.
-    public var stateTopic: String { topic.state }
+    package var stateTopic: String { topic.state }
 
     /// Keeps the handle, for the loss of the broker and its return.
     public func attach(to control: IndicatorControl) {
         state.withLock { $0.control = control }
     }
 
-    /// Connects. Throws ``MQTTError``, also while the time for the next attempt has not come.
+    /// Connects. Throws if that fails, also while the time for the next attempt has not come.
     public func start() async throws {
         if let problem = MQTTTopic.problem(withPrefix: settings.topic) {
             throw MQTTError.invalidTopic("\(settings.topic) (\(problem))")

@@ -23,7 +23,7 @@ public struct MQTTSettings: Sendable, Hashable {
     public var interval = Duration.milliseconds(500)
 
     /// What all topics begin with by default.
-    public static let standardTopic = "indicator/1"
+    package static let standardTopic = "indicator/1"
 
     /// Makes settings for a broker, by default the default ones.
     public init(url: MQTTURL) {
@@ -40,29 +40,33 @@ public struct MQTTSettings: Sendable, Hashable {
 /// The address of an MQTT broker: `mqtt://host:1883`, or with TLS `mqtts://host:8883`.
 public struct MQTTURL: Sendable, Hashable, CustomStringConvertible {
     /// The name or the address of the machine.
-    public var host: String
+    package var host: String
     /// The TCP port.
-    public var port: Int
+    package var port: Int
     /// Whether the connection is encrypted, and the broker's certificate verified.
-    public var usesTLS: Bool
+    package var usesTLS: Bool
 
-    /// Reads an address. A user name and a password do not belong in it. Throws ``MQTTError/invalidURL(reason:)``.
-    public init(_ text: String) throws(MQTTError) {
+    /// Reads an address. A user name and a password do not belong in it. Throws for anything else.
+    public init(_ text: String) throws {
         // The text may hold a password: it is never quoted.
         guard let separator = text.range(of: "://"), ["mqtt", "mqtts"].contains(text[..<separator.lowerBound]) else {
-            throw .invalidURL(reason: "it does not begin with mqtt:// or mqtts://")
+            throw MQTTError.invalidURL(reason: "it does not begin with mqtt:// or mqtts://")
         }
         usesTLS = text.hasPrefix("mqtts")
         var rest = text[separator.upperBound...]
         if rest.hasSuffix("/") { rest.removeLast() }
         guard !rest.contains("@") else {
-            throw .invalidURL(reason: "user name and password are settings of their own: 'username', 'passwordFile'")
+            throw MQTTError.invalidURL(
+                reason: "user name and password are settings of their own: 'username', 'passwordFile'"
+            )
         }
         guard let parts = rest.wholeMatch(of: /(\[[0-9A-Fa-f:.%a-z]+\]|[^\[\]:\/?#\s]+)(?::([0-9]{1,5}))?/)?.output
-        else { throw .invalidURL(reason: "after mqtt:// there is a host, then a port if it is not the usual one") }
+        else {
+            throw MQTTError.invalidURL(reason: "after mqtt:// there is a host, then a port if it is not the usual one")
+        }
         host = String(parts.1).trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
         port = parts.2.flatMap { Int($0) } ?? (usesTLS ? 8883 : 1883)
-        guard (1...65535).contains(port) else { throw .invalidURL(reason: "a port is from 1 to 65535") }
+        guard (1...65535).contains(port) else { throw MQTTError.invalidURL(reason: "a port is from 1 to 65535") }
     }
 
     /// The address as ``init(_:)`` reads it.
@@ -116,7 +120,7 @@ public struct MQTTPassword: Sendable, Hashable, CustomStringConvertible, CustomD
 }
 
 /// Why the indicator is not on an MQTT broker.
-public enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
+package enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The text is not the address of a broker.
     case invalidURL(reason: String)
     /// What is to begin all topics cannot.
@@ -135,7 +139,7 @@ public enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
     case noResources(reason: String)
 
     /// What was wrong.
-    public var reason: String {
+    package var reason: String {
         switch self {
         case .invalidURL(let reason): "that is not the address of an MQTT broker: \(reason)"
         case .invalidTopic(let topic): "'\(QuotedText.shortened(topic))' cannot be the beginning of topics"
@@ -149,7 +153,7 @@ public enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     /// What to do about it; `nil` when nothing of the user's would help.
-    public var help: String? {
+    package var help: String? {
         switch self {
         case .invalidURL: "write such as mqtt://broker.example:1883 or mqtts://broker.example:8883"
         case .invalidTopic: "write such as indicator/1, without '+' and '#'"
@@ -162,6 +166,6 @@ public enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     /// What was wrong, and what to do about it.
-    public var description: String { help.map { "\(reason); \($0)" } ?? reason }
+    package var description: String { help.map { "\(reason); \($0)" } ?? reason }
 }
 #endif

@@ -26,7 +26,7 @@ package struct MQTTWatcher: Sendable {
 
     /// Reports the indicators on the broker, then their changes, until the task is cancelled or `report` throws.
     ///
-    /// The broker may go away and come back. Throws ``MQTTError`` if it cannot be reached at the beginning.
+    /// The broker may go away and come back. Throws `MQTTError` if it cannot be reached at the beginning.
     ///
     /// - Parameter report: called on a thread of the watcher's own. While it does not return, the broker waits.
     package func run(_ report: @escaping @Sendable (Report) throws -> Void) async throws {

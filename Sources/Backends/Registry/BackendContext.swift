@@ -10,7 +10,7 @@ public struct BackendContext: Sendable {
     public var logger: Logger
 
     /// Makes a context.
-    public init(name: String, applicationName: String, logger: Logger) {
+    package init(name: String, applicationName: String, logger: Logger) {
         self.name = name
         self.applicationName = applicationName
         self.logger = logger

@@ -5,20 +5,20 @@ public import IndicatorCore
 /// ``BackendRegistry/standard`` has the built-in kinds; an app can register more.
 public struct BackendKind: Sendable {
     /// The name that selects the kind, such as `logFile`.
-    public var name: String
+    package var name: String
     /// What the surface is, in a few words, for tables and help texts.
-    public var summary: String
+    package var summary: String
     /// The settings that a section of this kind may have.
-    public var settings: [BackendSetting]
+    package var settings: [BackendSetting]
     /// Makes a backend. Must not touch the surface: the backend's `start()` does that.
     ///
     /// Throws if the settings are inconsistent in a way that their definitions cannot express.
-    public var make: @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend
+    package var make: @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend
     /// Whether the surface of a backend with these settings exists here: a terminal, a bus. Only called for backends
     /// that no configuration names; one without a surface is skipped without a warning. Must not block.
-    public var isApplicable: @Sendable (BackendContext, BackendSettings) -> Bool
+    package var isApplicable: @Sendable (BackendContext, BackendSettings) -> Bool
     /// Whether a backend with these settings could show anything here, checked without side effects.
-    public var availability: @Sendable (BackendContext, BackendSettings) async -> BackendAvailability
+    package var availability: @Sendable (BackendContext, BackendSettings) async -> BackendAvailability
 
     /// Makes a kind.
     ///

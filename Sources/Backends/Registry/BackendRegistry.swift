@@ -11,7 +11,7 @@
 /// ```
 public struct BackendRegistry: Sendable {
     /// The kinds, in the order in which they were registered.
-    public private(set) var kinds: [BackendKind] = []
+    package private(set) var kinds: [BackendKind] = []
     /// Why a kind of this package is not in this build, by the kind's name.
     private var reasonsForMissing: [String: String] = [:]
 
@@ -43,18 +43,18 @@ public struct BackendRegistry: Sendable {
     }
 
     /// The kind with that name, if any.
-    public func kind(named name: String) -> BackendKind? {
+    package func kind(named name: String) -> BackendKind? {
         kinds.first { $0.name == name }
     }
 
     /// Why a kind of this package is not in this build, such as
     /// `this build has no D-Bus support; build with the trait DBus`; `nil` for registered kinds and unknown names.
-    public func reasonForMissing(_ name: String) -> String? {
+    package func reasonForMissing(_ name: String) -> String? {
         reasonsForMissing[name]
     }
 
     /// The names of this package's kinds that are not in this build, in alphabetical order.
-    public var missingKindNames: [String] { reasonsForMissing.keys.sorted() }
+    package var missingKindNames: [String] { reasonsForMissing.keys.sorted() }
 
     /// The names of all kinds, those missing in this build included.
     var knownNames: [String] { kinds.map(\.name) + missingKindNames }

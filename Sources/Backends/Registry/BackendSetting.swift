@@ -23,23 +23,23 @@ public struct BackendSetting: Sendable {
     }
 
     /// The name, in camel case.
-    public var name: String
+    package var name: String
     /// The values that it accepts.
-    public var type: ValueType
+    package var type: ValueType
     /// The value if none is given; `nil` if the kind determines it at run time.
-    public var defaultValue: BackendSettingValue?
+    package var defaultValue: BackendSettingValue?
     /// What it does, in a few words.
-    public var summary: String
+    package var summary: String
     /// A value to show in the reference of all settings (`check-config --reference`); by default ``defaultValue``.
     /// Every setting should have one of the two.
-    public var example: BackendSettingValue?
+    package var example: BackendSettingValue?
     /// Whether a section without it is an error.
-    public var isRequired: Bool
+    package var isRequired: Bool
     /// Whether messages and tables must not show the value, such as a password.
-    public var isSecret: Bool
+    package var isSecret: Bool
     /// Checks what the type cannot express. Returns what was expected, such as `a format with known placeholders`, or
     /// `nil` if the value is valid.
-    public var validate: @Sendable (BackendSettingValue) -> String?
+    package var validate: @Sendable (BackendSettingValue) -> String?
 
     /// Makes a definition.
     public init(

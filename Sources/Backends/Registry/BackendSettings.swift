@@ -8,14 +8,14 @@ public struct BackendSettings: Sendable, Hashable {
     /// - Parameters:
     ///   - values: the values that were given.
     ///   - definitions: the settings of the kind, for the defaults of the others.
-    public init(_ values: [String: BackendSettingValue] = [:], definitions: [BackendSetting] = []) {
+    package init(_ values: [String: BackendSettingValue] = [:], definitions: [BackendSetting] = []) {
         var all: [String: BackendSettingValue] = [:]
         for definition in definitions { all[definition.name] = definition.defaultValue }
         self.values = all.merging(values) { _, given in given }
     }
 
     /// The value of a setting; `nil` if it has neither a value nor a default.
-    public subscript(name: String) -> BackendSettingValue? { values[name] }
+    package subscript(name: String) -> BackendSettingValue? { values[name] }
 
     /// The text of a `string`, `path` or `choice`.
     public func string(_ name: String) -> String? {

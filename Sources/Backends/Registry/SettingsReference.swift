@@ -3,7 +3,7 @@ extension BackendRegistry {
     ///
     /// It is a valid config file that is equivalent to the defaults. Settings that are not used by default begin with a
     /// `#` without a space; without that character they are valid too.
-    public var settingsReference: String {
+    package var settingsReference: String {
         var lines = [
             "# Every setting of an indicator's config file. The values are the defaults. A line that begins with '#'",
             "# and has no space after it is an example: remove the '#' to use it.",

@@ -58,8 +58,7 @@ public final class TerminalNotificationBackend: IndicatorBackend {
 
     /// Opens the terminal; writes nothing.
     ///
-    /// - Throws: ``TerminalTitleError`` if there is no terminal, or ``TerminalNotificationError`` if it is not known to
-    ///   show notifications.
+    /// - Throws: if there is no terminal, or if it is not known to show notifications.
     public func start() async throws { try open() }
 
     /// Writes a notification if an activity has ended that the settings select.
@@ -136,12 +135,12 @@ public struct TerminalNotificationSettings: Sendable, Hashable {
 }
 
 /// Why the terminal shows no notifications.
-public enum TerminalNotificationError: Error, Sendable, Hashable, CustomStringConvertible {
+package enum TerminalNotificationError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The terminal is not known to show notifications.
     case notKnown(terminal: String)
 
     /// The problem.
-    public var description: String {
+    package var description: String {
         switch self {
         case .notKnown(let terminal): "this terminal (\(terminal)) is not known to show notifications"
         }

@@ -141,7 +141,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
 
     /// Opens the terminal if lines will be redrawn in place; writes nothing.
     ///
-    /// - Throws: ``TerminalTitleError`` when it cannot be opened.
+    /// - Throws: if it cannot be opened.
     public func start() async throws {
         let terminal = display == .live ? try openTerminal() : nil
         state.withLock {
@@ -159,7 +159,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
 
     /// Draws a frame or writes a line, and waits while the terminal accepts no bytes.
     ///
-    /// - Throws: ``TerminalTitleError`` when the terminal was closed.
+    /// - Throws: if the terminal was closed.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         let (now, date) = (time.now, date())
         if display == .off { return }

@@ -139,7 +139,7 @@ func withSignalsBlocked<Result, Failure: Error>(_ body: () throws(Failure) -> Re
 }
 
 /// Why the terminal cannot be used.
-public enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConvertible {
+package enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The process has no controlling terminal.
     case noControllingTerminal
     /// The path is a file, a pipe or a device, not a terminal.
@@ -154,7 +154,7 @@ public enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConvertib
     case cannotWrite(errorNumber: Int32)
 
     /// The problem.
-    public var reason: String {
+    package var reason: String {
         switch self {
         case .noControllingTerminal: "the process has no controlling terminal"
         case .notATerminal(let path): "\(path) is not a terminal"
@@ -168,7 +168,7 @@ public enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConvertib
     }
 
     /// What to do, if anything helps.
-    public var help: String? {
+    package var help: String? {
         switch self {
         case .noControllingTerminal:
             "start the app in a terminal; a service, a cron job or a container without 'docker run -t' has none"
@@ -180,7 +180,7 @@ public enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConvertib
     }
 
     /// The problem, and what to do.
-    public var description: String {
+    package var description: String {
         help.map { "\(reason); \($0)" } ?? reason
     }
 }

@@ -68,7 +68,7 @@ extension SnapshotFormat {
     /// Validates a setting that is a format; for ``BackendSetting/validate``.
     package static func validate(_ value: BackendSettingValue) -> String? {
         guard case .string(let text) = value else { return nil }
-        do throws(SnapshotFormatError) {
+        do {
             _ = try SnapshotFormat(text)
             return nil
         } catch {
@@ -90,7 +90,7 @@ public struct TerminalTitleSettings: Sendable, Hashable {
         case off
     }
 
-    /// The text of the title. Default: ``defaultFormat``.
+    /// The text of the title. Default: `{spinner} {label} {progress} ({count}) - {app}`.
     public var format: SnapshotFormat
     /// When to show the progress. Default: `auto`.
     public var progress: Progress
@@ -102,7 +102,7 @@ public struct TerminalTitleSettings: Sendable, Hashable {
     }
 
     /// `{spinner} {label} {progress} ({count}) - {app}`: narrow tabs show only the beginning.
-    public static let defaultFormat = SnapshotFormat(pieces: [
+    @usableFromInline package static let defaultFormat = SnapshotFormat(pieces: [
         .placeholder(.spinner), .literal(" "), .placeholder(.label), .literal(" "), .placeholder(.progress),
         .literal(" ("), .placeholder(.count), .literal(") - "), .placeholder(.app),
     ])

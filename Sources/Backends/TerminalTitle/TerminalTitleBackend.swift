@@ -119,7 +119,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
 
     /// Opens the terminal; writes nothing.
     ///
-    /// - Throws: ``TerminalTitleError`` if there is no terminal, or it does not support control sequences.
+    /// - Throws: if there is no terminal, or it does not support control sequences.
     public func start() async throws {
         let terminal = try Self.openTerminal(path: path, environment: environment)
         state.withLock { $0 = State(terminal: terminal, timerVersion: $0.timerVersion) }
@@ -127,7 +127,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
 
     /// Shows, changes or restores the title, and waits while the terminal accepts no bytes.
     ///
-    /// - Throws: ``TerminalTitleError`` if the terminal was closed.
+    /// - Throws: if the terminal was closed.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         let now = time.now
         let (terminal, failureEnd, version) = state.withLock { state -> (SharedTerminal?, Duration?, UInt64) in

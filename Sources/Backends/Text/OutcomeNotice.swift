@@ -1,4 +1,4 @@
-public import IndicatorCore
+package import IndicatorCore
 
 /// Which outcomes a backend reports. Cancelled activities are never reported: the user who cancels work knows that it
 /// has ended.
@@ -15,7 +15,7 @@ public enum WhenDone: String, Sendable, Hashable, CaseIterable {
     /// - Parameters:
     ///   - activity: the activity.
     ///   - least: how long it must have lasted.
-    public func covers(_ activity: FinishedActivity, after least: Duration) -> Bool {
+    package func covers(_ activity: FinishedActivity, after least: Duration) -> Bool {
         // A group is reported instead of its members.
         guard activity.duration >= least, !activity.isMember else { return false }
         return switch activity.outcome {

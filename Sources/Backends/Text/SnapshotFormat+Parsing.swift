@@ -32,7 +32,7 @@ extension SnapshotFormat {
 }
 
 /// Why a text is not a format.
-public enum SnapshotFormatError: Error, Sendable, Hashable, CustomStringConvertible {
+package enum SnapshotFormatError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The text is empty: it would show nothing.
     case empty
     /// There is no placeholder with that name; `nearest` is a similar one, if any. Columns count from 1.
@@ -43,7 +43,7 @@ public enum SnapshotFormatError: Error, Sendable, Hashable, CustomStringConverti
     case strayBrace(column: Int)
 
     /// The problem, its position, and what to write instead.
-    public var description: String {
+    package var description: String {
         switch self {
         case .empty:
             "the format is empty; write a text, such as '{label} - {app}'"

@@ -22,7 +22,7 @@ public import IndicatorCore
 /// label, the format above gives `⠋ (2) - app`, and `{label} - {app}` gives `app`.
 public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
     /// The values that a format can contain.
-    public enum Placeholder: String, Sendable, Hashable, CaseIterable {
+    package enum Placeholder: String, Sendable, Hashable, CaseIterable {
         /// The name of the app.
         case app
         /// The label of the earliest activity that has one.
@@ -51,14 +51,14 @@ public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The default limit for labels and the name of the app, in Unicode scalars.
-    public static let defaultValueLimit = 120
+    @usableFromInline package static let defaultValueLimit = 120
 
     package let pieces: [Piece]
 
     /// Reads a format.
     ///
-    /// - Throws: ``SnapshotFormatError`` if the text is empty, has an unknown placeholder, or has an unmatched brace.
-    public init(_ text: String) throws(SnapshotFormatError) {
+    /// - Throws: if the text is empty, has an unknown placeholder, or has an unmatched brace.
+    public init(_ text: String) throws {
         pieces = try Self.parse(text)
     }
 
@@ -67,7 +67,7 @@ public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The placeholders that the format uses.
-    public var placeholders: Set<Placeholder> {
+    package var placeholders: Set<Placeholder> {
         Set(
             pieces.compactMap { piece in
                 if case .placeholder(let placeholder) = piece { placeholder } else { nil }
@@ -99,7 +99,7 @@ extension SnapshotFormat {
     ///   - snapshot: the snapshot to show.
     ///   - applicationName: the name of the app.
     ///   - spinner: the character for `{spinner}`; empty without animation.
-    ///   - valueLimit: the limit for the label and the name of the app, in Unicode scalars.
+    ///   - valueLimit: the limit for the label and the name of the app, in Unicode scalars. Default: 120.
     ///   - now: the current time, for `{elapsed}`.
     public func text(
         for snapshot: IndicatorSnapshot,

@@ -15,7 +15,9 @@ package enum HelpText {
         let indentation = line.prefix { $0 == " " }
         var head = indentation
         var hanging = indentation.isEmpty || indentation.count > 10 ? indentation.count : indentation.count + 2
-        if let start = line.prefixMatch(of: /USAGE: |Usage: | +[^ ]+(?: [^ ]+)* {2,}/), start.0.count < width / 2 {
+        // ArgumentParser's second column begins after 26 characters, of which an option may leave one as a space.
+        let heads = /USAGE: |Usage: | {2}[-<].{22} (?=[^ ])| +[^ ]+(?: [^ ]+)* {2,}/
+        if let start = line.prefixMatch(of: heads), start.0.count < width / 2 {
             head = start.0
             hanging = head.count
         }

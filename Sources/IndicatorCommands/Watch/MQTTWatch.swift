@@ -45,7 +45,7 @@ struct MQTTWatchOptions: ParsableArguments {
     #if MQTT
     /// The watcher of the broker; `nil` without `--mqtt`.
     var watcher: MQTTWatcher? {
-        get throws(MQTTError) {
+        get throws {
             guard let mqtt else { return nil }
             var settings = MQTTSettings(url: try MQTTURL(mqtt))
             settings.username = username
@@ -73,7 +73,7 @@ struct MQTTWatchOptions: ParsableArguments {
         if let topic, let problem = MQTTTopic.problem(withPrefix: topic) {
             throw ValidationError("--topic is '\(MQTTWatchLine.shown(topic))'; it must be \(problem)")
         }
-        do throws(MQTTError) { _ = try watcher } catch { throw ValidationError("\(error)") }
+        do { _ = try watcher } catch { throw ValidationError("\(error)") }
         if let format, let problem = MQTTWatchFormat(text: format).problem { throw ValidationError(problem) }
         #else
         if mqtt != nil { throw ValidationError("this build has no MQTT support; build with the trait MQTT") }

@@ -32,9 +32,9 @@ public final class ResponseCache: Sendable {
     }
 
     /// The default capacity in memory: 4 MiB.
-    public static let defaultMemoryCapacity = 4 << 20
+    @usableFromInline package static let defaultMemoryCapacity = 4 << 20
     /// The default capacity on disk: 20 MiB.
-    public static let defaultDiskCapacity = 20 << 20
+    @usableFromInline package static let defaultDiskCapacity = 20 << 20
 
     private let memory: Locked<LeastRecentlyUsed<String, CachedResponse>>
     private let disk: CacheDisk?
@@ -46,8 +46,8 @@ public final class ResponseCache: Sendable {
     /// Creates a cache.
     ///
     /// - Parameters:
-    ///   - memoryCapacity: the capacity in memory, in bytes.
-    ///   - diskCapacity: the capacity on disk, in bytes.
+    ///   - memoryCapacity: the capacity in memory, in bytes. Default: 4 MiB.
+    ///   - diskCapacity: the capacity on disk, in bytes. Default: 20 MiB.
     ///   - directory: a folder for the files of this cache only; created if it does not exist. `nil`: nothing is stored
     ///     on disk.
     ///   - defaultFreshness: how long a response is fresh if the server does not specify it, in seconds (RFC 9111
@@ -105,7 +105,7 @@ public final class ResponseCache: Sendable {
     }
 
     /// The number of partial files of killed processes that were removed.
-    public var removedLeftovers: Int { disk?.removedLeftovers ?? 0 }
+    package var removedLeftovers: Int { disk?.removedLeftovers ?? 0 }
 
     /// The size of the entries in memory, in bytes.
     public var memoryUsage: Int { memory.withLock { $0.cost } }

@@ -38,13 +38,13 @@ public struct QueryEncoding: Hashable, Sendable {
     }
 
     /// How the elements of an array are named.
-    public var arrays: Arrays
+    package var arrays: Arrays
     /// How the members of a nested object are named.
-    public var objects: Objects
+    package var objects: Objects
     /// How booleans are encoded.
-    public var booleans: Booleans
+    package var booleans: Booleans
     /// How spaces are encoded.
-    public var spaces: Spaces
+    package var spaces: Spaces
 
     /// Creates an encoding.
     public init(
@@ -67,7 +67,7 @@ public struct QueryEncoding: Hashable, Sendable {
     /// The parameters as `key=value&key=value`.
     ///
     /// - Throws: ``NetworkError/invalidRequest(_:)`` when they are not an object, or the error of their encoding.
-    public func encode(_ parameters: RouteParameters) throws -> String {
+    package func encode(_ parameters: RouteParameters) throws -> String {
         switch try parameters.value.get() {
         case .object(let members):
             var pairs: [String] = []
@@ -78,7 +78,7 @@ public struct QueryEncoding: Hashable, Sendable {
         case let other:
             throw NetworkError.invalidRequest(
                 "a query or form needs an object with named parameters, "
-                    + "not \(other.serialized.prefix(80))"
+                    + "not \(other.description.prefix(80))"
             )
         }
     }

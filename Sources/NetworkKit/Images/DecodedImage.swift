@@ -8,7 +8,7 @@ public import Foundation
 /// time to decode.
 public struct DecodedImage: Hashable, Sendable {
     /// The default limit on the number of pixels: 64 million (256 MB).
-    public static let defaultMaximumPixels = 64_000_000
+    @usableFromInline package static let defaultMaximumPixels = 64_000_000
 
     /// The number of columns.
     public let width: Int
@@ -21,7 +21,7 @@ public struct DecodedImage: Hashable, Sendable {
     public let rgba: Data
 
     /// Creates an image from its pixels; `nil` when their number is not `width * height`.
-    public init?(width: Int, height: Int, channels: Int = 4, rgba: Data) {
+    package init?(width: Int, height: Int, channels: Int = 4, rgba: Data) {
         guard width > 0, height > 0, channels == 3 || channels == 4 else { return nil }
         let (pixels, overflows) = width.multipliedReportingOverflow(by: height)
         guard !overflows, rgba.count.isMultiple(of: 4), rgba.count / 4 == pixels else { return nil }
@@ -35,7 +35,8 @@ public struct DecodedImage: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - data: the bytes of a file.
-    ///   - maximumPixels: the maximum number of pixels. A larger image is rejected before its memory is allocated.
+    ///   - maximumPixels: the maximum number of pixels. Default: 64 million. A larger image is rejected before its
+    ///     memory is allocated.
     ///   - timeLimit: the maximum time, for which the call blocks at most. Default 10 s.
     /// - Throws: ``ImageError``.
     public init(
@@ -91,7 +92,7 @@ public enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
 extension NetworkResponse {
     /// The body as an image.
     ///
-    /// - Parameter maximumPixels: the maximum number of pixels.
+    /// - Parameter maximumPixels: the maximum number of pixels. Default: 64 million.
     /// - Throws: ``ImageError``.
     public func image(maximumPixels: Int = DecodedImage.defaultMaximumPixels) throws(ImageError) -> DecodedImage {
         try DecodedImage(decoding: data, maximumPixels: maximumPixels)

@@ -1,9 +1,9 @@
-public import Foundation
+package import Foundation
 
 /// A number in JSON. It keeps its decimal text, and converts to Swift's number types.
 public struct JSONNumber: Hashable, Sendable {
     /// The decimal text.
-    public let text: String
+    package let text: String
 
     /// Creates a number from a text that is known to be a JSON number.
     init(unchecked text: String) {
@@ -17,13 +17,13 @@ public struct JSONNumber: Hashable, Sendable {
     }
 
     /// Creates a number from an integer.
-    public init(_ value: some BinaryInteger) {
+    package init(_ value: some BinaryInteger) {
         text = String(value)
     }
 
     /// Creates a number from a floating-point value, with the shortest text that converts back to it; `nil` for
     /// infinity and NaN, which JSON does not have.
-    public init?(_ value: Double) {
+    package init?(_ value: Double) {
         guard value.isFinite else { return nil }
         var text = "\(value)"
         if text.hasSuffix(".0") { text.removeLast(2) }
@@ -31,7 +31,7 @@ public struct JSONNumber: Hashable, Sendable {
     }
 
     /// The value as an integer; `nil` when it is not an integer or does not fit. `1.0` and `1e3` are integers.
-    public var int: Int? {
+    package var int: Int? {
         if let int = Int(text) { return int }
         guard let decimal else { return nil }
         var exact = decimal
@@ -42,13 +42,13 @@ public struct JSONNumber: Hashable, Sendable {
     }
 
     /// The nearest floating-point value; `nil` when it is too large for one.
-    public var double: Double? {
+    package var double: Double? {
         guard let value = Double(text), value.isFinite else { return nil }
         return value
     }
 
     /// The value as a decimal number, exact up to 38 digits.
-    public var decimal: Decimal? { Decimal(string: text, locale: Locale(identifier: "en_US_POSIX")) }
+    package var decimal: Decimal? { Decimal(string: text, locale: Locale(identifier: "en_US_POSIX")) }
 }
 
 extension JSONNumber: CustomStringConvertible {

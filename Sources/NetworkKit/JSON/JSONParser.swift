@@ -5,7 +5,7 @@ public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertibl
     /// What was expected and what was found.
     public let problem: String
     /// The offset in bytes, from 0.
-    public let offset: Int
+    package let offset: Int
     /// The line, from 1.
     public let line: Int
     /// The column in bytes, from 1.

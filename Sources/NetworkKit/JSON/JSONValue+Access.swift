@@ -1,9 +1,6 @@
 public import Foundation
 
 extension JSONValue {
-    /// Whether the value is `null` or missing.
-    public var isNull: Bool { self == .null }
-
     /// The boolean, if it is one.
     public var bool: Bool? {
         if case .bool(let value) = self { value } else { nil }
@@ -39,7 +36,7 @@ extension JSONValue {
     }
 
     /// The number of elements or members; 0 for other values.
-    public var count: Int {
+    package var count: Int {
         switch self {
         case .array(let elements): elements.count
         case .object(let members): members.count
@@ -139,7 +136,7 @@ extension JSONValue: Codable {
         }
     }
 
-    /// Encodes the value. The encoder may not keep the text of numbers; ``serialized`` does.
+    /// Encodes the value. The encoder may not keep the text of numbers; ``description`` does.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

@@ -1,21 +1,15 @@
 public import Foundation
 
 extension JSONValue: CustomStringConvertible {
-    /// The value as JSON on one line, with object keys sorted by their Unicode code points.
-    public var serialized: String { String(decoding: bytes(), as: UTF8.self) }
-
-    /// ``serialized`` in UTF-8.
+    /// ``description`` in UTF-8.
     public var serializedData: Data { Data(bytes()) }
 
-    /// The value as JSON on several lines, indented by two spaces per level.
-    public var prettySerialized: String { String(decoding: bytes(indent: 0), as: UTF8.self) }
+    /// The value as JSON on one line, with object keys sorted by their Unicode code points.
+    public var description: String { String(decoding: bytes(), as: UTF8.self) }
 
-    /// The value as JSON on one line.
-    public var description: String { serialized }
-
-    private func bytes(indent: Int? = nil) -> [UInt8] {
+    private func bytes() -> [UInt8] {
         var writer = JSONWriter()
-        writer.write(self, indent: indent)
+        writer.write(self)
         return writer.bytes
     }
 }
@@ -24,22 +18,20 @@ extension JSONValue: CustomStringConvertible {
 private struct JSONWriter {
     var bytes: [UInt8] = []
 
-    mutating func write(_ value: JSONValue, indent: Int?) {
+    mutating func write(_ value: JSONValue) {
         switch value {
         case .null: bytes += "null".utf8
         case .bool(let value): bytes += (value ? "true" : "false").utf8
         case .number(let number): bytes += number.text.utf8
         case .string(let string): write(string)
         case .array(let elements):
-            writeList("[", "]", elements, indent: indent) { writer, element, indent in
-                writer.write(element, indent: indent)
-            }
+            writeList("[", "]", elements) { writer, element in writer.write(element) }
         case .object(let members):
             let sorted = members.sorted { $0.key.unicodeScalars.lexicographicallyPrecedes($1.key.unicodeScalars) }
-            writeList("{", "}", sorted, indent: indent) { writer, member, indent in
+            writeList("{", "}", sorted) { writer, member in
                 writer.write(member.key)
-                writer.bytes += (indent == nil ? ":" : ": ").utf8
-                writer.write(member.value, indent: indent)
+                writer.bytes += ":".utf8
+                writer.write(member.value)
             }
         }
     }
@@ -48,22 +40,14 @@ private struct JSONWriter {
         _ open: String,
         _ close: String,
         _ elements: [Element],
-        indent: Int?,
-        _ write: (inout JSONWriter, Element, Int?) -> Void
+        _ write: (inout JSONWriter, Element) -> Void
     ) {
         bytes += open.utf8
         for (index, element) in elements.enumerated() {
             if index > 0 { bytes += ",".utf8 }
-            if let indent { breakLine(indent + 1) }
-            write(&self, element, indent.map { $0 + 1 })
+            write(&self, element)
         }
-        if let indent, !elements.isEmpty { breakLine(indent) }
         bytes += close.utf8
-    }
-
-    private mutating func breakLine(_ indent: Int) {
-        bytes.append(UInt8(ascii: "\n"))
-        bytes += repeatElement(UInt8(ascii: " "), count: 2 * indent)
     }
 
     private mutating func write(_ string: String) {

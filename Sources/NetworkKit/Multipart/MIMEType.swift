@@ -1,7 +1,7 @@
 /// The media types of file name extensions (IANA's registry of media types).
-public enum MIMEType {
+package enum MIMEType {
     /// The media type of a file name extension, case-insensitive; `application/octet-stream` for an unknown extension.
-    public static func forPathExtension(_ pathExtension: String) -> String {
+    package static func forPathExtension(_ pathExtension: String) -> String {
         types[pathExtension.lowercased()] ?? "application/octet-stream"
     }
 

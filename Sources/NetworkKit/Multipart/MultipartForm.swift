@@ -42,7 +42,7 @@ public struct MultipartForm: Sendable {
     }
 
     /// The value of the header field `Content-Type`.
-    public var contentType: String { "multipart/form-data; boundary=\(boundary)" }
+    package var contentType: String { "multipart/form-data; boundary=\(boundary)" }
 
     /// Adds a field.
     ///

@@ -4,10 +4,10 @@ extension NetworkResponse {
     /// Which responses are errors.
     public struct Validation: Sendable {
         /// The accepted statuses; `nil`: all.
-        public var statuses: Range<Int>?
+        package var statuses: Range<Int>?
         /// The accepted content types, such as `application/json` or `image/*`; `nil`: all. They are sent as `Accept`.
         /// A response without a body needs no content type.
-        public var contentTypes: [String]?
+        package var contentTypes: [String]?
 
         /// Creates a validation. The default accepts every status from 200 to 299.
         public init(statuses: Range<Int>? = 200..<300, contentTypes: [String]? = nil) {

@@ -10,7 +10,7 @@
 /// because clients and servers remove such segments, even encoded ones.
 public struct RoutePath: ExpressibleByStringInterpolation, Hashable, Sendable {
     /// The path, percent-encoded.
-    public let encoded: String
+    package let encoded: String
 
     /// Creates a path from a literal.
     public init(stringLiteral value: String) {

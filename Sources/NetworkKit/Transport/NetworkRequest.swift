@@ -105,11 +105,11 @@ public struct Credentials: Sendable {
     }
 
     /// The user name.
-    public var user: String
+    package var user: String
     /// The password.
-    public var password: String
+    package var password: String
     /// The authentication scheme.
-    public var scheme: Scheme
+    package var scheme: Scheme
 
     /// Creates credentials.
     public init(user: String, password: String, scheme: Scheme = .any) {

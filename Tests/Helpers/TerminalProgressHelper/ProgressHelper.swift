@@ -5,7 +5,7 @@ import Logging
 
 /// An app with live progress that executes the commands in a file, usually a FIFO, one per line.
 ///
-/// Usage: `terminal-progress-helper CONFIG COMMANDS`. It appends each executed command to `COMMANDS.done`.
+/// Usage: `terminal-progress-helper CONFIG COMMANDS [APP]`. It appends each executed command to `COMMANDS.done`.
 ///
 /// | command | does |
 /// |---|---|
@@ -26,7 +26,8 @@ struct ProgressHelper {
         // Ends the process if a failed test leaves it running.
         alarm(300)
         let commands = CommandLine.arguments[2]
-        let indicator = IndicatorManager.configured(for: "helper", path: CommandLine.arguments[1])
+        let app = CommandLine.arguments.count > 3 ? CommandLine.arguments[3] : "helper"
+        let indicator = IndicatorManager.configured(for: app, path: CommandLine.arguments[1])
         kept = indicator
         let logger = Logger(label: "helper") { label in
             IndicatorLogHandler(wrapping: StreamLogHandler.standardError(label: label))

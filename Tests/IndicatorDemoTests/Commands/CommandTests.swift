@@ -106,6 +106,16 @@ import Testing
         )
     }
 
+    @Test func anOptionThatFillsTheFirstColumnIsWrappedBelowTheSecond() {
+        let text = "  --start-delay <seconds> Seconds of work before the indicator is shown. (default: 1)"
+        #expect(
+            HelpText.wrapped(text, to: 60) == """
+                  --start-delay <seconds> Seconds of work before the
+                                          indicator is shown. (default: 1)
+                """
+        )
+    }
+
     @Test func completionScriptsAreNotWrapped() async throws {
         let demo = try DemoProgram()
         let narrow = try await demo.run("--generate-completion-script", "zsh", environment: ["COLUMNS": "40"])

@@ -57,8 +57,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("slow?ms=soon", "'ms' is 'soon'; expected a number from 0 to 9223372036854775807\n"),
-        ("slow?ms=-5", "'ms' is '-5'; expected a number from 0 to 9223372036854775807\n"),
+        ("slow?ms=soon", "'ms' is 'soon'; expected a number from 0 to 60000\n"),
+        ("slow?ms=-5", "'ms' is '-5'; expected a number from 0 to 60000\n"),
+        ("slow?ms=60001", "'ms' is '60001'; expected a number from 0 to 60000\n"),
+        ("delay/11", "'seconds' is '11'; expected a number from 0.0 to 10.0\n"),
         ("status/teapot", "'code' is 'teapot'; expected a number from 200 to 599\n"),
         ("status/99", "'code' is '99'; expected a number from 200 to 599\n"),
         ("us/rss/topfreeapplications/limit=-1/json", "'limit=-1' is not 'limit=' and a number, zero or more\n"),
@@ -76,7 +78,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["delay/x", "delay/nan", "bytes/-1", "cache/x", "redirect/0"])
+    @Test(arguments: ["delay/x", "delay/nan", "bytes/-1", "bytes/102401", "cache/x", "redirect/0", "redirect/101"])
     func aBadPartOfThePathIsAnsweredWith400(path: String) async throws {
         try await withServer { send async throws -> Void in
             let request = RouteRequest.get(RoutePath(stringLiteral: path))
