@@ -42,7 +42,10 @@ let package = Package(
     ],
     targets: [
         // Threads, timers, locks, and ordering between threads. Independent of indicators.
-        .target(name: "IndicatorThreads", dependencies: [.product(name: "DequeModule", package: "swift-collections")]),
+        .target(
+            name: "IndicatorThreads",
+            dependencies: ["CLinux", .product(name: "DequeModule", package: "swift-collections")]
+        ),
         .target(
             name: "IndicatorCore",
             dependencies: [
@@ -307,7 +310,13 @@ let package = Package(
         // Measures thousands of indicators on one MQTT broker, and the cost of one in its app.
         .executableTarget(
             name: "mqtt-scale",
-            dependencies: ["IndicatorBackends", "IndicatorCore"],
+            dependencies: [
+                "IndicatorBackends",
+                "IndicatorCommands",
+                "IndicatorCore",
+                "IndicatorThreads",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             path: "Tests/Helpers/MQTTScale"
         ),
         .testTarget(

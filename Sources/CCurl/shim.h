@@ -5,8 +5,6 @@
 #endif
 
 #include <curl/curl.h>
-/* What wakes the thread of the transfers; Swift's Glibc module leaves it out. */
-#include <sys/eventfd.h>
 
 /* Swift cannot call variadic functions, so there is one function per argument type. */
 

@@ -1,11 +1,11 @@
 #if DBus
 import Foundation
 import IndicatorCore
-import IndicatorThreads
+package import IndicatorThreads
 
 /// A connection to a message bus, driven by the thread that creates it.
 ///
-/// The thread sleeps in `poll` until a message arrives, a time limit ends, or ``BusWakeUp/wake()`` is called: an idle
+/// The thread sleeps in `poll` until a message arrives, a time limit ends, or ``WakeUp/wake()`` is called: an idle
 /// connection causes no wake-ups. Other threads may only use the wake-up.
 package final class BusLoop {
     /// Handles the reply to a call, or its failure.
@@ -18,7 +18,7 @@ package final class BusLoop {
         var completion: Completion
     }
 
-    private let wakeUp: BusWakeUp
+    private let wakeUp: WakeUp
     private let connection: BusConnection
     private var calls: [Call] = []
 
@@ -31,7 +31,7 @@ package final class BusLoop {
     ///   - onSignal: handles incoming signals.
     package init(
         address: String,
-        wakeUp: BusWakeUp,
+        wakeUp: WakeUp,
         timeLimit: Duration = .seconds(3),
         onSignal: @escaping (BusMessage) -> Void = { _ in }
     ) throws(BusError) {
@@ -99,7 +99,7 @@ package final class BusLoop {
         }
     }
 
-    /// Sleeps until a message arrives, ``BusWakeUp/wake()`` is called, or `deadline`; handles received messages.
+    /// Sleeps until a message arrives, ``WakeUp/wake()`` is called, or `deadline`; handles received messages.
     ///
     /// Throws if the connection has ended.
     package func turn(until deadline: ContinuousClock.Instant? = nil) throws(BusError) {
@@ -107,9 +107,8 @@ package final class BusLoop {
         var descriptors = connection.descriptors
         descriptors.append(pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0))
         let next = (calls.compactMap(\.deadline) + [deadline].compactMap(\.self)).min()
-        if poll(&descriptors, nfds_t(descriptors.count), connection.mustDispatch ? 0 : Self.milliseconds(until: next))
-            > 0
-        {
+        let limit = connection.mustDispatch ? 0 : WakeUp.milliseconds(until: next)
+        if poll(&descriptors, nfds_t(descriptors.count), limit) > 0 {
             if descriptors.removeLast().revents != 0 { wakeUp.clear() }
             connection.handle(descriptors)
         }
@@ -137,60 +136,6 @@ package final class BusLoop {
             return true
         }
         for (completion, result) in finished { completion(result) }
-    }
-
-    /// Rounded up, so that the loop does not spin during the last millisecond.
-    private static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
-        guard let deadline else { return -1 }
-        let left = ContinuousClock.now.duration(to: deadline)
-        return Int32(clamping: (left + .nanoseconds(999_999)).wholeMilliseconds)
-    }
-}
-
-/// Wakes the thread of a ``BusLoop`` from any other thread.
-package final class BusWakeUp: Sendable {
-    /// Readable after ``wake()``.
-    let descriptor: Int32
-
-    private let stopped = Locked(false)
-
-    /// Throws if the process has almost no descriptors left.
-    package init() throws(BusError) {
-        let errorName = "org.freedesktop.DBus.Error.LimitsExceeded"
-        guard SpareDescriptors.exist else {
-            throw BusError(
-                name: errorName,
-                text: "the process has fewer than \(SpareDescriptors.reserve) descriptors left"
-            )
-        }
-        descriptor = makeEventDescriptor()
-        guard descriptor >= 0 else {
-            throw BusError(name: errorName, text: "eventfd: \(String(cString: strerror(errno)))")
-        }
-    }
-
-    deinit {
-        close(descriptor)
-    }
-
-    /// Whether the loop must end.
-    package var isStopped: Bool { stopped.withLock { $0 } }
-
-    /// Wakes the loop.
-    package func wake() {
-        var one: UInt64 = 1
-        _ = write(descriptor, &one, MemoryLayout<UInt64>.size)
-    }
-
-    /// Ends the loop.
-    package func stop() {
-        stopped.withLock { $0 = true }
-        wake()
-    }
-
-    fileprivate func clear() {
-        var count: UInt64 = 0
-        _ = read(descriptor, &count, MemoryLayout<UInt64>.size)
     }
 }
 #endif

@@ -58,7 +58,7 @@ final class BusService: Sendable {
     private let address: String
     private let control: IndicatorControl
     private let makeSession: SessionMaker
-    private let wakeUp: BusWakeUp
+    private let wakeUp: WakeUp
     private let state: Locked<State>
 
     /// - Parameters:
@@ -78,7 +78,10 @@ final class BusService: Sendable {
         self.address = address
         self.control = control
         self.makeSession = makeSession
-        do throws(BusError) { wakeUp = try BusWakeUp() } catch { throw .noResources(reason: error.text) }
+        guard let wakeUp = SpareDescriptors.makeWakeUp() else {
+            throw .noResources(reason: SpareDescriptors.problem)
+        }
+        self.wakeUp = wakeUp
         state = Locked(State(snapshot: snapshot))
     }
 

@@ -285,9 +285,6 @@ func faultOfBusAddress(_ address: String) -> String? {
     return nil
 }
 
-/// A new descriptor that any thread can make readable; -1 and `errno` on failure.
-func makeEventDescriptor() -> Int32 { eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)) }
-
 /// An error that libdbus returns through a pointer.
 private struct LibDBusError: ~Copyable {
     var value = DBusError()

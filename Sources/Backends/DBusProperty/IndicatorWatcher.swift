@@ -24,7 +24,9 @@ package enum IndicatorWatcher {
         AsyncThrowingStream { continuation in
             do {
                 let address = try bus.resolved(in: ProcessInfo.processInfo.environment)
-                let wakeUp = try BusWakeUp()
+                guard let wakeUp = SpareDescriptors.makeWakeUp() else {
+                    throw DBusPropertyError.noResources(reason: SpareDescriptors.problem)
+                }
                 continuation.onTermination = { _ in wakeUp.stop() }
                 let isStarted = ThreadStarter.start(named: "ind-watch") {
                     let watch = Watch { continuation.yield($0) }
@@ -67,7 +69,7 @@ private final class Watch {
         self.report = report
     }
 
-    func run(address: String, wakeUp: BusWakeUp) throws(BusError) {
+    func run(address: String, wakeUp: WakeUp) throws(BusError) {
         let loop = try BusLoop(address: address, wakeUp: wakeUp) { [unowned self] in handle($0) }
         self.loop = loop
         isConnected = true

@@ -105,8 +105,8 @@ public final class MQTTBackend: IndicatorBackend {
 
     /// The connection that there is, or a new one if the time for it has come.
     private func connection() throws -> MQTTConnection {
-        let connection = try state.withLock { state throws(MQTTError) in
-            if let connection = state.connection { return connection }
+        let (connection, isNew) = try state.withLock { state throws(MQTTError) in
+            if let connection = state.connection { return (connection, false) }
             if ServiceThread.now < state.nextAttempt, let error = state.lastError { throw error }
             state.epoch += 1
             let connection = try MQTTConnection(
@@ -118,8 +118,9 @@ public final class MQTTBackend: IndicatorBackend {
                 usesIPv4Only: state.failures % 2 == 1
             )
             state.connection = connection
-            return connection
+            return (connection, true)
         }
+        guard isNew else { return connection }
         let control = state.withLock { $0.control }
         connection.run(
             onConnected: { control.retry() },

@@ -2,43 +2,38 @@
 import CMosquitto
 import Foundation
 import IndicatorCore
-import IndicatorThreads
+package import IndicatorThreads
 
 /// A connection to an MQTT broker by libmosquitto, driven by the thread that it is made on.
 ///
-/// The thread sleeps in `poll` until something arrives, a time limit ends, or ``MQTTWakeUp/wake()`` is called. MQTT 5:
+/// The thread sleeps in `poll` until something arrives, a time limit ends, or ``WakeUp/wake()`` is called. MQTT 5:
 /// of its answers a client learns that the broker's ACL forbids something, and its messages expire.
 package final class MQTTClient {
     /// A message that has arrived.
-    package struct Message {
+    struct Message {
         /// The topic.
-        package var topic: String
+        var topic: String
         /// The payload.
-        package var payload: UnsafeRawBufferPointer
+        var payload: UnsafeRawBufferPointer
         /// Whether the broker had kept it.
-        package var isRetained: Bool
+        var isRetained: Bool
         /// In how many seconds the broker would forget it; `nil` for never.
-        package var expiry: UInt32?
-
-        package init(topic: String, payload: UnsafeRawBufferPointer, isRetained: Bool, expiry: UInt32?) {
-            self.topic = topic
-            self.payload = payload
-            self.isRetained = isRetained
-            self.expiry = expiry
-        }
+        var expiry: UInt32?
     }
 
     /// The time without a message after which the peer must show that it is there, in seconds.
     package static let keepAlive: Int32 = 15
+    /// How long the broker may take to let the client in.
+    private static let attemptLimit = Duration.seconds(20)
 
     /// What the broker answered to the connection; `nil` until it has.
     private(set) var connectionAnswer: Int32?
     /// How many messages the broker has not acknowledged.
     package private(set) var unacknowledged = 0
     /// How many subscriptions the broker has not acknowledged.
-    package private(set) var unansweredSubscriptions = 0
+    private(set) var unansweredSubscriptions = 0
     /// What is done with messages that arrive.
-    package var onMessage: (Message) -> Void = { _ in }
+    var onMessage: (Message) -> Void = { _ in }
 
     private let url: MQTTURL
     private let handle: OpaquePointer
@@ -51,7 +46,7 @@ package final class MQTTClient {
     /// Prepares a connection. Touches no network.
     package init(id: String, settings: MQTTSettings) throws(MQTTError) {
         guard Self.isInitialized, SpareDescriptors.exist, let handle = Self.makeHandle(id: id) else {
-            throw .noResources(reason: "fewer than \(SpareDescriptors.reserve) descriptors are left, or no memory")
+            throw .noResources(reason: "\(SpareDescriptors.problem), or no memory")
         }
         url = settings.url
         self.handle = handle
@@ -113,6 +108,18 @@ package final class MQTTClient {
         }
     }
 
+    /// Connects, and returns when the broker has let the client in.
+    func connect(usesIPv4Only: Bool, _ wakeUp: WakeUp) throws(MQTTError) {
+        let deadline = ContinuousClock.now + Self.attemptLimit
+        try connect(usesIPv4Only: usesIPv4Only)
+        while !isConnected {
+            guard !wakeUp.isStopped, .now < deadline else {
+                throw .unreachable(url, reason: "no answer within \(Self.attemptLimit)")
+            }
+            try turn(wakeUp, until: deadline)
+        }
+    }
+
     /// Looks the host up and begins to connect. ``turn(_:until:)`` does the rest.
     ///
     /// - Parameter usesIPv4Only: whether other addresses are left out. libmosquitto tries one address only, unless it
@@ -150,7 +157,7 @@ package final class MQTTClient {
     }
 
     /// Subscribes to topics. A refusal ends the connection.
-    package func subscribe(to filter: String) throws(MQTTError) {
+    func subscribe(to filter: String) throws(MQTTError) {
         try subscribe(to: filter, options: 0)
         unansweredSubscriptions += 1
     }
@@ -167,14 +174,13 @@ package final class MQTTClient {
     }
 
     /// Takes leave: the broker does not publish the will. The connection ends in the course of ``turn(_:until:)``.
-    package func disconnect() { mosquitto_disconnect(handle) }
+    func disconnect() { mosquitto_disconnect(handle) }
 
-    /// Whether there is a connection, or one is being made.
-    package var hasSocket: Bool { mosquitto_socket(handle) >= 0 }
+    /// The socket of the connection, also while it is being made; negative without one.
+    package var socket: Int32 { mosquitto_socket(handle) }
 
-    /// Sleeps until there is something to do, ``MQTTWakeUp/wake()`` is called, or `deadline`; handles what has arrived.
-    package func turn(_ wakeUp: MQTTWakeUp, until deadline: ContinuousClock.Instant? = nil) throws(MQTTError) {
-        let socket = mosquitto_socket(handle)
+    /// Sleeps until there is something to do, ``WakeUp/wake()`` is called, or `deadline`; handles what has arrived.
+    package func turn(_ wakeUp: WakeUp, until deadline: ContinuousClock.Instant? = nil) throws(MQTTError) {
         guard socket >= 0 else { throw lost("the connection was closed") }
         var descriptors = [
             pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
@@ -186,8 +192,7 @@ package final class MQTTClient {
         }
         if !isConnected { descriptors[0].events |= Int16(POLLRDHUP) }
         let keepAliveCheck = ContinuousClock.now + .seconds(Self.keepAlive / 3)
-        let left = ContinuousClock.now.duration(to: min(deadline ?? keepAliveCheck, keepAliveCheck))
-        poll(&descriptors, 2, Int32(clamping: max(left + .nanoseconds(999_999), .zero).wholeMilliseconds))
+        poll(&descriptors, 2, WakeUp.milliseconds(until: min(deadline ?? keepAliveCheck, keepAliveCheck)))
         if descriptors[1].revents != 0 { wakeUp.clear() }
         let events = Int32(descriptors[0].revents)
         isOpen = isOpen || events & Int32(POLLOUT) != 0
@@ -197,10 +202,10 @@ package final class MQTTClient {
             for _ in 0..<8 where connectionAnswer == nil { try check(mosquitto_loop_read(handle, 1)) }
             if connectionAnswer == nil { throw lost("it closed the connection") }
         }
-        if hasSocket, isConnected ? mosquitto_want_write(handle) : events != 0 {
+        if socket >= 0, isConnected ? mosquitto_want_write(handle) : events != 0 {
             try check(mosquitto_loop_write(handle, 1))
         }
-        if hasSocket { try check(mosquitto_loop_misc(handle)) }
+        if socket >= 0 { try check(mosquitto_loop_misc(handle)) }
         if let connectionAnswer, connectionAnswer != 0 {
             throw .refused(url, reason: String(cString: mosquitto_reason_string(connectionAnswer)))
         }
@@ -278,53 +283,6 @@ package final class MQTTClient {
 
     private static func from(_ pointer: UnsafeMutableRawPointer?) -> MQTTClient? {
         pointer.map { Unmanaged.fromOpaque($0).takeUnretainedValue() }
-    }
-}
-
-/// Wakes the thread of an ``MQTTClient``, from any other.
-package final class MQTTWakeUp: Sendable {
-    /// Readable after ``wake()``.
-    fileprivate let descriptor: Int32
-
-    private let stopped = Locked(false)
-
-    package init() throws(MQTTError) {
-        guard SpareDescriptors.exist else {
-            throw .noResources(reason: "fewer than \(SpareDescriptors.reserve) descriptors are left")
-        }
-        descriptor = indicator_mqtt_make_event_descriptor()
-        guard descriptor >= 0 else { throw .noResources(reason: String(cString: strerror(errno))) }
-    }
-
-    deinit {
-        close(descriptor)
-    }
-
-    /// Whether the thread is to end.
-    package var isStopped: Bool { stopped.withLock { $0 } }
-
-    /// Has the thread look at what there is to do.
-    package func wake() {
-        var one: UInt64 = 1
-        _ = write(descriptor, &one, MemoryLayout<UInt64>.size)
-    }
-
-    /// Ends what the thread does.
-    package func stop() {
-        stopped.withLock { $0 = true }
-        wake()
-    }
-
-    /// Waits for ``wake()``.
-    func wait(until deadline: ContinuousClock.Instant) {
-        var descriptor = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        let left = ContinuousClock.now.duration(to: deadline) + .nanoseconds(999_999)
-        if poll(&descriptor, 1, Int32(clamping: max(left, .zero).wholeMilliseconds)) > 0 { clear() }
-    }
-
-    fileprivate func clear() {
-        var count: UInt64 = 0
-        _ = read(descriptor, &count, MemoryLayout<UInt64>.size)
     }
 }
 

@@ -14,8 +14,6 @@ final class MQTTConnection: Sendable {
         var stoppers: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// How long an attempt may take.
-    private static let attemptLimit = Duration.seconds(20)
     /// How long the broker may delay ``stop()``.
     private static let farewellLimit = Duration.milliseconds(700)
     /// How long a connection that nobody uses lasts: the backend was stopped in the meantime.
@@ -23,7 +21,7 @@ final class MQTTConnection: Sendable {
     /// How many messages may wait for the broker; then what is published next waits, and the latest wins.
     private static let outgoingLimit = 4
 
-    let wakeUp: MQTTWakeUp
+    let wakeUp: WakeUp
 
     private let settings: MQTTSettings
     private let topic: MQTTTopic
@@ -39,7 +37,10 @@ final class MQTTConnection: Sendable {
         outbox: MQTTOutbox,
         usesIPv4Only: Bool
     ) throws(MQTTError) {
-        wakeUp = try MQTTWakeUp()
+        guard let wakeUp = SpareDescriptors.makeWakeUp() else {
+            throw .noResources(reason: SpareDescriptors.problem)
+        }
+        self.wakeUp = wakeUp
         self.settings = settings
         self.topic = topic
         self.epoch = epoch
@@ -47,7 +48,7 @@ final class MQTTConnection: Sendable {
         self.usesIPv4Only = usesIPv4Only
     }
 
-    /// Begins to connect. Called again while the connection lasts, it does nothing.
+    /// Begins to connect.
     ///
     /// - Parameters:
     ///   - onConnected: what is done when the broker has let the client in and nobody waits for that any more.
@@ -56,12 +57,6 @@ final class MQTTConnection: Sendable {
         onConnected: @escaping @Sendable () -> Void,
         onEnd: @escaping @Sendable (MQTTError?, Duration?) -> Void
     ) {
-        guard
-            !hasThread.withLock({ hasThread in
-                defer { hasThread = true }
-                return hasThread
-            })
-        else { return }
         let isStarted = ThreadStarter.start(named: "ind-mqtt") {
             var connectedAt: ContinuousClock.Instant?
             var fault: MQTTError?
@@ -86,8 +81,6 @@ final class MQTTConnection: Sendable {
             finish(error)
         }
     }
-
-    private let hasThread = Locked(false)
 
     /// Returns when the broker has let the client in. Throws why it has not.
     func waitUntilConnected(within limit: Duration) async throws {
@@ -129,14 +122,7 @@ final class MQTTConnection: Sendable {
             payload: MQTTReport.lost(epoch: epoch).payload,
             expiry: MQTTReport.lostExpiry
         )
-        let deadline = ContinuousClock.now + Self.attemptLimit
-        try client.connect(usesIPv4Only: usesIPv4Only)
-        while !client.isConnected {
-            guard !wakeUp.isStopped, .now < deadline else {
-                throw .unreachable(settings.url, reason: "no answer within \(Self.attemptLimit)")
-            }
-            try client.turn(wakeUp, until: deadline)
-        }
+        try client.connect(usesIPv4Only: usesIPv4Only, wakeUp)
         return client
     }
 
@@ -169,7 +155,13 @@ final class MQTTConnection: Sendable {
                 } else if let snapshot = outbox.takeSnapshot() ?? latest {
                     latest = snapshot
                     seq += 1
-                    try publish(MQTTReport(snapshot, epoch: epoch, seq: seq), by: client)
+                    let payload = MQTTReport(snapshot, epoch: epoch, seq: seq).payload
+                    try client.publish(
+                        topic: topic.state,
+                        payload: payload,
+                        retain: true,
+                        expiry: MQTTReport.stateExpiry
+                    )
                     refresh = .now + .seconds(MQTTReport.refreshInterval)
                     (wasEvents, isOverwritten) = (false, false)
                 }
@@ -179,11 +171,6 @@ final class MQTTConnection: Sendable {
             }
         }
         return seq > 0
-    }
-
-    private func publish(_ report: MQTTReport, by client: MQTTClient) throws(MQTTError) {
-        let expiry = MQTTReport.stateExpiry
-        try client.publish(topic: topic.state, payload: report.payload, retain: true, expiry: expiry)
     }
 
     /// Has the broker forget the state, and takes leave. What the broker does not acknowledge in time gets no farewell,
@@ -201,7 +188,7 @@ final class MQTTConnection: Sendable {
             }
             outbox.confirmEvents()
             client.disconnect()
-            while client.hasSocket, .now < deadline { try client.turn(wakeUp, until: deadline) }
+            while client.socket >= 0, .now < deadline { try client.turn(wakeUp, until: deadline) }
         }()
     }
 

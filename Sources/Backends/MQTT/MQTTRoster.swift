@@ -66,7 +66,7 @@ package struct MQTTRoster {
     }
 
     /// Takes in a message.
-    package mutating func receive(_ message: MQTTClient.Message, at now: ContinuousClock.Instant) -> Event? {
+    mutating func receive(_ message: MQTTClient.Message, at now: ContinuousClock.Instant) -> Event? {
         if message.isRetained, retainedEnd != nil { retainedEnd = now + Self.quietTime }
         guard let (topic, isEvents) = MQTTTopic.parse(message.topic, prefix: prefix) else { return ignore() }
         if isEvents {
@@ -135,9 +135,6 @@ package struct MQTTRoster {
         entries[topic] = nil
         return .vanished(topic)
     }
-
-    /// Forgets an indicator.
-    package mutating func forget(_ topic: MQTTTopic) { entries[topic] = nil }
 
     private mutating func ignore() -> Event? {
         ignoredCount += 1

@@ -31,8 +31,7 @@ package struct MQTTWatcher: Sendable {
     /// - Parameter report: called on a thread of the watcher's own. While it does not return, the broker waits.
     package func run(_ report: @escaping @Sendable (Report) throws -> Void) async throws {
         try await onThread { wakeUp in
-            var watch = Watch(watcher: self, wakeUp: wakeUp, report: report)
-            try watch.run()
+            try Watch(watcher: self, wakeUp: wakeUp, report: report).run()
         }
     }
 
@@ -40,15 +39,16 @@ package struct MQTTWatcher: Sendable {
     package func forgetLost() async throws -> [MQTTTopic] {
         let forgotten = Locked<[MQTTTopic]>([])
         try await onThread { wakeUp in
-            var watch = Watch(watcher: self, wakeUp: wakeUp, report: { _ in })
-            let topics = try watch.forgetLost()
+            let topics = try Watch(watcher: self, wakeUp: wakeUp, report: { _ in }).forgetLost()
             forgotten.withLock { $0 = topics }
         }
         return forgotten.withLock { $0 }
     }
 
-    private func onThread(_ body: @escaping @Sendable (MQTTWakeUp) throws -> Void) async throws {
-        let wakeUp = try MQTTWakeUp()
+    private func onThread(_ body: @escaping @Sendable (WakeUp) throws -> Void) async throws {
+        guard let wakeUp = SpareDescriptors.makeWakeUp() else {
+            throw MQTTError.noResources(reason: SpareDescriptors.problem)
+        }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 let isStarted = ThreadStarter.start(named: "ind-watch") {
@@ -73,49 +73,44 @@ package struct MQTTWatcher: Sendable {
 }
 
 /// What the thread of a watcher knows.
-private struct Watch {
-    let watcher: MQTTWatcher
-    let wakeUp: MQTTWakeUp
-    let report: @Sendable (MQTTWatcher.Report) throws -> Void
+private final class Watch {
+    private let watcher: MQTTWatcher
+    private let wakeUp: WakeUp
+    private let report: (MQTTWatcher.Report) throws -> Void
 
     private var roster: MQTTRoster
+    /// What `report` has thrown on the arrival of a message.
+    private var error: (any Error)?
     private var failures = 0
     /// Whether there was a connection on which the broker has granted all subscriptions.
     private var hasFollowed = false
     private var reportedMissed = 0
     private var nextIgnoredNotice = 1
 
-    /// How long the broker may take to answer.
-    private static let answerLimit = Duration.seconds(20)
-
-    init(
-        watcher: MQTTWatcher,
-        wakeUp: MQTTWakeUp,
-        report: @escaping @Sendable (MQTTWatcher.Report) throws -> Void
-    ) {
+    init(watcher: MQTTWatcher, wakeUp: WakeUp, report: @escaping (MQTTWatcher.Report) throws -> Void) {
         self.watcher = watcher
         self.wakeUp = wakeUp
         self.report = report
         roster = MQTTRoster(prefix: watcher.settings.topic)
     }
 
-    mutating func run() throws {
+    func run() throws {
         while !wakeUp.isStopped {
             do {
                 let client = try connect()
                 try follow(client)
-                client.disconnect()
-                try? client.turn(wakeUp, until: .now + .milliseconds(500))
+                disconnect(client)
             } catch let error as MQTTError {
                 guard hasFollowed else { throw error }
                 if failures == 0 { try report(.notice(error.reason)) }
                 failures = min(failures + 1, 5)
-                wait(.seconds(Double(1 << failures) * .random(in: 0.25...1)))
+                let end = ContinuousClock.now + .seconds(Double(1 << failures) * .random(in: 0.25...1))
+                while !wakeUp.isStopped, .now < end { wakeUp.wait(until: end) }
             }
         }
     }
 
-    mutating func forgetLost() throws -> [MQTTTopic] {
+    func forgetLost() throws -> [MQTTTopic] {
         let client = try connect()
         try follow(client, untilComplete: true)
         let lost = roster.lost
@@ -124,8 +119,7 @@ private struct Watch {
             try client.publish(topic: topic.state, payload: [], retain: true)
         }
         while client.unacknowledged > 0 { try client.turn(wakeUp) }
-        client.disconnect()
-        try? client.turn(wakeUp, until: .now + .milliseconds(500))
+        disconnect(client)
         return lost
     }
 
@@ -142,53 +136,44 @@ private struct Watch {
     private func connect(usesIPv4Only: Bool) throws(MQTTError) -> MQTTClient {
         let id = "ind-watch-\(String(UInt64.random(in: 0...UInt64.max), radix: 36))"
         let client = try MQTTClient(id: id, settings: watcher.settings)
-        try client.connect(usesIPv4Only: usesIPv4Only)
-        let deadline = ContinuousClock.now + Self.answerLimit
-        while !client.isConnected {
-            guard !wakeUp.isStopped, .now < deadline else {
-                throw .unreachable(watcher.settings.url, reason: "no answer within \(Self.answerLimit)")
-            }
-            try client.turn(wakeUp, until: deadline)
-        }
+        try client.connect(usesIPv4Only: usesIPv4Only, wakeUp)
         return client
     }
 
+    private func disconnect(_ client: MQTTClient) {
+        client.disconnect()
+        try? client.turn(wakeUp, until: .now + .milliseconds(500))
+    }
+
     /// Subscribes, and reports what arrives, until the watcher is stopped or all that is retained is there.
-    private mutating func follow(_ client: MQTTClient, untilComplete: Bool = false) throws {
-        let inbox = Inbox(roster: roster, report: report)
-        defer {
-            client.onMessage = { _ in }
-            roster = inbox.roster
-        }
-        inbox.roster.connected(at: .now)
-        client.onMessage = { inbox.receive($0) }
+    private func follow(_ client: MQTTClient, untilComplete: Bool = false) throws {
+        roster.connected(at: .now)
+        client.onMessage = { [unowned self] in receive($0) }
         for filter in watcher.filters {
             try client.subscribe(to: filter)
             try client.subscribe(to: filter + "/events")
-            while client.unansweredSubscriptions > 0, !wakeUp.isStopped {
-                try client.turn(wakeUp, until: .now + Self.answerLimit)
-            }
+            while client.unansweredSubscriptions > 0, !wakeUp.isStopped { try client.turn(wakeUp) }
         }
         if hasFollowed { try report(.notice("the broker is back")) }
         (hasFollowed, failures) = (true, 0)
-        while !wakeUp.isStopped, !untilComplete || !inbox.roster.isComplete {
+        while !wakeUp.isStopped, !untilComplete || !roster.isComplete {
             try client.turn(wakeUp, until: .now + .seconds(1))
-            if let error = inbox.error { throw error }
-            for event in inbox.roster.advance(to: .now) { try report(.event(event)) }
-            let ignored = inbox.roster.ignoredCount
-            if ignored >= nextIgnoredNotice {
+            if let error { throw error }
+            for event in roster.advance(to: .now) { try report(.event(event)) }
+            if roster.ignoredCount >= nextIgnoredNotice {
                 // At 1, 2, 4 and so on: a stranger does not fill the log.
-                nextIgnoredNotice = 2 * ignored
-                try report(.notice("messages that no indicator has sent, and that are ignored: \(ignored)"))
+                nextIgnoredNotice = 2 * roster.ignoredCount
+                try report(
+                    .notice("messages that no indicator has sent, and that are ignored: \(roster.ignoredCount)")
+                )
             }
-            let missed = inbox.roster.missedCount
-            if missed > reportedMissed {
-                reportedMissed = missed
+            if roster.missedCount > reportedMissed {
+                reportedMissed = roster.missedCount
                 try report(
                     .notice(
                         """
-                        the broker has not sent \(missed) of the indicators at the beginning; set max_queued_messages \
-                        (mosquitto) to more than there are, or follow some with --host and --app
+                        the broker has not sent \(reportedMissed) of the indicators at the beginning; set \
+                        max_queued_messages (mosquitto) to more than there are, or follow some with --host and --app
                         """
                     )
                 )
@@ -196,26 +181,9 @@ private struct Watch {
         }
     }
 
-    private func wait(_ duration: Duration) {
-        let end = ContinuousClock.now + duration
-        while !wakeUp.isStopped, .now < end { wakeUp.wait(until: end) }
-    }
-
-    /// Takes in the messages of one connection.
-    private final class Inbox {
-        var roster: MQTTRoster
-        var error: (any Error)?
-        private let report: (MQTTWatcher.Report) throws -> Void
-
-        init(roster: MQTTRoster, report: @escaping (MQTTWatcher.Report) throws -> Void) {
-            self.roster = roster
-            self.report = report
-        }
-
-        func receive(_ message: MQTTClient.Message) {
-            guard error == nil, let event = roster.receive(message, at: .now) else { return }
-            do { try report(.event(event)) } catch { self.error = error }
-        }
+    private func receive(_ message: MQTTClient.Message) {
+        guard error == nil, let event = roster.receive(message, at: .now) else { return }
+        do { try report(.event(event)) } catch { self.error = error }
     }
 }
 #endif

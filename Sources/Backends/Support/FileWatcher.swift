@@ -27,9 +27,7 @@ final class FileWatcher: @unchecked Sendable {
     private let paths: [String]
     private let changed: @Sendable () -> Void
     private let inotify: Int32
-    private let stopRead: Int32
-    /// Closed by `stop`, which ends the thread; then `nil`.
-    private let stopWrite: Locked<Int32?>
+    private let wakeUp: WakeUp
     private var watches: [Int32: (folder: String, names: Set<String>)] = [:]
 
     /// Starts to watch.
@@ -42,38 +40,25 @@ final class FileWatcher: @unchecked Sendable {
         self.changed = changed
         inotify = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
         guard inotify >= 0 else { throw Failure(code: errno) }
-        guard let wakeUp = WakeUpDescriptors() else {
+        guard let wakeUp = WakeUp() else {
             let code = errno
             close(inotify)
             throw Failure(code: code)
         }
-        stopRead = wakeUp.read
-        stopWrite = Locked(wakeUp.write)
+        self.wakeUp = wakeUp
         if let code = updateWatches() {
-            closeDescriptors()
+            close(inotify)
             throw Failure(code: code)
         }
         // The thread keeps the watcher alive until `stop`.
         guard ThreadStarter.start(named: "config-watcher", { self.run() }) else {
-            closeDescriptors()
+            close(inotify)
             throw Failure(code: EAGAIN)
         }
     }
 
     /// Stops watching. A running call of `changed` is completed; no other follows.
-    func stop() {
-        let descriptor = stopWrite.withLock { descriptor in
-            defer { descriptor = nil }
-            return descriptor
-        }
-        if let descriptor { close(descriptor) }
-    }
-
-    private func closeDescriptors() {
-        stop()
-        close(stopRead)
-        close(inotify)
-    }
+    func stop() { wakeUp.stop() }
 
     // MARK: - On the thread
 
@@ -85,7 +70,6 @@ final class FileWatcher: @unchecked Sendable {
             _ = updateWatches()
             changed()
         }
-        close(stopRead)
         close(inotify)
     }
 
@@ -105,11 +89,11 @@ final class FileWatcher: @unchecked Sendable {
     private func waitForEvents(milliseconds: Int32) -> Bool? {
         var descriptors = [
             pollfd(fd: inotify, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: stopRead, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
         ]
         let count = poll(&descriptors, nfds_t(descriptors.count), milliseconds)
         if count < 0 { return errno == EINTR ? false : nil }
-        if descriptors[1].revents != 0 { return nil }
+        if wakeUp.isStopped { return nil }
         return count > 0 && takeEvents()
     }
 

@@ -125,16 +125,21 @@ package final class ProcessSignals: Sendable {
     /// while it is being removed.
     private func prepareDescriptor() -> Bool {
         guard signalDescriptor.load(ordering: .acquiring) < 0 else { return true }
-        guard let wakeUp = WakeUpDescriptors() else { return false }
+        // Sockets instead of a pipe, because they are created with close-on-exec: no child process started meanwhile
+        // inherits them.
+        var descriptors: [Int32] = [-1, -1]
+        let type = Int32(bitPattern: SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        guard socketpair(AF_UNIX, type, 0, &descriptors) == 0 else { return false }
+        let (reading, writing) = (descriptors[0], descriptors[1])
         // A handler must never block.
-        _ = fcntl(wakeUp.write, F_SETFL, O_NONBLOCK)
-        guard ThreadStarter.start(named: "signals", { self.read(from: wakeUp.read) }) else {
-            close(wakeUp.read)
-            close(wakeUp.write)
+        _ = fcntl(writing, F_SETFL, O_NONBLOCK)
+        guard ThreadStarter.start(named: "signals", { self.read(from: reading) }) else {
+            close(reading)
+            close(writing)
             return false
         }
         signalOwner.store(getpid(), ordering: .releasing)
-        signalDescriptor.store(wakeUp.write, ordering: .releasing)
+        signalDescriptor.store(writing, ordering: .releasing)
         return true
     }
 
@@ -242,23 +247,6 @@ package final class ProcessSignals: Sendable {
         guard descriptor >= 0 else { return errno != ENXIO && errno != ENOENT && errno != EIO }
         close(descriptor)
         return true
-    }
-}
-
-/// Two connected descriptors with which a thread or a signal handler wakes another thread.
-///
-/// Sockets instead of a pipe, because they are created with close-on-exec: no child process started meanwhile inherits
-/// them.
-struct WakeUpDescriptors {
-    var read: Int32
-    var write: Int32
-
-    /// Creates the descriptors; `nil` on failure, with the reason in `errno`.
-    init?() {
-        var descriptors: [Int32] = [-1, -1]
-        let type = Int32(bitPattern: SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-        guard socketpair(AF_UNIX, type, 0, &descriptors) == 0 else { return nil }
-        (read, write) = (descriptors[0], descriptors[1])
     }
 }
 

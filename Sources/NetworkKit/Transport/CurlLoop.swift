@@ -5,8 +5,8 @@ import IndicatorThreads
 
 /// The thread on which libcurl runs all transfers of a client, with its connection pool.
 ///
-/// The thread waits in one call for the sockets, the next time limit and an `eventfd`, so an idle one causes no
-/// wake-ups. The first transfer starts it. It ends when the loop is closed and the last transfer has ended.
+/// The thread waits in one call for the sockets, the next time limit and a `WakeUp`, so an idle one causes no wake-ups.
+/// The first transfer starts it. It ends when the loop is closed and the last transfer has ended.
 final class CurlLoop: @unchecked Sendable {
     // `@unchecked`: `inbox` is locked; only the loop's thread uses the other variables.
 
@@ -17,7 +17,7 @@ final class CurlLoop: @unchecked Sendable {
     }
 
     private let inbox = Locked(Inbox())
-    private let wakeUp = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+    private let wakeUp = WakeUp()
     private let options: NetworkClient.Options
     private var active: [UnsafeMutableRawPointer: Transfer] = [:]
     /// When the first time limit may be exceeded.
@@ -27,10 +27,6 @@ final class CurlLoop: @unchecked Sendable {
         self.options = options
     }
 
-    deinit {
-        Glibc.close(wakeUp)
-    }
-
     /// Schedules a transfer on the loop's thread: starts, ends, pauses or resumes it, as its state requires.
     func attend(to transfer: Transfer) {
         let mustStart = inbox.withLock { inbox in
@@ -38,8 +34,8 @@ final class CurlLoop: @unchecked Sendable {
             defer { inbox.isRunning = true }
             return !inbox.isRunning
         }
-        guard mustStart else { return wake() }
-        guard wakeUp >= 0, Self.isLibraryReady, ThreadStarter.start(named: "network-kit", { self.run() }) else {
+        guard mustStart else { wakeUp?.wake(); return }
+        guard let wakeUp, Self.isLibraryReady, ThreadStarter.start(named: "network-kit", { self.run(wakeUp) }) else {
             return fail("could not start the network thread: the process has reached its limits")
         }
     }
@@ -57,11 +53,7 @@ final class CurlLoop: @unchecked Sendable {
     /// Lets the thread end after the last transfer.
     func close() {
         inbox.withLock { $0.isClosed = true }
-        wake()
-    }
-
-    private func wake() {
-        _ = eventfd_write(wakeUp, 1)
+        wakeUp?.wake()
     }
 
     private static let outOfMemory = "libcurl is out of memory"
@@ -69,7 +61,7 @@ final class CurlLoop: @unchecked Sendable {
 
     // MARK: - The thread
 
-    private func run() {
+    private func run(_ wakeUp: WakeUp) {
         guard let share = curl_share_init() else { return fail(Self.outOfMemory) }
         defer { curl_share_cleanup(share) }
         guard let multi = curl_multi_init() else { return fail(Self.outOfMemory) }
@@ -82,7 +74,7 @@ final class CurlLoop: @unchecked Sendable {
             curl_multi_perform(multi, &running)
             finishEnded(multi)
             endOverdue(multi)
-            wait(multi)
+            wait(multi, wakeUp)
         }
     }
 
@@ -145,15 +137,10 @@ final class CurlLoop: @unchecked Sendable {
         nextCheck = min(nextCheck ?? limit, limit)
     }
 
-    private func wait(_ multi: UnsafeMutableRawPointer) {
-        var timeout = Int32.max
-        if let nextCheck {
-            // Rounded up: otherwise the thread would wake too early and wait again.
-            timeout = Int32(clamping: (nextCheck - .now).wholeMilliseconds + 1)
-        }
-        var waker = curl_waitfd(fd: wakeUp, events: Int16(CURL_WAIT_POLLIN), revents: 0)
+    private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp) {
+        let timeout = nextCheck.map { WakeUp.milliseconds(until: $0) } ?? .max
+        var waker = curl_waitfd(fd: wakeUp.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
         curl_multi_poll(multi, &waker, 1, timeout, nil)
-        var count: eventfd_t = 0
-        _ = eventfd_read(wakeUp, &count)
+        wakeUp.clear()
     }
 }

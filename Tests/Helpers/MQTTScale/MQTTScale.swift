@@ -1,118 +1,154 @@
 #if MQTT
+import ArgumentParser
 import Foundation
 import IndicatorBackends
+import IndicatorCommands
 import IndicatorCore
+import IndicatorThreads
 
-/// Measures many indicators on a private mosquitto on loopback, and the cost of one indicator for its app.
+/// Measures thousands of indicators on one mosquitto of its own, on loopback, and what one costs its app.
 ///
-/// Usage: `mqtt-scale [INSTANCES [CONNECTIONS [SECONDS]]]`, by default 20000 instances on 20 connections, and 20
-/// seconds of the steady state, in which each instance changes every ten seconds. `mqtt-scale storm [CONNECTIONS]`
-/// measures that many real connections, by default 20000, that lose their broker and reconnect. Prints one line per
-/// figure. The load is bounded, stays on 127.0.0.1, and ends by itself.
+/// Usage: `mqtt-scale [CONNECTIONS]`, by default 20 000, or as many as the limit of descriptors lets one broker have.
+/// Each is a real connection with a will, of one of several processes. Measures births, a steady state in which each
+/// changes once in ten seconds, a storm in which all lose their broker and come back, and watchers: `indicator watch`
+/// itself. `mqtt-scale app [SECONDS]` measures an app. Prints a line for each figure. The load is bounded, goes to
+/// 127.0.0.1 only, and ends by itself.
 @main
 struct MQTTScale {
     static func main() async throws {
-        let numbers = CommandLine.arguments.dropFirst().compactMap { Int($0) }
-        let count = numbers.first ?? 20000
-        if CommandLine.arguments.contains("storm") { return try Crowd.measureStorm(count: count) }
-        let connections = numbers.count > 1 ? numbers[1] : 20
-        let seconds = numbers.count > 2 ? numbers[2] : 20
-        for (title, limits) in [
-            ("Debian's limits", ""),
-            ("max_queued_messages 0, max_inflight_messages 0", "max_queued_messages 0\nmax_inflight_messages 0\n"),
-        ] {
-            print("## \(title)")
-            let broker = try Broker(port: 18831, limits: limits)
-            defer { broker.end() }
-            try measure(broker, count: count, connections: connections, seconds: limits.isEmpty ? 0 : seconds)
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        let numbers = arguments.compactMap { Int($0) }
+        switch arguments.first {
+        // What the others are started as.
+        case "crowd": try Crowd(numbers: numbers[0]..<numbers[1]).run()
+        case "watch": await WatchCommand.main(Array(arguments.dropFirst()))
+        case "app": try await measureApp(seconds: numbers.first ?? 60)
+        default: try measure(count: numbers.first ?? 20000)
         }
-        print("## An app")
-        let broker = try Broker(port: 18831, limits: "")
-        defer { broker.end() }
-        try await measureApp(broker, seconds: seconds)
     }
 
-    private static func measure(_ broker: Broker, count: Int, connections: Int, seconds: Int) throws {
-        var fleet = try Fleet(broker: broker, count: count, connections: connections)
-        let births = try timed { try fleet.publishAll() }
-        print("births: \(count) in \(text(births)), broker \(broker.cost)")
-        try newcomer(broker, count: count)
-        guard seconds > 0 else { return }
-        // The watcher runs throughout, on its own thread.
-        let watcher = WatcherThread(broker: broker)
-        let before = (broker.cpu, processCPU())
-        let steps = seconds * 10
+    private static func measure(count wanted: Int) throws {
+        let descriptors = raiseDescriptorLimit()
+        let count = min(wanted, descriptors - 50)
+        say("## \(count) connections; \(descriptors) descriptors a process; load \(load)")
+        let folder = FileManager.default.temporaryDirectory.appending(path: "mqtt-scale-\(getpid())").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let unlimited = "max_queued_messages 0\nmax_inflight_messages 0\n"
+        var broker = try Helper.broker(in: folder, limits: unlimited)
+        let watcher = try Watcher()
+
         let start = ContinuousClock.now
-        for step in 1...steps {
-            try fleet.publish(count / 100)
-            while ContinuousClock.now < start + .milliseconds(100 * step) {
-                try fleet.turn(until: start + .milliseconds(100 * step))
+        var crowds: [Helper] = []
+        let members = (descriptors - 100) / Crowd.descriptorsPerMember
+        let processes = (count + members - 1) / members
+        for number in 0..<processes {
+            let range = [number, number + 1].map { "\(count * $0 / processes)" }
+            crowds.append(try Helper(itself: ["crowd"] + range))
+        }
+        func born() -> Int { crowds.reduce(0) { $0 + (Int($1.lastLine) ?? 0) } }
+        waitUntil { born() == count }
+        say("births, by \(processes) processes: \(text(.now - start)); broker \(broker.cost)")
+        waitUntil { watcher.known == count }
+        say("    the watcher knew all \(text(.now - start)) after the beginning, \(watcher.helper.cost)")
+        try newcomer(of: count, broker)
+
+        let before = ([broker, watcher.helper] + crowds).map(\.cpu)
+        let (steadyStart, events) = (ContinuousClock.now, watcher.events)
+        sleep(30)
+        let seconds = (ContinuousClock.now - steadyStart) / .seconds(1)
+        let shares = zip([broker, watcher.helper] + crowds, before).map { ($0.cpu - $1) / seconds }
+        say(
+            """
+            steady state, \(count / 10) changes a second: broker \(percent(shares[0])) of a core and \
+            \(broker.memory) MiB, watcher \(percent(shares[1])) and \(watcher.helper.memory) MiB, \
+            \(Int(Double(watcher.events - events) / seconds)) events a second; the \(processes) processes \
+            \(percent(shares.dropFirst(2).reduce(0, +))); load \(load)
+            """
+        )
+
+        broker.end()
+        waitUntil { born() == 0 }
+        // They wait, and fail while it is away.
+        sleep(1)
+        let clients = crowds.reduce(0) { $0 + $1.cpu }
+        let watcherBefore = watcher.helper.cpu
+        let storm = ContinuousClock.now
+        broker = try Helper.broker(in: folder, limits: unlimited)
+        var marks = [0.5, 0.9, 0.99].map { Int($0 * Double(count)) }
+        waitUntil {
+            while let mark = marks.first, born() >= mark {
+                say("    \(mark) are back after \(text(.now - storm))")
+                marks.removeFirst()
             }
+            return born() == count
         }
-        let elapsed = ContinuousClock.now - start
-        let broker1 = (broker.cpu - before.0) / (elapsed / .seconds(1))
-        print(
-            "steady state: \(count / 10) messages a second for \(text(elapsed)); broker \(percent(broker1)) of a core, "
-                + "watcher \(percent(watcher.cpu / (elapsed / .seconds(1)))), \(watcher.received) events"
+        say(
+            """
+            storm: all are back \(text(.now - storm)) after the broker was started; broker \(broker.cost), the \
+            processes \(text(.seconds(crowds.reduce(0) { $0 + $1.cpu } - clients))); load \(load)
+            """
         )
-        let storm = try timed {
-            fleet = try Fleet(broker: broker, count: count, connections: connections, epoch: 2)
-            try fleet.publishAll()
-            watcher.waitUntil { $0 >= count }
-        }
-        print(
-            "storm: all connections lost and all births again, seen by the watcher: \(text(storm)), broker \(broker.cost)"
+        waitUntil { watcher.renewed == count }
+        say(
+            """
+                the watcher had seen all of them after \(text(.now - storm)), with \
+            \(text(.seconds(watcher.helper.cpu - watcherBefore))) of CPU and \(watcher.helper.memory) MiB
+            """
         )
-        watcher.stop()
-        let clients = try timed { try Fleet.connectAndClose(broker: broker, count: 2000) }
-        print("2000 connections one by one, with wills: \(text(clients))")
+        try newcomer(of: count, broker)
+
+        // First the broker, so that it has no deaths to report.
+        broker.end()
+        for helper in crowds + [watcher.helper] { helper.end() }
+        broker = try Helper.broker(in: folder, limits: "")
+        say("with mosquitto's default limits:")
+        try newcomer(of: count, broker)
+        broker.end()
     }
 
-    fileprivate static func newcomer(_ broker: Broker, count: Int) throws {
-        let wakeUp = try MQTTWakeUp()
-        var settings = broker.settings
-        settings.topic = Fleet.prefix
-        let cpu = processCPU()
+    /// A watcher that comes late: from the start of its process to the last line that it prints.
+    private static func newcomer(of count: Int, _ broker: Helper) throws {
+        let before = broker.cpu
         let start = ContinuousClock.now
-        let client = try connect(settings, id: "newcomer", wakeUp)
-        let seen = Seen()
-        client.onMessage = { message in
-            _ = seen.roster.receive(message, at: .now); seen.last = .now
+        let watcher = try Watcher()
+        var (known, time) = (0, start)
+        while known < count, time + .seconds(10) > .now {
+            if watcher.known > known { (known, time) = (watcher.known, .now) }
+            usleep(1000)
         }
-        try client.subscribe(to: "\(Fleet.prefix)/+/+/+")
-        while seen.roster.count < count, seen.last + .seconds(2) > .now {
-            try client.turn(wakeUp, until: .now + .milliseconds(100))
-        }
-        print(
-            "newcomer: \(seen.roster.count) of \(count) in \(text(seen.last - start)), its CPU \(text(.seconds(processCPU() - cpu))), "
-                + "broker \(broker.cost)"
+        say(
+            """
+                newcomer: \(known) of \(count) in \(text(time - start)), \(watcher.helper.cost); broker \
+            \(text(.seconds(broker.cpu - before))) of CPU
+            """
         )
+        watcher.helper.end()
     }
 
-    private final class Seen {
-        var roster = MQTTRoster(prefix: Fleet.prefix)
-        var last = ContinuousClock.now
-    }
-
-    /// The cost of the backend at two messages a second, compared with the same app without it.
-    private static func measureApp(_ broker: Broker, seconds: Int) async throws {
-        let memoryBefore = residentKilobytes()
+    /// What the backend costs at two messages a second, beside the same app without it.
+    private static func measureApp(seconds: Int) async throws {
+        let folder = NSTemporaryDirectory()
+        let broker = try Helper.broker(in: folder, limits: "")
+        defer { broker.end() }
         let indicator = IndicatorManager(delays: try .init(startDelay: .zero, completionDelay: .zero))
         let activity = ManagedActivity("Working", in: indicator)
-        let without = try run(activity, seconds: seconds)
-        let memoryBetween = residentKilobytes()
-        indicator.addBackend(MQTTBackend(applicationName: "app", settings: broker.settings))
+        let without = run(activity, seconds: seconds)
+        let before = residentKilobytes(getpid())
+        indicator.addBackend(MQTTBackend(applicationName: "app", settings: try settings()))
         while indicator.backendStatuses.first?.state != .running { usleep(1000) }
-        let with = try run(activity, seconds: seconds)
-        print(
-            "10 changes and 2 messages a second: \(percent(with)) of a core, without the backend \(percent(without)); "
-                + "memory \(residentKilobytes() - memoryBetween) KiB more, the core \(memoryBetween - memoryBefore) KiB"
+        let with = run(activity, seconds: seconds)
+        say(
+            """
+            10 changes and 2 messages a second for \(seconds) s: \(percent(with)) of a core, without the backend \
+            \(percent(without)); memory \(residentKilobytes(getpid()) - before) KiB more; load \(load)
+            """
         )
         await indicator.shutdown()
     }
 
-    private static func run(_ activity: ManagedActivity, seconds: Int) throws -> Double {
-        let before = processCPU()
+    private static func run(_ activity: ManagedActivity, seconds: Int) -> Double {
+        let before = processCPU(getpid())
         for number in 0..<seconds * 10 {
             activity.update {
                 $0.label = "Step \(number)"
@@ -120,141 +156,58 @@ struct MQTTScale {
             }
             usleep(100_000)
         }
-        return (processCPU() - before) / Double(seconds)
+        return (processCPU(getpid()) - before) / Double(seconds)
     }
 
-    static func connect(_ settings: MQTTSettings, id: String, _ wakeUp: MQTTWakeUp, willTopic: String? = nil) throws
-        -> MQTTClient
-    {
-        let client = try MQTTClient(id: id, settings: settings)
-        if let willTopic { client.setWill(topic: willTopic, payload: MQTTReport.lost(epoch: 1).payload, expiry: 60) }
-        try client.connect(usesIPv4Only: false)
-        while !client.isConnected { try client.turn(wakeUp, until: .now + .seconds(20)) }
-        return client
-    }
-}
-
-/// Instances that share connections and publish the backend's messages.
-private struct Fleet {
-    static let prefix = "indicator/1"
-
-    private var clients: [(client: MQTTClient, wakeUp: MQTTWakeUp)] = []
-    private let topics: [String]
-    private var sequence: [Int]
-    private let epoch: Int
-    private var next = 0
-
-    init(broker: Broker, count: Int, connections: Int, epoch: Int = 1) throws {
-        self.epoch = epoch
-        topics = (0..<count).map {
-            MQTTTopic(prefix: Self.prefix, host: "host-\($0 / 4)", app: "app-\($0 % 4)", instance: "\($0)-simulated")
-                .state
-        }
-        sequence = Array(repeating: 0, count: count)
-        for number in 0..<connections {
-            let wakeUp = try MQTTWakeUp()
-            clients.append((try MQTTScale.connect(broker.settings, id: "fleet-\(number)", wakeUp), wakeUp))
-        }
+    fileprivate static func settings() throws -> MQTTSettings {
+        MQTTSettings(url: try MQTTURL("mqtt://127.0.0.1:\(Helper.port)"))
     }
 
-    mutating func publishAll() throws {
-        try publish(topics.count)
-        for (client, wakeUp) in clients { while client.unacknowledged > 0 { try client.turn(wakeUp) } }
-    }
-
-    mutating func publish(_ count: Int) throws {
-        for _ in 0..<count {
-            let (client, wakeUp) = clients[next % clients.count]
-            while client.unacknowledged >= 20 { try client.turn(wakeUp) }
-            sequence[next] += 1
-            let snapshot = IndicatorSnapshot(
-                state: .active,
-                activityCount: 1,
-                label: "Copying file \(sequence[next]) of 4711",
-                progress: Double(sequence[next] % 100) / 100
-            )
-            let report = MQTTReport(snapshot, epoch: epoch, seq: sequence[next])
-            try client.publish(
-                topic: topics[next],
-                payload: report.payload,
-                retain: true,
-                expiry: MQTTReport.stateExpiry
-            )
-            next = (next + 1) % topics.count
-        }
-    }
-
-    func turn(until deadline: ContinuousClock.Instant) throws {
-        for (client, wakeUp) in clients { try client.turn(wakeUp, until: min(deadline, .now + .milliseconds(1))) }
-    }
-
-    static func connectAndClose(broker: Broker, count: Int) throws {
-        let wakeUp = try MQTTWakeUp()
-        for number in 0..<count {
-            let client = try MQTTScale.connect(broker.settings, id: "c\(number)", wakeUp, willTopic: "wills/\(number)")
-            client.disconnect()
-            while client.hasSocket { try? client.turn(wakeUp, until: .now + .seconds(1)) }
-        }
+    /// As high as it may be. Processes that are started later inherit it.
+    private static func raiseDescriptorLimit() -> Int {
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        var limit = rlimit()
+        getrlimit(resource, &limit)
+        limit.rlim_cur = min(limit.rlim_max, 100_000)
+        setrlimit(resource, &limit)
+        return Int(limit.rlim_cur)
     }
 }
 
-/// Instances that each have their own connection with a will, and reconnect as the backend does.
-private struct Crowd {
+/// Instances that each have a connection with a will, and come back to a broker as the backend does.
+///
+/// Prints how many the broker has acknowledged whenever that has changed, until standard input ends.
+private final class Crowd {
     private struct Member {
         let topic: String
         let identifier: String
         var client: MQTTClient?
         var epoch = 0
+        /// How many connections the broker has acknowledged.
+        var lives = 0
         var failures = 0
         var nextAttempt = ContinuousClock.now
-        var hasPublished = false
+        var nextChange = ContinuousClock.now
+        var seq = 0
+        var isBorn = false
     }
 
-    /// A connection needs a socket and libmosquitto's socket pair.
-    private static let descriptorsPerMember = 3
+    /// A connection takes a socket and libmosquitto's pair of them.
+    static let descriptorsPerMember = 3
+    /// How many connect at a time at the beginning. mosquitto lets 100 wait to be accepted.
+    private static let mostAtBirth = 25
 
-    private var members: [Member] = []
+    private var members: [Member]
     private let settings: MQTTSettings
-    private let wakeUp: MQTTWakeUp
+    private let wakeUp: WakeUp
 
-    static func measureStorm(count: Int) throws {
-        var limit = rlimit(rlim_cur: 100_000, rlim_max: 100_000)
-        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        if setrlimit(resource, &limit) != 0 {
-            getrlimit(resource, &limit)
-            limit.rlim_cur = limit.rlim_max
-            setrlimit(resource, &limit)
-        }
-        let count = min(count, (Int(limit.rlim_cur) - 100) / descriptorsPerMember)
-        print("## A storm of \(count) connections; \(limit.rlim_cur) descriptors")
-        let limits = "max_queued_messages 0\nmax_inflight_messages 0\n"
-        var broker = try Broker(port: 18831, limits: limits)
-        defer { broker.end() }
-        var crowd = try Crowd(broker: broker, count: count)
-        let births = try timed { try crowd.connectAll() }
-        print("connections and births: \(count) in \(text(births)), broker \(broker.cost)")
-        try MQTTScale.newcomer(broker, count: count)
-        // The members notice the loss, wait, and fail to reconnect.
-        broker.end(SIGKILL)
-        try crowd.turn(until: .now + .seconds(1))
-        broker = try Broker(port: 18831, limits: limits)
-        let watcher = WatcherThread(broker: broker, quietTime: 0)
-        let cpu = processCPU()
-        let storm = try timed { try crowd.connectAll() }
-        print("storm: all connected and born again in \(text(storm)), broker \(broker.cost)")
-        print("    the connections' own CPU and the watcher's \(text(.seconds(processCPU() - cpu)))")
-        let rest = timed { watcher.waitUntil(count: count) }
-        print("    the watcher has all \(text(rest)) later, with \(text(.seconds(watcher.cpu))) of CPU")
-        try MQTTScale.newcomer(broker, count: count)
-        watcher.stop()
-    }
-
-    private init(broker: Broker, count: Int) throws {
-        settings = broker.settings
-        wakeUp = try MQTTWakeUp()
-        members = (0..<count).map {
+    init(numbers: Range<Int>) throws {
+        settings = try MQTTScale.settings()
+        guard let wakeUp = WakeUp() else { throw POSIXError(.EMFILE) }
+        self.wakeUp = wakeUp
+        members = numbers.map {
             let topic = MQTTTopic(
-                prefix: Fleet.prefix,
+                prefix: MQTTSettings.standardTopic,
                 host: "host-\($0 / 4)",
                 app: "app-\($0 % 4)",
                 instance: "\($0)-simulated"
@@ -263,25 +216,44 @@ private struct Crowd {
         }
     }
 
-    /// Returns when the broker has acknowledged the birth of every member.
-    private mutating func connectAll() throws {
-        while members.contains(where: { !$0.hasPublished || $0.client?.unacknowledged != 0 }) {
-            try turn(until: .now)
+    func run() throws {
+        // It uses its connections on this thread, on which the signal is not blocked.
+        signal(SIGPIPE, SIG_IGN)
+        var reported = 0
+        while true {
+            var descriptors = members.map { pollfd(fd: $0.client?.socket ?? -1, events: Int16(POLLIN), revents: 0) }
+            descriptors.append(pollfd(fd: 0, events: Int16(POLLIN), revents: 0))
+            poll(&descriptors, nfds_t(descriptors.count), 0)
+            if descriptors.removeLast().revents != 0 { return }
+            let now = ContinuousClock.now
+            var connecting = members.count { $0.client != nil && !$0.isBorn }
+            for index in members.indices where descriptors[index].revents != 0 || isDue(members[index], now) {
+                // The first time they do not all come at once.
+                if members[index].client == nil, members[index].epoch == 0 {
+                    guard connecting < Self.mostAtBirth else { continue }
+                    connecting += 1
+                }
+                try turn(&members[index], now)
+            }
+            let born = members.count(where: \.isBorn)
+            if born != reported {
+                say("\(born)")
+                reported = born
+            }
+            usleep(born == members.count ? 20_000 : 1000)
         }
     }
 
-    /// Gives every member at least one turn.
-    private mutating func turn(until end: ContinuousClock.Instant) throws {
-        repeat {
-            for index in members.indices { try turn(&members[index]) }
-        } while ContinuousClock.now < end
+    private func isDue(_ member: Member, _ now: ContinuousClock.Instant) -> Bool {
+        if member.isBorn { return now >= member.nextChange }
+        return member.client != nil || now >= member.nextAttempt
     }
 
-    private func turn(_ member: inout Member) throws {
+    private func turn(_ member: inout Member, _ now: ContinuousClock.Instant) throws {
         do {
             guard let client = member.client else {
-                guard .now >= member.nextAttempt else { return }
                 member.epoch += 1
+                member.seq = 0
                 let client = try MQTTClient(id: member.identifier, settings: settings)
                 let will = MQTTReport.lost(epoch: member.epoch).payload
                 client.setWill(topic: member.topic, payload: will, expiry: MQTTReport.lostExpiry)
@@ -289,137 +261,183 @@ private struct Crowd {
                 try client.connect(usesIPv4Only: false)
                 return
             }
-            try client.turn(wakeUp, until: .now)
-            guard client.isConnected, !member.hasPublished else { return }
-            let snapshot = IndicatorSnapshot(state: .active, activityCount: 1, label: "Copying files", progress: 0.5)
-            let payload = MQTTReport(snapshot, epoch: member.epoch, seq: 1).payload
-            try client.publish(topic: member.topic, payload: payload, retain: true, expiry: MQTTReport.stateExpiry)
-            member.hasPublished = true
+            try client.turn(wakeUp, until: now)
+            guard client.isConnected else { return }
+            if member.seq == 0 {
+                member.lives += 1
+                member.nextChange = now + .seconds(.random(in: 0...10))
+                try publish(&member, client)
+            } else if client.unacknowledged == 0 {
+                member.isBorn = true
+            }
+            guard member.isBorn, now >= member.nextChange else { return }
+            member.nextChange += .seconds(10)
+            try publish(&member, client)
         } catch MQTTError.noResources(let reason) {
             throw MQTTError.noResources(reason: reason)
         } catch {
-            (member.client, member.hasPublished) = (nil, false)
-            member.failures = min(member.failures + 1, MQTTBackend.mostFailures)
-            member.nextAttempt = .now + MQTTBackend.pause(afterFailures: member.failures)
+            member.failures = member.isBorn ? 1 : min(member.failures + 1, MQTTBackend.mostFailures)
+            member.nextAttempt = now + MQTTBackend.pause(afterFailures: member.failures)
+            (member.client, member.isBorn) = (nil, false)
         }
     }
-}
 
-/// A watcher on its own thread.
-private final class WatcherThread: @unchecked Sendable {
-    // `@unchecked`: the variables are used with the lock held.
-    private let lock = NSLock()
-    private var events = 0
-    private var secondLives = 0
-    private var known = 0
-    private var time = 0.0
-    private var isStopped = false
-
-    init(broker: Broker, quietTime: UInt32 = 3) {
-        let settings = broker.settings
-        Thread.detachNewThread { [self] in
-            do {
-                let wakeUp = try MQTTWakeUp()
-                let client = try MQTTScale.connect(settings, id: "watcher", wakeUp)
-                var roster = MQTTRoster(prefix: Fleet.prefix)
-                client.onMessage = { [self] message in
-                    let event = roster.receive(message, at: .now)
-                    lock.withLock {
-                        known = roster.count
-                        if event != nil { events += 1 }
-                        if case .changed(_, let report)? = event, report.epoch == 2 { secondLives += 1 }
-                    }
-                }
-                try client.subscribe(to: "\(Fleet.prefix)/+/+/+")
-                while !lock.withLock({ isStopped }) {
-                    try client.turn(wakeUp, until: .now + .milliseconds(100))
-                    var usage = rusage()
-                    getrusage(__rusage_who_t(1), &usage)
-                    lock.withLock { time = seconds(usage) }
-                }
-            } catch { print("watcher: \(error)") }
-        }
-        sleep(quietTime)
-        base = lock.withLock { time }
-    }
-
-    private var base = 0.0
-    var cpu: Double { lock.withLock { time } - base }
-    var received: Int { lock.withLock { events } }
-
-    func waitUntil(_ condition: (Int) -> Bool) {
-        let end = ContinuousClock.now + .seconds(60)
-        while !condition(lock.withLock { secondLives }), ContinuousClock.now < end { usleep(1000) }
-        if ContinuousClock.now >= end { print("the watcher has seen only \(lock.withLock { secondLives })") }
-    }
-
-    func waitUntil(count: Int) {
-        let end = ContinuousClock.now + .seconds(60)
-        while lock.withLock({ known }) < count, ContinuousClock.now < end { usleep(1000) }
-        if ContinuousClock.now >= end { print("the watcher has seen only \(lock.withLock { known })") }
-    }
-
-    func stop() { lock.withLock { isStopped = true } }
-}
-
-/// A mosquitto on loopback.
-private final class Broker {
-    let settings: MQTTSettings
-    private let process = Process()
-    private let file: String
-
-    init(port: Int, limits: String) throws {
-        var settings = MQTTSettings(url: try MQTTURL("mqtt://127.0.0.1:\(port)"))
-        settings.host = "measured"
-        self.settings = settings
-        file = NSTemporaryDirectory() + "mqtt-scale-\(getpid()).conf"
-        try "listener \(port) 127.0.0.1\nallow_anonymous true\n\(limits)".write(
-            toFile: file,
-            atomically: true,
-            encoding: .utf8
+    private func publish(_ member: inout Member, _ client: MQTTClient) throws {
+        member.seq += 1
+        let snapshot = IndicatorSnapshot(
+            state: .active,
+            activityCount: 1,
+            label: "\(member.lives) Copying file \(member.seq)",
+            progress: Double(member.seq % 100) / 100
         )
-        process.executableURL = URL(filePath: "/usr/sbin/mosquitto")
-        process.arguments = ["-c", file]
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        usleep(500_000)
-    }
-
-    func end(_ signal: Int32 = SIGTERM) {
-        kill(process.processIdentifier, signal)
-        process.waitUntilExit()
-        try? FileManager.default.removeItem(atPath: file)
-    }
-
-    /// In seconds.
-    var cpu: Double {
-        let fields =
-            (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8))?
-            .split(separator: ")").last?.split(separator: " ") ?? []
-        return fields.count > 12 ? ((Double(fields[11]) ?? 0) + (Double(fields[12]) ?? 0)) / 100 : 0
-    }
-
-    var cost: String {
-        "\(text(.seconds(cpu))) of CPU and \(residentKilobytes(process.processIdentifier) / 1024) MiB so far"
+        let payload = MQTTReport(snapshot, epoch: member.epoch, seq: member.seq).payload
+        try client.publish(topic: member.topic, payload: payload, retain: true, expiry: MQTTReport.stateExpiry)
     }
 }
 
-private func timed(_ body: () throws -> Void) rethrows -> Duration { try ContinuousClock().measure(body) }
+/// `indicator watch --mqtt`, and what it has printed.
+private final class Watcher {
+    private struct State {
+        var known: Set<Substring> = []
+        var renewed: Set<Substring> = []
+        var events = 0
+    }
+
+    private final class Tally: Sendable {
+        let state = Locked(State())
+
+        func add(_ line: String) {
+            let words = line.split(separator: " ", maxSplits: 3)
+            guard words.count > 1 else { return }
+            state.withLock { state in
+                state.events += 1
+                if words[0] == "vanished" { state.known.remove(words[1]) } else { state.known.insert(words[1]) }
+                if words.count > 2, words[2] != "1" { state.renewed.insert(words[1]) }
+            }
+        }
+    }
+
+    let helper: Helper
+    private let tally = Tally()
+
+    init() throws {
+        let tally = tally
+        let url = "\(try MQTTScale.settings().url)"
+        helper = try Helper(itself: ["watch", "--mqtt", url, "--format", "{event} {instance} {label}"]) {
+            tally.add($0)
+        }
+    }
+
+    /// How many it has seen that have not vanished.
+    var known: Int { tally.state.withLock { $0.known.count } }
+    /// How many it has seen that have come back to a broker.
+    var renewed: Int { tally.state.withLock { $0.renewed.count } }
+    var events: Int { tally.state.withLock { $0.events } }
+}
+
+/// A process that is measured, and ends with this one.
+private final class Helper {
+    static let port = 18831
+
+    private let process = Process()
+    private let input = Pipe()
+    private let line = LastLine()
+
+    private final class LastLine: Sendable {
+        let text = Locked("")
+    }
+
+    /// Starts this program with other arguments.
+    convenience init(itself arguments: [String], onLine: @escaping @Sendable (String) -> Void = { _ in }) throws {
+        let path = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        try self.init(path, arguments, onLine: onLine)
+    }
+
+    private init(_ path: String, _ arguments: [String], onLine: @escaping @Sendable (String) -> Void) throws {
+        process.executableURL = URL(filePath: path)
+        process.arguments = arguments
+        process.standardInput = input
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let (line, descriptor) = (line, output.fileHandleForReading.fileDescriptor)
+        Thread.detachNewThread {
+            guard let file = fdopen(dup(descriptor), "r") else { return }
+            var buffer: UnsafeMutablePointer<CChar>?
+            var size = 0
+            while getline(&buffer, &size, file) > 0, let buffer {
+                let text = String(cString: buffer).trimmingCharacters(in: .newlines)
+                line.text.withLock { $0 = text }
+                onLine(text)
+            }
+            withExtendedLifetime(output) {}
+        }
+    }
+
+    /// A mosquitto that keeps what is retained in a folder, saved every ten seconds.
+    static func broker(in folder: String, limits: String) throws -> Helper {
+        let file = folder + "/mosquitto-\(getpid()).conf"
+        let settings = """
+            listener \(port) 127.0.0.1
+            allow_anonymous true
+            \(geteuid() == 0 ? "user root" : "")
+            persistence true
+            persistence_location \(folder)/
+            autosave_interval 10
+            log_dest none
+            \(limits)
+            """
+        try settings.write(toFile: file, atomically: true, encoding: .utf8)
+        return try Helper("/usr/bin/setpriv", ["--pdeathsig", "KILL", "/usr/sbin/mosquitto", "-c", file]) { _ in }
+    }
+
+    deinit {
+        end()
+    }
+
+    /// Kills it.
+    func end() {
+        guard process.isRunning else { return }
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+    }
+
+    /// What it has printed last.
+    var lastLine: String { line.text.withLock { $0 } }
+    /// In seconds.
+    var cpu: Double { processCPU(process.processIdentifier) }
+    /// In MiB.
+    var memory: Int { residentKilobytes(process.processIdentifier) / 1024 }
+    var cost: String { "\(text(.seconds(cpu))) of CPU and \(memory) MiB" }
+}
+
+/// Looks again every few milliseconds, for five minutes at most.
+private func waitUntil(_ condition: () -> Bool) {
+    let end = ContinuousClock.now + .seconds(300)
+    while !condition() {
+        if .now > end { return say("given up after five minutes") }
+        usleep(5000)
+    }
+}
+
+/// Prints a line at once, also into a pipe.
+private func say(_ line: String) { try? Output.standard.write(line + "\n") }
+
 private func text(_ duration: Duration) -> String { String(format: "%.2f s", duration / .seconds(1)) }
 private func percent(_ value: Double) -> String { String(format: "%.2f %%", value * 100) }
 
-private func seconds(_ usage: rusage) -> Double {
-    Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
-        / 1e6
+/// The load of the machine over the last minute.
+private var load: String {
+    (try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8))?.split(separator: " ").first.map { "\($0)" } ?? ""
 }
 
-private func processCPU() -> Double {
-    var usage = rusage()
-    getrusage(__rusage_who_t(0), &usage)
-    return seconds(usage)
+private func processCPU(_ process: Int32) -> Double {
+    let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+    let fields = status?.split(separator: ")").last?.split(separator: " ") ?? []
+    return fields.count > 12 ? ((Double(fields[11]) ?? 0) + (Double(fields[12]) ?? 0)) / 100 : 0
 }
 
-private func residentKilobytes(_ process: Int32 = getpid()) -> Int {
+private func residentKilobytes(_ process: Int32) -> Int {
     let status = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
     let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") } ?? ""
     return line.split(separator: " ").compactMap { Int($0) }.first ?? 0

@@ -271,7 +271,7 @@ import Testing
         backend.attach(to: IndicatorControl(setEnabled: { isEnabled in switched.withLock { $0.append(isEnabled) } }))
         try await backend.start()
         try await backend.update(busy)
-        let loop = try BusLoop(address: bus.address, wakeUp: BusWakeUp())
+        let loop = try BusLoop(address: bus.address, wakeUp: #require(WakeUp()))
         func call(_ member: String, _ arguments: BusValue...) throws -> BusValue? {
             let interface = "org.freedesktop.DBus.Properties"
             let own = BusValue.string(Self.interface)

@@ -54,7 +54,7 @@ import Testing
         let probe = try await DesktopProbe("property", bus: bus)
         #expect(try await probe.backend("dbusProperty", is: "running"))
         let before = try peak(of: probe)
-        let loop = try BusLoop(address: bus.address, wakeUp: BusWakeUp())
+        let loop = try BusLoop(address: bus.address, wakeUp: #require(WakeUp()))
         // 8 MB on the wire.
         let flood = BusValue.strings(Array(repeating: "x", count: 1_000_000))
         for (interface, member) in [

@@ -2,6 +2,7 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
+import IndicatorThreads
 import TestSupport
 import Testing
 
@@ -153,6 +154,27 @@ import Testing
             }
         )
         await missing.shutdown()
+    }
+
+    @Test("Connections that are made at the same time leave the app's handling of SIGPIPE as it was")
+    func brokenPipes() async throws {
+        func handler() -> Int {
+            var action = sigaction()
+            sigaction(SIGPIPE, nil, &action)
+            return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+        }
+        let before = handler()
+        let settings = MQTTSettings(url: try MQTTURL("mqtt://127.0.0.1"))
+        let left = Locked(4)
+        for number in 0..<4 {
+            let isStarted = ThreadStarter.start(named: "clients") {
+                for _ in 0..<2000 { _ = try? MQTTClient(id: "client-\(number)", settings: settings) }
+                left.withLock { $0 -= 1 }
+            }
+            try #require(isStarted)
+        }
+        #expect(await eventually { left.withLock { $0 } == 0 })
+        #expect(handler() == before)
     }
 
     @Test("A key with a passphrase is an error, and nobody is asked for it")

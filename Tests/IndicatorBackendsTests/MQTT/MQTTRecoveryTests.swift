@@ -210,44 +210,20 @@ import Testing
         return sum
     }
 
-    @Test("Clocks that are an hour off change nothing of what a watcher says", arguments: [-3600.0, 3600])
-    func clocks(offset: Double) async throws {
+    @Test("A stop while the connection is being made is no failure: the next start makes another one at once")
+    func stopWhileConnecting() async throws {
         let broker = try await MosquittoBroker()
-        var settings = MQTTSettings(url: try MQTTURL(broker.url))
-        settings.interval = .zero
-        let backend = MQTTBackend(applicationName: "app", settings: settings)
-        // By the clock of its machine: a message has no other time.
-        func publish(_ label: String) async throws {
-            #expect(await eventually { (try? await backend.start()) != nil })
-            let since = Date().addingTimeInterval(offset)
-            try await backend.update(
-                IndicatorSnapshot(state: .active, activityCount: 1, label: label, since: since)
-            )
+        // The kernel accepts connections for it, and nobody answers.
+        broker.send(SIGSTOP)
+        let backend = MQTTBackend(applicationName: "app", settings: MQTTSettings(url: try MQTTURL(broker.url)))
+        for _ in 0..<2 {
+            let error = await #expect(throws: MQTTError.self) { try await backend.start() }
+            #expect(error?.reason.hasSuffix("no answer yet") == true, "\(String(describing: error))")
+            await backend.stop()
         }
-        try await publish("Working")
-        let seen = Reports()
-        let watching = Task { try await MQTTWatcher(settings: settings).run { seen.add($0) } }
-        func label() -> String? {
-            switch seen.events.last {
-            case .appeared(_, let report), .changed(_, let report): report.label
-            default: nil
-            }
-        }
-        #expect(await eventually { label() == "Working" })
-        // A new birth, and then the death of the connection before it.
-        await broker.end()
-        try await broker.start()
-        #expect(await eventually { seen.notices.contains("the broker is back") })
-        try await publish("Still working")
-        #expect(await eventually { label() == "Still working" })
-        try await broker.publish(backend.stateTopic, "-m", #"{"epoch":1,"state":"lost"}"#)
-        try await publish("Nearly done")
-        #expect(await eventually { label() == "Nearly done" })
+        broker.send(SIGCONT)
+        #expect(await eventually { (try? await backend.start()) != nil })
         await backend.stop()
-        #expect(await eventually { if case .vanished? = seen.events.last { true } else { false } })
-        #expect(!seen.events.contains { if case .lost = $0 { true } else { false } })
-        watching.cancel()
-        try await watching.value
     }
 
     @Test("An app that a signal ends takes its leave")
@@ -326,21 +302,6 @@ import Testing
         #expect(lines.last?.contains(#""epoch":1"#) == false, "a new connection has a new epoch")
         await app.end()
         #expect(await eventually { reader.output.split(separator: "\n").last?.contains("lost") == true })
-    }
-}
-
-/// What a watcher has reported.
-private final class Reports: Sendable {
-    private let reports = Locked<[MQTTWatcher.Report]>([])
-
-    func add(_ report: MQTTWatcher.Report) { reports.withLock { $0.append(report) } }
-
-    var events: [MQTTRoster.Event] {
-        reports.withLock { $0.compactMap { if case .event(let event) = $0 { event } else { nil } } }
-    }
-
-    var notices: [String] {
-        reports.withLock { $0.compactMap { if case .notice(let text) = $0 { text } else { nil } } }
     }
 }
 

@@ -1,8 +1,9 @@
 #if MQTT
 import Foundation
-import IndicatorBackends
 import IndicatorCore
 import Testing
+
+@testable import IndicatorBackends
 
 /// What a watcher makes of messages, without a broker and on a clock that is moved by hand.
 @Suite struct MQTTRosterTests {
@@ -64,8 +65,8 @@ import Testing
         var roster = MQTTRoster(prefix: "p")
         #expect(name(receive(&roster, #"{"epoch":7,"state":"lost"}"#, isRetained: true)) == "lost")
         #expect(roster.lost == [topic])
-        roster.forget(topic)
-        #expect(roster.count == 0)
+        #expect(name(receive(&roster, "")) == "vanished")
+        #expect(roster.lost.isEmpty)
     }
 
     @Test func whoIsSilentForTooLongIsLost() {

@@ -9,12 +9,18 @@ import Testing
         try Daemon(try Command.built("indicator-demo"), ["watch", "--mqtt", broker.url] + options)
     }
 
-    private func app(_ broker: MosquittoBroker, host: String = "h", in folder: TemporaryDirectory) async throws
-        -> Daemon
-    {
-        let config = "backends: [mqtt]\nstartDelay: 0\nmqtt: {url: '\(broker.url)', host: '\(host)', interval: 0}\n"
+    private func app(
+        _ broker: MosquittoBroker,
+        url: String? = nil,
+        host: String = "h",
+        in folder: TemporaryDirectory,
+        wrapper: [String] = []
+    ) async throws -> Daemon {
+        let url = url ?? broker.url
+        let config = "backends: [mqtt]\nstartDelay: 0\nmqtt: {url: '\(url)', host: '\(host)', interval: 0}\n"
         let path = try folder.write(config, to: "\(host).yaml")
-        let app = try Daemon(try Command.built("desktop-probe"), ["config=\(path)"])
+        let command = wrapper + [try Command.built("desktop-probe"), "config=\(path)"]
+        let app = try Daemon(command[0], Array(command.dropFirst()))
         #expect(await eventually { app.output.hasPrefix("ready\n") })
         return app
     }
@@ -130,6 +136,145 @@ import Testing
         #expect(!watch.output.unicodeScalars.contains { $0 == "\u{9B}" || $0 == "\u{202E}" })
         await app.end()
         await watch.end(SIGINT)
+    }
+
+    @Test("The clock of an app's machine is an hour off: times and order are right", arguments: ["+1h", "-1h"])
+    func clocks(offset: String) async throws {
+        let broker = try await MosquittoBroker()
+        let folder = try TemporaryDirectory()
+        let watch = try watch(broker, "--json")
+        // The time of day alone: the clocks that only measure are not set.
+        let faketime = [try Command.find("faketime", package: "faketime"), "--exclude-monotonic", "-f", offset]
+        let wrong = try await app(broker, host: "wrong", in: folder, wrapper: faketime)
+        let right = try await app(broker, host: "right", in: folder)
+        #expect(await eventually { watch.output.count(where: \.isNewline) == 2 })
+
+        let start = ContinuousClock.now
+        for (app, label) in [(wrong, "One"), (right, "Two")] {
+            app.write("begin\t\(label)")
+            #expect(await eventually { watch.output.contains(#""label":"\#(label)""#) })
+        }
+        let state = try #require(try Line.last(in: watch) { $0.state?.label == "One" }?.state)
+        let since = try Date(
+            try #require(state.since),
+            strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+        )
+        #expect(abs(since.timeIntervalSinceNow) > 3000, "it has another clock")
+        wrong.write("end")
+        #expect(await eventually { watch.output.contains(#""event":"finished""#) })
+        let finished = try #require(try Line.last(in: watch) { $0.event == "finished" }?.finished?.first)
+        #expect(finished.label == "One" && (0...(ContinuousClock.now - start) / .seconds(1)).contains(finished.seconds))
+
+        // Who comes late does not take the state for old, or the app for lost.
+        let late = try self.watch(broker, "--host", "wrong", "--format", "{event} {state}")
+        #expect(await eventually { late.output == "appeared inactive\n" })
+        // The truth comes after a lost connection too, and the death of that one is over.
+        await broker.end()
+        try await broker.start()
+        #expect(await eventually { watch.errors.contains("the broker is back\n") })
+        wrong.write("begin\tThree")
+        #expect(try await eventually { try Line.last(in: watch) { $0.host == "wrong" }?.state?.label == "Three" })
+        let last = try #require(try Line.last(in: watch) { $0.host == "wrong" })
+        let topic = "indicator/1/wrong/probe/\(last.instance)"
+        try await broker.publish(topic, "-m", #"{"epoch":1,"state":"lost"}"#)
+        wrong.write("label\tFour")
+        #expect(await eventually { watch.output.contains(#""label":"Four""#) })
+        #expect(!watch.output.contains(#""event":"lost""#))
+        // The app, which is a child of faketime.
+        kill(try #require(Int32(last.instance.prefix { $0 != "-" })), SIGKILL)
+        #expect(await eventually { watch.output.contains(#""event":"lost""#) })
+        #expect(try Line.last(in: watch) { $0.host == "wrong" }?.event == "lost")
+        #expect(await eventually { !wrong.isRunning })
+        right.write("quit")
+        for watch in [watch, late] { await watch.end(SIGINT) }
+    }
+
+    /// What is read of a line of `--json`.
+    private struct Line: Decodable {
+        struct State: Decodable {
+            var label: String?
+            var since: String?
+        }
+
+        struct Finished: Decodable {
+            var label: String
+            var seconds: Double
+        }
+
+        var event: String
+        var host: String
+        var instance: String
+        var state: State?
+        var finished: [Finished]?
+
+        static func last(in watch: Daemon, where condition: (Self) -> Bool) throws -> Self? {
+            // The last line may not be complete.
+            try watch.output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+                .map { try JSONDecoder().decode(Self.self, from: Data($0.utf8)) }
+                .last(where: condition)
+        }
+    }
+
+    @Test(
+        "A host whose first address, of version 6, leads nowhere is reached at the other one, by app and watcher",
+        .enabled("needs root, mount namespaces and IPv6") { await Self.canHaveHosts() }
+    )
+    func addressOfVersion6() async throws {
+        let broker = try await MosquittoBroker()
+        let folder = try TemporaryDirectory()
+        let nowhere = try Daemon(
+            "python3",
+            [
+                "-c",
+                """
+                import socket
+                s = socket.create_server(('::1', \(broker.port)), family=socket.AF_INET6)
+                print('ready', flush=True)
+                while True: s.accept()[0].close()
+                """,
+            ]
+        )
+        #expect(await eventually { nowhere.output == "ready\n" })
+        let hosts = try folder.write("::1 localhost\n\(broker.address) localhost\n", to: "hosts")
+        let url = "mqtt://localhost:\(broker.port)"
+        let app = try await app(broker, url: url, in: folder, wrapper: Self.withHosts(hosts))
+        #expect(try await eventually { try await broker.retained().count == 1 })
+        let command = Self.withHosts(hosts) + [try Command.built("indicator-demo"), "watch", "--mqtt", url]
+        let watch = try Daemon(command[0], Array(command.dropFirst()))
+        #expect(await eventually { watch.output.contains(" appeared: ") || !watch.isRunning })
+        #expect(watch.errors == "")
+        app.write("quit")
+        #expect(await eventually { watch.output.hasSuffix(" vanished\n") || !watch.isRunning })
+        await watch.end(SIGINT)
+    }
+
+    /// What runs a program with another `/etc/hosts`.
+    private static func withHosts(_ path: String) -> [String] {
+        ["unshare", "--mount", "sh", "-c", "mount --bind '\(path)' /etc/hosts && exec \"$@\"", "sh"]
+    }
+
+    private static func canHaveHosts() async -> Bool {
+        let command = withHosts("/etc/hosts") + ["grep", "-q", " lo$", "/proc/net/if_inet6"]
+        return (try? await Command.run(command[0], Array(command.dropFirst()), package: "util-linux"))?.status == 0
+    }
+
+    @Test("Without the right to read, the command says so and ends")
+    func refusedSubscription() async throws {
+        let folders = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib")
+        let plugin = try #require(
+            folders.map { "/usr/lib/\($0)/mosquitto_dynamic_security.so" }.first(where: FileManager.default.fileExists),
+            "it comes with Debian's mosquitto"
+        )
+        let broker = try await MosquittoBroker(
+            settings: "allow_anonymous true\nplugin \(plugin)\nplugin_opt_config_file FOLDER/rights.json",
+            files: ["rights.json": #"{"defaultACLAccess":{"subscribe":false},"clients":[],"groups":[],"roles":[]}"#]
+        )
+        let watch = try watch(broker)
+        #expect(await eventually { !watch.isRunning })
+        #expect(watch.status == 1)
+        let error = "indicator-demo: error: the broker at \(broker.url) refuses: subscribing: Not authorized"
+        #expect(watch.errors.hasPrefix(error))
+        #expect(watch.errors.count(where: \.isNewline) == 1)
     }
 
     @Test func anUnreachableBrokerIsAnError() async throws {

@@ -1,0 +1,59 @@
+import CLinux
+import Foundation
+import Synchronization
+
+/// Wakes a thread that waits in poll(2), from any other thread.
+///
+/// The thread polls ``descriptor`` beside what else it waits for, and calls ``clear()`` when it is readable.
+package final class WakeUp: Sendable {
+    /// Readable from ``wake()`` until ``clear()``. Closed on exec, so no child process keeps it.
+    package let descriptor: Int32
+
+    private let stopped = Atomic(false)
+
+    /// Makes one; `nil` when there is no descriptor left, with the reason in `errno`.
+    package init?() {
+        let descriptor = linux_make_event_descriptor()
+        guard descriptor >= 0 else { return nil }
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Whether the thread is to end.
+    package var isStopped: Bool { stopped.load(ordering: .acquiring) }
+
+    /// Ends the wait of the thread, or the next one.
+    package func wake() {
+        var one: UInt64 = 1
+        _ = write(descriptor, &one, MemoryLayout<UInt64>.size)
+    }
+
+    /// Has the thread end: ``isStopped`` is `true` from now on.
+    package func stop() {
+        stopped.store(true, ordering: .releasing)
+        wake()
+    }
+
+    /// Takes all calls of ``wake()`` so far as done.
+    package func clear() {
+        var count: UInt64 = 0
+        _ = read(descriptor, &count, MemoryLayout<UInt64>.size)
+    }
+
+    /// Waits for ``wake()``, or until `deadline`.
+    package func wait(until deadline: ContinuousClock.Instant) {
+        var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        if poll(&waited, 1, Self.milliseconds(until: deadline)) > 0 { clear() }
+    }
+
+    /// The time limit of poll(2) for a deadline, without one for `nil`. Rounded up, so that a loop does not spin through
+    /// the last millisecond.
+    package static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
+        guard let deadline else { return -1 }
+        let left = (ContinuousClock.now.duration(to: deadline) / .milliseconds(1)).rounded(.up)
+        return Int32(min(max(left, 0), Double(Int32.max)))
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+import TestSupport
+import Testing
+
+@Suite struct WakeUpTests {
+    /// Whether a thread that polls it would go on.
+    private func isReadable(_ wakeUp: WakeUp) -> Bool {
+        var descriptor = pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&descriptor, 1, 0) == 1
+    }
+
+    @Test("A wait is ended from another thread, and from before it has begun")
+    func wake() throws {
+        let wakeUp = try #require(WakeUp())
+        #expect(ThreadStarter.start(named: "waker") { wakeUp.wake() })
+        wakeUp.wait(until: .now + .seconds(3600))
+        #expect(!isReadable(wakeUp))
+        wakeUp.wake()
+        wakeUp.wake()
+        #expect(isReadable(wakeUp))
+        wakeUp.wait(until: .now + .seconds(3600))
+        #expect(!isReadable(wakeUp), "many calls end one wait")
+        wakeUp.clear()
+        wakeUp.wait(until: .now)
+        #expect(!wakeUp.isStopped)
+    }
+
+    @Test func aStopIsSeenAndEndsTheWait() throws {
+        let wakeUp = try #require(WakeUp())
+        #expect(ThreadStarter.start(named: "stopper") { wakeUp.stop() })
+        while !wakeUp.isStopped { wakeUp.wait(until: .now + .seconds(3600)) }
+    }
+
+    @Test func noChildProcessKeepsIt() throws {
+        let wakeUp = try #require(WakeUp())
+        #expect(fcntl(wakeUp.descriptor, F_GETFD) & FD_CLOEXEC != 0)
+    }
+
+    @Test(arguments: [(nil, -1), (-1, 0), (0.0002, 1), (86400e6, Int32.max)] as [(Double?, Int32)])
+    func aTimeLimitIsRoundedUpAndFits(seconds: Double?, limit: Int32) {
+        #expect(WakeUp.milliseconds(until: seconds.map { .now + .seconds($0) }) == limit)
+    }
+}
