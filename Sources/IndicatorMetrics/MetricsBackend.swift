@@ -26,7 +26,7 @@ import IndicatorThreads
 public final class MetricsBackend: IndicatorBackend {
     private struct State {
         var control = IndicatorControl()
-        var counters: [String: (drops: Counter, outages: Counter, status: BackendStatus)] = [:]
+        var counters: [String: (drops: Counter, outages: Counter, status: BackendStatus?)] = [:]
 
         /// Returns the increments of a backend's counters.
         mutating func apply(_ status: BackendStatus) -> (Counter, Int, Counter, Int)? {
@@ -34,7 +34,7 @@ public final class MetricsBackend: IndicatorBackend {
             counters[status.name]?.status = status
             // A lower count belongs to a new backend with the same name.
             func added(_ count: KeyPath<BackendStatus, Int>) -> Int {
-                let before = entry.status[keyPath: count]
+                let before = entry.status?[keyPath: count] ?? 0
                 return status[keyPath: count] - (status[keyPath: count] < before ? 0 : before)
             }
             return (entry.drops, added(\.updatesDropped), entry.outages, added(\.outages))
@@ -114,7 +114,7 @@ public final class MetricsBackend: IndicatorBackend {
             let outages = Counter(label: "indicator_backend_outages", dimensions: dimensions, factory: factory)
             state.withLock { state in
                 guard state.counters[status.name] == nil else { return }
-                state.counters[status.name] = (drops, outages, BackendStatus(name: status.name, state: .starting))
+                state.counters[status.name] = (drops, outages, nil)
             }
         }
         // Only one thread at a time reads and applies statuses, so that an older status does not follow a newer one.

@@ -1,5 +1,5 @@
 import Foundation
-import IndicatorCore
+package import IndicatorCore
 import IndicatorThreads
 
 /// Turns the text of a setting, from a file or an environment variable, into its value, strictly.
@@ -271,6 +271,20 @@ extension Duration {
         fraction = String(repeating: "0", count: 6 - fraction.count) + fraction
         while fraction.hasSuffix("0") { fraction.removeLast() }
         return "\(self < .zero && seconds == 0 ? "-" : "")\(seconds).\(fraction)"
+    }
+}
+
+extension IndicatorDelays {
+    /// Turns a number of seconds into a delay, rounded to the nearest microsecond.
+    ///
+    /// - Throws: ``InvalidDelayError`` that names `setting`, when the number is negative, infinite, not a number, or
+    ///   more than 100 years.
+    package static func duration(ofSeconds seconds: Double, for setting: Setting) throws(InvalidDelayError) -> Duration
+    {
+        guard seconds.isFinite, seconds >= 0, seconds <= longestSeconds else {
+            throw InvalidDelayError(setting: setting, value: "\(seconds) s")
+        }
+        return .microseconds(Int64((seconds * 1e6).rounded()))
     }
 }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import IndicatorBackends
 package import IndicatorCore
 
 /// A number of seconds on the command line. ``IndicatorDelays`` checks its range.

@@ -111,12 +111,9 @@ extension ActivityContainer {
     /// The same for a function that does not use the activity.
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
-        progress: Double? = nil,
-        total: Int? = nil,
-        unit: ActivityUnit = .count,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try withActivity(label, progress: progress, total: total, unit: unit) { _ throws(Failure) in try body() }
+        try withActivity(label) { _ throws(Failure) in try body() }
     }
 
     /// The same for an asynchronous function, on the actor of its caller.
@@ -142,15 +139,10 @@ extension ActivityContainer {
     /// The same for an asynchronous function that does not use the activity.
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
-        progress: Double? = nil,
-        total: Int? = nil,
-        unit: ActivityUnit = .count,
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(Failure) -> sending Result
     ) async throws(Failure) -> sending Result {
-        try await withActivity(label, progress: progress, total: total, unit: unit) { _ async throws(Failure) in
-            try await body()
-        }
+        try await withActivity(label) { _ async throws(Failure) in try await body() }
     }
 
     /// Counts a group of activities while a function runs, as `withActivity` does.

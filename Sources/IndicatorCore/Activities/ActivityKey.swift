@@ -12,12 +12,8 @@ package enum ActivityKey: Sendable {
     case value(Value)
     case object(ActivityObject)
 
-    init(_ value: some Hashable & Sendable) {
-        self.init(unchecked: value)
-    }
-
-    /// Makes a key of a value from a notification, which its poster must not change.
-    init<Base: Hashable>(unchecked value: Base) {
+    /// Makes a key of a value, which is `Sendable`, or comes from a notification and is not changed by its poster.
+    init<Base: Hashable>(_ value: Base) {
         // Not `as?` for the two common types: it performs a search in generic code.
         if Base.self == Int.self {
             self = .number(withUnsafePointer(to: value) { UnsafeRawPointer($0).load(as: Int.self) })

@@ -456,14 +456,9 @@ struct FinishedActivities: Sendable, Hashable {
     /// How many are kept.
     static var capacity: Int { 64 }
 
-    private(set) var latest: [FinishedActivity] = []
+    var latest: [FinishedActivity] = []
     /// How many more ended before those.
-    private(set) var omittedCount = 0
-
-    init(latest: [FinishedActivity] = [], omittedCount: Int = 0) {
-        self.latest = latest
-        self.omittedCount = omittedCount
-    }
+    var omittedCount = 0
 
     var isEmpty: Bool { latest.isEmpty }
 

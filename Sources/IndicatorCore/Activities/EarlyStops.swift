@@ -11,11 +11,6 @@ struct EarlyStops<Key: Hashable & Sendable>: Sendable {
     /// How many stops are remembered at most.
     static var capacity: Int { 4096 }
 
-    private struct Stop {
-        var key: Key
-        var instant: Duration
-    }
-
     private struct Memory: @unchecked Sendable {
         // `@unchecked`: the object is compared with `nil` and never used; weak references may be read on any thread.
 
@@ -29,7 +24,7 @@ struct EarlyStops<Key: Hashable & Sendable>: Sendable {
     /// The latest stop of each key.
     private var memories: [Key: Memory] = [:]
     /// All stops in the order of time, including those that a later stop or start of the key has made obsolete.
-    private var stops: Deque<Stop> = []
+    private var stops: Deque<(key: Key, instant: Duration)> = []
 
     /// Whether no stop is remembered. An expired one may still count.
     var isEmpty: Bool { memories.isEmpty }
@@ -51,7 +46,7 @@ struct EarlyStops<Key: Hashable & Sendable>: Sendable {
             }
         }
         memories[key] = Memory(instant: now, hasObject: object != nil, object: object)
-        stops.append(Stop(key: key, instant: now))
+        stops.append((key, now))
         return forgotten
     }
 

@@ -32,7 +32,7 @@ struct ObservedObjects: @unchecked Sendable {
 
     static var shardCount: Int { 256 }
 
-    private var shards: [[ActivityObject.Key: Item]] = Array(repeating: [:], count: shardCount)
+    private(set) var shards: [[ActivityObject.Key: Item]] = Array(repeating: [:], count: shardCount)
     private var earlyStops = EarlyStops<ActivityObject.Key>()
     /// How many objects are observed.
     private(set) var count = 0
@@ -110,10 +110,6 @@ struct ObservedObjects: @unchecked Sendable {
         }
         return (items, inUse)
     }
-
-    /// The count and capacity of a shard, for tests.
-    func size(ofShard shard: Int) -> Int { shards[shard].count }
-    func capacity(ofShard shard: Int) -> Int { shards[shard].capacity }
 }
 
 /// An object as the identity of an activity.

@@ -95,10 +95,7 @@ final class BackendRunner: SnapshotReceiver {
 
     /// Starts an unavailable backend again immediately.
     func retry() {
-        change { machine, now in
-            machine.retry(at: now)
-            return []
-        }
+        change { machine, now in machine.retry(at: now) }
     }
 
     /// Stops the backend and starts it again, as if an update had thrown an error with this text.
@@ -108,10 +105,8 @@ final class BackendRunner: SnapshotReceiver {
 
     /// Lets the backend deliver the waiting snapshots and stops it, or gives it up after the time limit.
     func finish(timeLimit: Duration) {
-        change { machine, now in
-            machine.finish(timeLimit: min(max(timeLimit, .zero), TimeSource.longest), at: now)
-            return []
-        }
+        let timeLimit = min(max(timeLimit, .zero), TimeSource.longest)
+        change { machine, now in machine.finish(timeLimit: timeLimit, at: now) }
     }
 
     /// Returns when the backend has stopped or was given up, after ``finish(timeLimit:)``.

@@ -125,8 +125,9 @@ struct BackendRunnerStateMachine: Sendable {
     }
 
     /// Starts an unavailable backend again immediately.
-    mutating func retry(at now: Duration) {
+    mutating func retry(at now: Duration) -> [Event] {
         if case .unavailable = phase { phase = .unavailable(retryAt: now) }
+        return []
     }
 
     /// Stops and restarts a running backend that has lost its surface.
@@ -137,8 +138,9 @@ struct BackendRunnerStateMachine: Sendable {
     }
 
     /// Ends the backend: the waiting snapshots are delivered, then it is stopped.
-    mutating func finish(timeLimit: Duration, at now: Duration) {
+    mutating func finish(timeLimit: Duration, at now: Duration) -> [Event] {
         if finish == nil { finish = Finish(timeLimit: timeLimit, begunAt: now, progressAt: now) }
+        return []
     }
 
     /// Begins the next call to the backend; `nil` if there is none now.

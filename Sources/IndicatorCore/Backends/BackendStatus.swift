@@ -35,29 +35,12 @@ public struct BackendStatus: Sendable, Hashable {
     /// What it is doing.
     public var state: BackendState
     /// How many updates it has processed.
-    public var updatesDelivered: Int
+    public var updatesDelivered = 0
     /// How many updates were lost: those that did not fit in its queue (see
     /// ``BackendDelivery/Mode/everyTransition(capacity:)``), or for which a backend with a queue threw.
-    public var updatesDropped: Int
+    public var updatesDropped = 0
     /// How often it has become unavailable.
-    public var outages: Int
+    public var outages = 0
     /// The text of the last error, kept after the backend has recovered; `nil` if there was none.
     public var lastError: String?
-
-    /// Makes a status.
-    public init(
-        name: String,
-        state: BackendState,
-        updatesDelivered: Int = 0,
-        updatesDropped: Int = 0,
-        outages: Int = 0,
-        lastError: String? = nil
-    ) {
-        self.name = name
-        self.state = state
-        self.updatesDelivered = updatesDelivered
-        self.updatesDropped = updatesDropped
-        self.outages = outages
-        self.lastError = lastError
-    }
 }

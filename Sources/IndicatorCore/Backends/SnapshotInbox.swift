@@ -32,16 +32,18 @@ struct SnapshotInbox: Sendable {
         var snapshot = snapshot
         snapshot.takeOver(later)
         later = FinishedActivities()
+        // During the completion delay, the receiver keeps what it shows: only the end of the delay, or new work, is a
+        // visible change. A waiting snapshot is still delivered.
+        if !isTransition, isUnnoticed(snapshot) {
+            later = snapshot.finishedActivities
+            return 0
+        }
         switch delivery.mode {
         case .latestWins:
-            // During the completion delay, the receiver keeps what it shows: only the end of the delay, or new work, is
-            // a visible change. A waiting snapshot is still delivered.
-            if !isTransition, isUnnoticed(snapshot) { return leaveOut(snapshot) }
             if let last = items.popLast() { snapshot.takeOver(last.snapshot.finishedActivities) }
             items = [Item(snapshot: snapshot, isTransition: isTransition)]
             return 0
         case .everyTransition(let capacity):
-            if !isTransition, isUnnoticed(snapshot) { return leaveOut(snapshot) }
             if !isTransition, let last = items.last, !last.isTransition {
                 items.removeLast()
                 snapshot.takeOver(last.snapshot.finishedActivities)
@@ -68,11 +70,6 @@ struct SnapshotInbox: Sendable {
         case .delayingCompletion: true
         case .inactive, .delayingStart: delivery.mode != .latestWins
         }
-    }
-
-    private mutating func leaveOut(_ snapshot: IndicatorSnapshot) -> Int {
-        later = snapshot.finishedActivities
-        return 0
     }
 
     /// Moves the finished activities of an undelivered snapshot to the next one.

@@ -45,16 +45,6 @@ extension IndicatorManager {
         engine.start(ActivityKey(id), label: label, progress: progress)
     }
 
-    /// Starts an activity with a text as its identity. See the general form.
-    public func start(_ id: String, label: String? = nil, progress: Double? = nil) {
-        engine.start(.text(id), label: label, progress: progress)
-    }
-
-    /// Starts an activity with a number as its identity. See the general form.
-    public func start(_ id: Int, label: String? = nil, progress: Double? = nil) {
-        engine.start(.number(id), label: label, progress: progress)
-    }
-
     /// Changes the details of an activity with an identity; without effect if it is not in progress.
     ///
     /// ```swift
@@ -72,16 +62,6 @@ extension IndicatorManager {
     /// activity that has a label.
     public func stop(_ id: some Hashable & Sendable, _ outcome: ActivityOutcome = .unspecified) {
         engine.stop(ActivityKey(id), outcome)
-    }
-
-    /// Stops an activity with a text as its identity. See the general form.
-    public func stop(_ id: String, _ outcome: ActivityOutcome = .unspecified) {
-        engine.stop(.text(id), outcome)
-    }
-
-    /// Stops an activity with a number as its identity. See the general form.
-    public func stop(_ id: Int, _ outcome: ActivityOutcome = .unspecified) {
-        engine.stop(.number(id), outcome)
     }
 }
 
@@ -106,10 +86,5 @@ extension IndicatorEngine {
 
     func stop(_ key: ActivityKey, _ outcome: ActivityOutcome = .unspecified) {
         change { machine, now in machine.change(now) { $0.stop(key, outcome, at: now) } }
-    }
-
-    /// Changes one of the delays. A value that is out of range is limited.
-    func setDelay(_ setting: IndicatorDelays.Setting, to value: Duration) {
-        setDelays { $0.limiting(setting, to: value) }
     }
 }

@@ -14,11 +14,6 @@ extension IndicatorManager {
 
 /// The state of an indicator as it changes. See ``IndicatorManager/snapshots``.
 public struct IndicatorSnapshots: AsyncSequence, Sendable {
-    /// The type of the elements.
-    public typealias Element = IndicatorSnapshot
-    /// The sequence never fails.
-    public typealias Failure = Never
-
     private let lifetime: Lifetime
 
     init(engine: IndicatorEngine) {

@@ -67,19 +67,19 @@ public final class IndicatorManager: ActivityContainer {
     /// than 100 years as 100 years; ``IndicatorDelays`` throws instead.
     public var startDelay: Duration {
         get { delays.startDelay }
-        set { engine.setDelay(.startDelay, to: newValue) }
+        set { engine.setDelays { $0.limiting(.startDelay, to: newValue) } }
     }
 
     /// How long there must be no work before the indicator is hidden. Default 0.2 seconds. Limited like ``startDelay``.
     public var completionDelay: Duration {
         get { delays.completionDelay }
-        set { engine.setDelay(.completionDelay, to: newValue) }
+        set { engine.setDelays { $0.limiting(.completionDelay, to: newValue) } }
     }
 
     /// The minimum time that the indicator is visible. Default zero. Limited like ``startDelay``.
     public var minimumVisibleTime: Duration {
         get { delays.minimumVisibleTime }
-        set { engine.setDelay(.minimumVisibleTime, to: newValue) }
+        set { engine.setDelays { $0.limiting(.minimumVisibleTime, to: newValue) } }
     }
 
     /// How often observed and tracked objects are checked, to end the activities of deallocated ones. Default 1 second;
@@ -135,10 +135,5 @@ public final class IndicatorManager: ActivityContainer {
     ///   calls return but that has more to deliver gets 5 seconds in total.
     public func shutdown(timeLimit: Duration = .seconds(2)) async {
         await engine.shutdown(timeLimit: timeLimit)
-    }
-
-    /// Performs the work that is due, for tests with clocks that do not wake up sleepers.
-    package func advance() {
-        engine.advance(to: engine.time.now)
     }
 }

@@ -61,7 +61,7 @@ final class TaskIdentities: Sendable {
     }
 
     private func key(ofValue value: Any) -> ActivityKey? {
-        if let value = value as? any Hashable { return ActivityKey(unchecked: value) }
+        if let value = value as? any Hashable { return ActivityKey(value) }
         logger.debug("A notification's identity is neither an object nor hashable: \(type(of: value))")
         return nil
     }

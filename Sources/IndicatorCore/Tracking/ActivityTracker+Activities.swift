@@ -11,13 +11,6 @@ extension ActivityTracker {
         TrackedActivity(activity: ManagedTrackedActivity(value, in: self))
     }
 
-    /// Tracks a function for as long as it runs, with the tracker's default value.
-    public func withActivity<Result: ~Copyable, Failure: Error>(
-        _ body: () throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try withActivity(defaultValue, body)
-    }
-
     /// Tracks a function for as long as it runs.
     ///
     /// - Parameters:
@@ -31,14 +24,6 @@ extension ActivityTracker {
         let result = try body()
         activity.end()
         return result
-    }
-
-    /// Tracks an asynchronous function while it runs, with the tracker's default value.
-    public func withActivity<Result: ~Copyable, Failure: Error>(
-        isolation: isolated (any Actor)? = #isolation,
-        _ body: () async throws(Failure) -> sending Result
-    ) async throws(Failure) -> sending Result {
-        try await withActivity(defaultValue, body)
     }
 
     /// Tracks an asynchronous function while it runs, with a value or `nil` for none.

@@ -9,12 +9,7 @@ public struct ActivityStatus<Value: Sendable>: Sendable {
     /// or none is in progress.
     public var associatedValue: Value?
 
-    /// Makes a status, for tests and previews.
-    ///
-    /// - Parameters:
-    ///   - isLoading: whether any activity is in progress.
-    ///   - associatedValue: the value of the first of them that has one.
-    public init(isLoading: Bool, associatedValue: Value? = nil) {
+    package init(isLoading: Bool, associatedValue: Value? = nil) {
         self.isLoading = isLoading
         self.associatedValue = associatedValue
     }

@@ -12,13 +12,6 @@ public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
 
     private static var ended: UInt64 { .max }
 
-    /// Begins an activity with the tracker's default value.
-    ///
-    /// - Parameter tracker: reports the activity, which retains the tracker.
-    public convenience init(in tracker: ActivityTracker<Value>) {
-        self.init(tracker.defaultValue, in: tracker)
-    }
-
     /// Begins an activity.
     ///
     /// - Parameters:

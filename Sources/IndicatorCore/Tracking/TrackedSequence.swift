@@ -24,10 +24,17 @@ extension Sequence {
         total: Int? = nil,
         unit: ActivityUnit = .count,
         by amount: ((Element) -> Int)? = nil
-    ) -> TrackedSequence<Self> {
+    ) -> AnySequence<Element> {
         let count = amount == nil && underestimatedCount > 0 ? underestimatedCount : nil
-        return TrackedSequence(base: self, amount: amount) {
-            LoopActivity(ManagedActivity(label, total: total ?? count, unit: unit, in: container))
+        return AnySequence {
+            let loop = LoopActivity(ManagedActivity(label, total: total ?? count, unit: unit, in: container))
+            var base = makeIterator()
+            return AnyIterator {
+                loop.finishElement()
+                let element = base.next()
+                if let element { loop.beginElement(amount?(element) ?? 1) } else { loop.activity.end(.succeeded) }
+                return element
+            }
         }
     }
 }
@@ -100,47 +107,12 @@ extension AsyncSequence {
     }
 }
 
-/// A sequence whose iteration is an activity. See `Sequence.tracked(_:in:total:unit:by:)`.
-public struct TrackedSequence<Base: Sequence>: Sequence {
-    fileprivate let base: Base
-    fileprivate let amount: ((Base.Element) -> Int)?
-    fileprivate let begin: () -> LoopActivity
-
-    /// Begins the activity. Each iterator has its own.
-    public func makeIterator() -> Iterator {
-        Iterator(base: base.makeIterator(), amount: amount, loop: begin())
-    }
-
-    /// Delivers the elements, and counts them.
-    public struct Iterator: IteratorProtocol {
-        fileprivate var base: Base.Iterator
-        fileprivate let amount: ((Base.Element) -> Int)?
-        fileprivate let loop: LoopActivity
-
-        /// The next element; `nil` after the last one.
-        public mutating func next() -> Base.Element? {
-            loop.finishElement()
-            guard let element = base.next() else {
-                loop.activity.end(.succeeded)
-                return nil
-            }
-            loop.beginElement(amount?(element) ?? 1)
-            return element
-        }
-    }
-}
-
 /// An asynchronous sequence whose iteration is an activity, of an indicator or of an ``ActivityTracker``.
 ///
 /// It delivers the elements of its base, throws its errors, and is `Sendable` if its base is. The activity ends when
 /// the base finishes or throws, when the task that waits for the next element is cancelled (even if the base ignores
 /// cancellation), or when the iterator and its copies are released, such as by `break` or an error.
 public struct TrackedAsyncSequence<Base: AsyncSequence>: AsyncSequence {
-    /// The type of the base's elements.
-    public typealias Element = Base.Element
-    /// The type of the base's errors.
-    public typealias Failure = Base.Failure
-
     fileprivate let base: Base
     fileprivate let begin: @Sendable () -> Iteration<Base.Element>
 

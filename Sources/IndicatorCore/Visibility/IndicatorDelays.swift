@@ -5,13 +5,8 @@ import IndicatorThreads
 /// Each is zero or more and is rounded to the nearest microsecond.
 public struct IndicatorDelays: Sendable, Hashable {
     /// The names of the settings in the config file and in errors.
-    public enum Setting: String, Sendable, Hashable, CaseIterable {
-        /// How long work must last before the indicator is shown.
-        case startDelay
-        /// How long there must be no work before the indicator is hidden.
-        case completionDelay
-        /// The minimum time that the indicator is visible.
-        case minimumVisibleTime
+    package enum Setting: String, Sendable, Hashable, CaseIterable {
+        case startDelay, completionDelay, minimumVisibleTime
     }
 
     /// How long work must last before the indicator is shown. Default 1 second, as in Alamofire's manager.
@@ -55,18 +50,6 @@ public struct IndicatorDelays: Sendable, Hashable {
         )
     }
 
-    /// Turns a number of seconds into a delay, rounded to the nearest microsecond.
-    ///
-    /// - Throws: ``InvalidDelayError`` that names `setting`, when the number is negative, infinite, not a number, or
-    ///   more than 100 years.
-    package static func duration(ofSeconds seconds: Double, for setting: Setting) throws(InvalidDelayError) -> Duration
-    {
-        guard seconds.isFinite, seconds >= 0, seconds <= longestSeconds else {
-            throw InvalidDelayError(setting: setting, value: "\(seconds) s")
-        }
-        return .microseconds(Int64((seconds * 1e6).rounded()))
-    }
-
     private static func checked(_ delay: Duration, for setting: Setting) throws(InvalidDelayError) -> Duration {
         guard delay >= .zero, delay <= .seconds(longestSeconds) else {
             throw InvalidDelayError(setting: setting, value: "\(delay)")
@@ -79,15 +62,19 @@ public struct IndicatorDelays: Sendable, Hashable {
     }
 
     /// 100 years: far more than anyone waits, far less than a clock can count.
-    private static let longestSeconds = 100.0 * 365.25 * 86_400
+    package static let longestSeconds = 100.0 * 365.25 * 86_400
 }
 
 /// A delay that is negative, infinite, not a number, or longer than 100 years.
 public struct InvalidDelayError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The setting.
-    public let setting: IndicatorDelays.Setting
+    package let setting: IndicatorDelays.Setting
     /// The rejected value, as text.
-    public let value: String
+    package let value: String
+
+    package init(setting: IndicatorDelays.Setting, value: String) {
+        self.setting = setting
+        self.value = value
+    }
 
     /// The setting, the value, and the valid range.
     public var description: String {

@@ -118,3 +118,21 @@ struct SettingTextTests {
         #expect(Duration.milliseconds(-500).secondsText == "-0.5")
     }
 }
+
+/// Delays from numbers of seconds, as in the config file and the options.
+struct DelaySecondsTests {
+    @Test(arguments: [-0.001, -.infinity, .infinity, .nan, 1e300])
+    func anInvalidDelayIsRejectedByName(_ seconds: Double) {
+        for setting in IndicatorDelays.Setting.allCases {
+            let error = #expect(throws: InvalidDelayError.self) {
+                try IndicatorDelays.duration(ofSeconds: seconds, for: setting)
+            }
+            #expect(error?.description.hasPrefix("\(setting) is \(seconds) s; it must be zero or more") == true)
+        }
+    }
+
+    @Test func delaysAreRoundedToTheNearestMicrosecond() throws {
+        #expect(try IndicatorDelays.duration(ofSeconds: 0.123_456_49, for: .startDelay) == .microseconds(123_456))
+        #expect(try IndicatorDelays.duration(ofSeconds: 0.123_456_51, for: .startDelay) == .microseconds(123_457))
+    }
+}

@@ -89,12 +89,12 @@ import Testing
         var objects = ObservedObjects()
         var all = (0..<100_000).map { _ in Object() }
         for object in all { _ = Self.insert(object, .notified, into: &objects) }
-        let sizes = (0..<ObservedObjects.shardCount).map(objects.size(ofShard:))
+        let sizes = objects.shards.map(\.count)
         #expect((sizes.max() ?? 0) < 8 * 100_000 / ObservedObjects.shardCount)
         all.removeLast(99_000)
         #expect(Self.endedCount(&objects) == 99_000)
         #expect(objects.count == 1000)
-        let capacities = (0..<ObservedObjects.shardCount).map(objects.capacity(ofShard:))
+        let capacities = objects.shards.map(\.capacity)
         #expect(capacities.reduce(0, +) < 20_000)
     }
 }

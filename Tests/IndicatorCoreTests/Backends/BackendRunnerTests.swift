@@ -1,10 +1,11 @@
 import Foundation
 import InMemoryLogging
-import IndicatorCore
 import IndicatorTesting
 import Logging
 import TestSupport
 import Testing
+
+@testable import IndicatorCore
 
 @Suite struct BackendRunnerTests {
     private let clock = VirtualClock()

@@ -37,7 +37,7 @@ import Testing
         first.end()
         #expect(tracker.status.associatedValue == "second")
         second.end()
-        let third = ManagedTrackedActivity(in: tracker)
+        let third = ManagedTrackedActivity(tracker.defaultValue, in: tracker)
         #expect(tracker.status.associatedValue == "Loading")
         third.end()
         let fourth = tracker.begin(nil)
@@ -102,8 +102,8 @@ import Testing
         }
         #expect(body == "1")
         #expect(tracker.withActivity(2) { tracker.status.associatedValue } == 2)
-        #expect(tracker.withActivity { tracker.status.associatedValue } == 0)
-        #expect(await tracker.withActivity { () async -> Int? in tracker.status.associatedValue } == 0)
+        #expect(tracker.withActivity(tracker.defaultValue) { tracker.status.associatedValue } == 0)
+        #expect(await tracker.withActivity(tracker.defaultValue) { () async -> Int? in tracker.status.associatedValue } == 0)
         let updated = await tracker.withActivity(3) { activity async -> Int? in
             activity.update(4)
             return tracker.status.associatedValue

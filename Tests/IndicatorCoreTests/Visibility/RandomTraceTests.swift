@@ -1,9 +1,10 @@
 import Foundation
-import IndicatorCore
 import IndicatorTesting
 import IndicatorThreads
 import TestSupport
 import Testing
+
+@testable import IndicatorCore
 
 /// Random traces, checked against a second formulation of the rules.
 @Suite struct RandomTraceTests {
@@ -335,5 +336,12 @@ struct TickByTickIndicator {
         mayHideFrom = nil
         removal = nil
         changes.append(Change(tick: now, isVisible: false))
+    }
+}
+
+extension IndicatorManager {
+    /// Performs the work that is due: the virtual clock does not wake the timer of these managers.
+    fileprivate func advance() {
+        engine.advance(to: engine.time.now)
     }
 }
