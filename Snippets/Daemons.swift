@@ -66,14 +66,15 @@ func check() {
     // snippet.hide
 }
 
-func share() async {
+func fetchIndex() async throws {}
+
+func share() async throws {
     // snippet.show
     // snippet.shared
     let indicator = IndicatorManager.configured(for: "my-app", asShared: true)
     // Everywhere else:
-    let activity = IndicatorManager.shared.begin("Fetching index")
+    try await IndicatorManager.shared.withActivity("Fetching index") { try await fetchIndex() }
     // snippet.end
     // snippet.hide
-    activity.end()
     await indicator.shutdown()
 }

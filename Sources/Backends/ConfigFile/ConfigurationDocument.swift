@@ -5,6 +5,8 @@ import Yams
 ///
 /// JSON is a subset of YAML, so a `.json` file is read the same way.
 ///
+/// A text with aliases is read twice: first without expanding them, to limit what they expand to.
+///
 /// Yams stops at the first syntax error or duplicate key. The text is then changed there, without moving other
 /// positions, and read again, up to ``largestTotalSize`` bytes in total:
 ///
@@ -34,9 +36,8 @@ struct ConfigurationDocument {
 
     /// The limit of all readings together, in bytes: the cost of reading is proportional to the size.
     static let largestTotalSize = 1 << 20
-    /// The largest number of aliases. Aliases that refer to each other can expand to billions of values ("billion
-    /// laughs"); this many expand to some ten thousand at most.
-    static let largestNumberOfAliases = 24
+    /// The limit of what all aliases together expand to, in bytes.
+    static let largestExpansion = 1 << 20
 
     /// The root node; `nil` if the file is empty or could not be read at all.
     private(set) var root: Node?
@@ -53,26 +54,40 @@ struct ConfigurationDocument {
     /// The names of the duplicate keys that were changed for Yams, by position.
     private var originalKeys: [TextPosition: String] = [:]
 
-    init(_ text: String) {
+    /// Reads a text. If it has several documents, all but the first are ignored, or are a problem.
+    init(_ text: String, ignoresLaterDocuments: Bool = false) {
         lines = TextLines(text)
-        if let position = lines.excessAlias(limit: Self.largestNumberOfAliases) {
-            report(position, "too many aliases ('*name'); write the values out")
-            return
-        }
         checkJSON()
         var text = problems.isEmpty ? text : lines.text
         while true {
-            bytesRead += text.utf8.count
+            let unaliased = lines.unaliasedText
             do {
-                // Without Yams' tag resolution, which takes most of the time: this module interprets the scalars
-                // itself.
-                root = try Parser(yaml: text, resolver: .basic, encoding: .utf8).singleRoot()
+                if let unaliased {
+                    bytesRead += unaliased.utf8.count
+                    let parser = try Self.parser(for: unaliased)
+                    let root = ignoresLaterDocuments ? try parser.nextRoot() : try parser.singleRoot()
+                    // Nodes refer weakly to their anchors; the parser owns them.
+                    let excess = withExtendedLifetime(parser) { AliasExpansion(of: root).excess }
+                    if let excess {
+                        report(excess, "the aliases ('*name') expand to more than 1 MiB")
+                        return
+                    }
+                }
+                bytesRead += text.utf8.count
+                let parser = try Self.parser(for: text)
+                root = ignoresLaterDocuments ? try parser.nextRoot() : try parser.singleRoot()
                 return
             } catch {
-                guard recover(from: error, isLast: bytesRead + text.utf8.count > Self.largestTotalSize) else { return }
+                let cost = text.utf8.count * (unaliased == nil ? 1 : 2)
+                guard recover(from: error, isLast: bytesRead + cost > Self.largestTotalSize) else { return }
                 text = lines.text
             }
         }
+    }
+
+    /// A parser without Yams' tag resolution, which takes most of the time: this module interprets the scalars itself.
+    private static func parser(for text: String) throws -> Parser {
+        try Parser(yaml: text, resolver: .basic, encoding: .utf8)
     }
 
     /// The entries of a map, the first of each name, with problems for keys that are not plain names.
@@ -215,19 +230,69 @@ extension TextLines {
         return String(key).trimmingCharacters(in: CharacterSet(charactersIn: " \t\"'"))
     }
 
-    /// The position of the first alias beyond the limit. The count errs on the high side: it includes `*` in strings.
-    fileprivate func excessAlias(limit: Int) -> TextPosition? {
-        var aliases = 0
+    /// The text, with the `*` of everything that may be an alias replaced by ``AliasExpansion/mark``: aliases become
+    /// plain scalars, and nothing is expanded. `nil` if there is none.
+    fileprivate var unaliasedText: String? {
+        var result: TextLines?
         for number in 1...count {
             let line = self[number]
             for (index, (previous, scalar)) in zip([" "] + line, line).enumerated() {
-                if scalar == "#", previous == " " || previous == "\t" { break }
-                guard scalar == "*", " \t[{,:-?".unicodeScalars.contains(previous) else { continue }
-                aliases += 1
-                if aliases > limit { return TextPosition(line: number, column: index + 1) }
+                guard scalar == "*", " \t[{,:".unicodeScalars.contains(previous) else { continue }
+                if result == nil { result = self }
+                result?[TextPosition(line: number, column: index + 1)] = AliasExpansion.mark
             }
         }
-        return nil
+        return result?.text
+    }
+}
+
+/// What the aliases of a document expand to. Aliases that refer to each other can expand to billions of values
+/// ("billion laughs"). Yams shares the values in memory, but compares all of them in keys.
+private struct AliasExpansion {
+    /// Replaces the `*` of an alias. A scalar that begins with it and has the name of an anchor is counted as well.
+    static let mark: Unicode.Scalar = "~"
+
+    /// The position of the first alias beyond ``ConfigurationDocument/largestExpansion``.
+    private(set) var excess: TextPosition?
+    private var total = 0
+    private var sizes: [String: Int] = [:]
+
+    /// Measures a document that was read from ``TextLines/unaliasedText``.
+    init(of root: Node?) {
+        if let root { _ = size(of: root) }
+    }
+
+    /// The size of a node in bytes, with its aliases expanded.
+    private mutating func size(of node: Node) -> Int {
+        guard excess == nil else { return 0 }
+        var size = 1
+        switch node {
+        case .scalar(let scalar):
+            size += scalar.string.utf8.count
+            guard scalar.style == .plain, scalar.string.unicodeScalars.first == Self.mark else { break }
+            let expansion = sizes[Self.name(scalar.string)] ?? 0
+            size += expansion
+            total += expansion
+            if total > ConfigurationDocument.largestExpansion { excess = node.position }
+        case .sequence(let sequence):
+            for item in sequence { size += self.size(of: item) }
+        case .mapping(let mapping):
+            for (key, value) in mapping {
+                size += self.size(of: key)
+                size += self.size(of: value)
+            }
+        case .alias: break
+        }
+        if let anchor = node.anchor { sizes[anchor.rawValue] = size }
+        return size
+    }
+
+    /// The name after the mark: ASCII letters, digits, `-` and `_`, as in libYAML.
+    private static func name(_ alias: String) -> String {
+        let name = alias.unicodeScalars.dropFirst().prefix {
+            $0 == "-" || $0 == "_" || ($0.isASCII && ($0.properties.isAlphabetic || $0.properties.numericType != nil))
+        }
+        return String(name)
     }
 }
 

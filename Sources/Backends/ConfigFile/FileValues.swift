@@ -59,7 +59,7 @@ struct FileValues {
         self.text = text
         self.path = path
         self.source = source
-        document = ConfigurationDocument(text ?? "")
+        document = ConfigurationDocument(text ?? "", ignoresLaterDocuments: !source.sectionNames.isEmpty)
         readRoot()
     }
 

@@ -63,7 +63,8 @@ public struct IndicatorConfiguration: Sendable {
     /// `INDICATOR_BACKENDS` with commas between the names); the file; `defaults`; the built-in default.
     ///
     /// With a `section`, the file at `path` is the app's own, and only that section of it is read and checked. If the
-    /// file does not have the section, the defaults apply.
+    /// file has several YAML documents, the section is in the first. If it does not have the section, the defaults
+    /// apply.
     ///
     /// - Parameters:
     ///   - applicationName: the name of the app.

@@ -252,7 +252,8 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
         didSet { if label?.isEmpty == true { label = nil } }
     }
 
-    /// How much of ``total`` is done. Default 0.
+    /// How much of ``total`` is done. Default 0. `completed += 1` reads and then writes, so increments from several
+    /// threads can be lost; call ``Activity/advance(by:)`` there.
     public var completed: Int = 0
 
     /// The total amount of work, in ``unit``s; `nil`, the default, if unknown.
@@ -346,6 +347,9 @@ public enum ActivityOutcome: Sendable, Hashable {
 
     /// The outcome of a thrown error: ``cancelled`` for a `CancellationError`, else ``failed(_:)`` with the error's
     /// description.
+    ///
+    /// A cancelled request of NetworkKit throws a `CancellationError`. One of `URLSession` throws `URLError.cancelled`,
+    /// which counts as failed; throw a `CancellationError` instead, or call `end(.cancelled)`.
     public init(_ error: any Error) {
         self = error is CancellationError ? .cancelled : .failed("\(error)")
     }

@@ -163,6 +163,29 @@ import Testing
         #expect(recorder.names == [])
     }
 
+    @Test func aCancelledDownloadInAGroupIsCancelledAndNotFailed() async throws {
+        let server = try RawServer.closing { _, connection in connection.waitForEnd() }
+        var delivery = BackendDelivery.everyTransition
+        delivery.includesHidden = true
+        let backend = InMemoryBackend(delivery: delivery)
+        let indicator = IndicatorManager(backends: [backend])
+        let client = client()
+        let route = URLRoute(server.url, label: "a")
+        let target = folder.url.appending(path: "a")
+        let work = Task {
+            try await indicator.withGroup("Downloading") { group in
+                _ = try await client.download(route, to: target, in: group)
+            }
+        }
+        #expect(await eventually { server.requests.count == 1 })
+        work.cancel()
+        await #expect(throws: CancellationError.self) { try await work.value }
+        await indicator.shutdown()
+        let finished = backend.snapshots.flatMap(\.finished)
+        #expect(finished.map(\.label) == ["a", "Downloading"])
+        #expect(finished.map(\.outcome) == [.cancelled, .cancelled])
+    }
+
     @Test(arguments: [false, true])
     func aRetriedDownloadResumes(ignoresRanges: Bool) async throws {
         let server = try breakingServer(tag: "\"x\"", ignoresRanges: ignoresRanges)

@@ -132,7 +132,7 @@ extension BrokenFile {
             "an alias bomb",
             "a: &a [x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c]\ne: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d]\nf: &f [*e, *e, *e, *e, *e, *e, *e, *e, *e]\ng: &g [*f, *f, *f, *f, *f, *f, *f, *f, *f]\nh: &h [*g, *g, *g, *g, *g, *g, *g, *g, *g]\ni: &i [*h, *h, *h, *h, *h, *h, *h, *h, *h]\n",
             reports: [
-                "indicator.yaml:4:32: error: too many aliases ('*name'); write the values out"
+                "indicator.yaml:6:28: error: the aliases ('*name') expand to more than 1 MiB"
             ]
         ),
         BrokenFile(

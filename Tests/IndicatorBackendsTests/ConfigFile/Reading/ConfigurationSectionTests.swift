@@ -142,6 +142,54 @@ struct ConfigurationSectionTests {
         #expect(mistakes.first?.message.hasPrefix("in ") == false)
     }
 
+    @Test(
+        "is read beside any number of asterisks that are not aliases",
+        arguments: [
+            "schedule: \"0 * * * *\"\n", "schedule: 0 * * * *\n", "schedule: '* * * * *'\n", "# * * * *\n",
+            "text: |\n  * one\n  * two: *three, *four\n", "text: >-\n  * one\n    * two\n", "list: [a*, \"*b\"]\n",
+        ]
+    )
+    func asterisks(block: String) throws {
+        let lines = block.split(separator: "\n").map { "    \($0)" }.joined(separator: "\n")
+        let jobs = (1...30).map { "  job\($0):\n\(lines)\n    size: 1\n" }.joined()
+        #expect(try load("jobs:\n\(jobs)indicator: {startDelay: 3}\n").delays.startDelay == .seconds(3))
+        #expect(try load("indicator: {startDelay: 3}\njobs:\n\(jobs)").delays.startDelay == .seconds(3))
+    }
+
+    @Test("is read beside many aliases that expand to little")
+    func manyAliases() throws {
+        let text = "base: &base {retries: 3}\n" + (1...300).map { "job\($0): {<<: *base, size: *base}\n" }.joined()
+        #expect(try load(text + "indicator: {startDelay: 3}\n").delays.startDelay == .seconds(3))
+    }
+
+    @Test("with aliases that expand to billions of values, in it or beside it, is refused", arguments: ["", "  "])
+    func aliasBomb(indentation: String) throws {
+        let names = "abcdefghi".map(String.init)
+        var lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
+        for (name, previous) in zip(names.dropFirst(), names) {
+            let list = Array(repeating: "*\(previous)", count: 9).joined(separator: ", ")
+            lines.append("\(name): &\(name) [\(list)]")
+        }
+        // Yams compares the keys of a map.
+        lines += ["? *i", ": 1"]
+        let bomb = lines.map { "\(indentation)\($0)\n" }.joined()
+        let text = indentation.isEmpty ? bomb + "indicator:\n  startDelay: 3\n" : "indicator:\n" + bomb
+        let column = 28 + indentation.count
+        let line = indentation.isEmpty ? 6 : 7
+        #expect(
+            try report(text)
+                == ["my-app.yaml:\(line):\(column): error: the aliases ('*name') expand to more than 1 MiB"]
+        )
+    }
+
+    @Test(
+        "is read from the first of several documents",
+        arguments: ["---\nother: 1\n", "---\nindicator: {startDelay: x}\n...\n---\n[\n", "...\n---\n- &a *a\n"]
+    )
+    func laterDocuments(rest: String) throws {
+        #expect(try load("---\nindicator: {startDelay: 3}\n\(rest)").delays.startDelay == .seconds(3))
+    }
+
     @Test("is not used in the files of the standard locations")
     func standardLocations() throws {
         try folder.write("startDelay: 3\n", to: "my-app/indicator.yaml")
