@@ -23,10 +23,12 @@ public struct Locked<Value>: ~Copyable, @unchecked Sendable {
 
     private let storage: Storage
 
+    /// Protects a value.
     public init(_ value: consuming sending Value) {
         storage = Storage(value)
     }
 
+    /// Calls a function with the value, and with the lock held.
     public borrowing func withLock<Result: ~Copyable, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending Result
     ) throws(E) -> sending Result {
@@ -45,11 +47,13 @@ public import Synchronization
 public struct Locked<Value>: ~Copyable, Sendable {
     @usableFromInline let mutex: Mutex<Value>
 
+    /// Protects a value.
     @inlinable @inline(__always)
     public init(_ value: consuming sending Value) {
         mutex = Mutex(value)
     }
 
+    /// Calls a function with the value, and with the lock held.
     @inlinable @inline(__always)
     public borrowing func withLock<Result: ~Copyable, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending Result

@@ -49,7 +49,7 @@ package final class WakeUp: Sendable {
         if poll(&waited, 1, Self.milliseconds(until: deadline)) > 0 { clear() }
     }
 
-    /// The time limit of poll(2) for a deadline, without one for `nil`. Rounded up, so that a loop does not spin through
+    /// The time limit of poll(2) for a deadline, none for `nil`. Rounded up, so that a loop does not spin through
     /// the last millisecond.
     package static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
         guard let deadline else { return -1 }

@@ -90,7 +90,15 @@ package final class PseudoTerminal: Sendable {
         defer { close(descriptor) }
         var total = 0
         var byte = UInt8(ascii: "x")
-        while write(descriptor, &byte, 1) == 1 { total += 1 }
+        // The kernel moves the bytes to a buffer of 4096 later. Until that is full, there will be more space.
+        var received: Int32 = 0
+        for _ in 0..<10_000 {
+            let isFull = received >= 4095
+            while write(descriptor, &byte, 1) == 1 { total += 1 }
+            if isFull { break }
+            poll(nil, 0, 1)
+            ioctl(master, UInt(FIONREAD), &received)
+        }
         return total
     }
 

@@ -36,11 +36,6 @@ struct BackendRunnerStateMachine: Sendable {
         case stopped
     }
 
-    private struct Call: Sendable {
-        var operation: Operation
-        var begunAt: Duration
-    }
-
     private struct Finish: Sendable {
         var timeLimit: Duration
         var begunAt: Duration
@@ -59,7 +54,7 @@ struct BackendRunnerStateMachine: Sendable {
 
     private let delivery: BackendDelivery
     private var phase = Phase.idle
-    private var call: Call?
+    private var call: (operation: Operation, begunAt: Duration)?
     private var inbox: SnapshotInbox
     private var latest: IndicatorSnapshot?
     /// The snapshot that the surface shows; `nil` if it has shown none since it was started.
@@ -147,7 +142,7 @@ struct BackendRunnerStateMachine: Sendable {
     mutating func nextOperation(at now: Duration) -> Operation? {
         guard call == nil else { return nil }
         guard let operation = nextCall(at: now) else { return nil }
-        call = Call(operation: operation, begunAt: now)
+        call = (operation, now)
         return operation
     }
 

@@ -103,7 +103,9 @@ import Testing
         #expect(body == "1")
         #expect(tracker.withActivity(2) { tracker.status.associatedValue } == 2)
         #expect(tracker.withActivity(tracker.defaultValue) { tracker.status.associatedValue } == 0)
-        #expect(await tracker.withActivity(tracker.defaultValue) { () async -> Int? in tracker.status.associatedValue } == 0)
+        #expect(
+            await tracker.withActivity(tracker.defaultValue) { () async -> Int? in tracker.status.associatedValue } == 0
+        )
         let updated = await tracker.withActivity(3) { activity async -> Int? in
             activity.update(4)
             return tracker.status.associatedValue
