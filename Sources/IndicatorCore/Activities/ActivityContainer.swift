@@ -47,9 +47,13 @@ public struct ActivityContext: Sendable {
         engine.change { machine, now in
             machine.change(now) { list in
                 let parent = group?.handle.record(in: &list, at: now)
-                var details = ActivityDetails(label: label, progress: progress, since: .distantPast)
-                details.total = total
-                details.unit = unit
+                let details = ActivityDetails(
+                    label: label,
+                    progress: progress,
+                    total: total,
+                    unit: unit,
+                    since: .distantPast
+                )
                 let record = list.makeRecord(details, in: parent) { now() - lasted }
                 begun = record
                 return .init(countChange: 1, changesDetails: label != nil || parent != nil)

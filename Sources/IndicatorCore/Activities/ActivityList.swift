@@ -205,9 +205,7 @@ package struct ActivityList: Sendable {
             var members: [ActivityDetails] = []
             for member in record.group.map({ Array($0.members.values) }) ?? [] {
                 let depth = depth + (details.label == nil ? 0 : 1)
-                members.append(
-                    append(member, to: &activities, depth: depth, at: now, isMeasured: isMeasured)
-                )
+                members.append(append(member, to: &activities, depth: depth, at: now, isMeasured: isMeasured))
             }
             record.group?.summarize(members, in: &details)
         }
@@ -290,10 +288,7 @@ package struct ActivityList: Sendable {
     }
 
     /// Changes the details of an activity. Returns whether a snapshot shows the change. Without effect after its end.
-    mutating func update(
-        _ record: ActivityRecord,
-        _ change: (inout ActivityDetails) -> Void
-    ) -> Bool {
+    mutating func update(_ record: ActivityRecord, _ change: (inout ActivityDetails) -> Void) -> Bool {
         guard !record.hasEnded else { return false }
         let wasListed = record.isListed
         record.update(change)

@@ -33,9 +33,9 @@ final class ActivityRecord: @unchecked Sendable {
         self.order = order
         self.began = began
         steps = Atomic(details.completed)
-        self.details = details
         rate = RateEstimate(at: began)
-        rate.isBaselineDue = details.hasExplicitProgress || details.completed != 0
+        rate.isBaselineDue = details.explicitProgress != nil || details.completed != 0
+        self.details = consume details
     }
 
     convenience init(_ order: UInt64, _ label: String? = nil, _ progress: Double? = nil, at now: Duration) {
@@ -66,14 +66,14 @@ final class ActivityRecord: @unchecked Sendable {
     /// Changes the details. Steps that other threads add meanwhile are kept.
     func update(_ change: (inout ActivityDetails) -> Void) {
         let before = steps.load(ordering: .relaxed)
-        let hadProgress = details.hasExplicitProgress
+        let hadProgress = details.explicitProgress != nil
         details.completed = before
         change(&details)
         let difference = details.completed &- before
         if difference != 0 { steps.wrappingAdd(difference, ordering: .sequentiallyConsistent) }
         // The first value may have been reached earlier, as in a resumed download: it does not count for the rate, nor
         // for that of the groups.
-        guard difference != 0 && before == 0 || details.hasExplicitProgress && !hadProgress else { return }
+        guard difference != 0 && before == 0 || details.explicitProgress != nil && !hadProgress else { return }
         for record in sequence(first: self, next: \.parent) { record.rate.isBaselineDue = true }
     }
 
@@ -82,7 +82,7 @@ final class ActivityRecord: @unchecked Sendable {
 
     /// Whether the details stay the same until the next update.
     var isConstant: Bool {
-        group == nil && details.total == nil && !details.hasExplicitProgress && steps.load(ordering: .relaxed) == 0
+        group == nil && details.total == nil && details.explicitProgress == nil && steps.load(ordering: .relaxed) == 0
     }
 }
 
@@ -137,7 +137,7 @@ struct ActivityGroup: Sendable {
     /// Completes the group's details with those of its members.
     mutating func summarize(_ members: [ActivityDetails], in details: inout ActivityDetails) {
         count(in: &details)
-        guard !details.hasExplicitProgress else { return }
+        guard details.explicitProgress == nil else { return }
         details.progress = progress(of: members, count: details.total ?? 0, finishedCount: details.completed)
     }
 
@@ -270,10 +270,8 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
     /// When the activity began, by the wall clock. For one that began without details, when the first one was set.
     public package(set) var since: Date
 
-    private var explicitProgress: Double?
-
-    /// Whether ``progress`` was set.
-    var hasExplicitProgress: Bool { explicitProgress != nil }
+    /// The value of ``progress``, if it was set.
+    private(set) var explicitProgress: Double?
 
     /// How much is done, 0…1: the value that was set, else ``completed`` of ``total``; `nil` if neither is known.
     ///
@@ -294,9 +292,19 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
     /// - Parameters:
     ///   - label: a short text of what is in progress.
     ///   - progress: how much is done, 0…1.
+    ///   - total: how much there is to do, in `unit`s.
+    ///   - unit: what `total` counts.
     ///   - since: when it began. Default: now.
-    public init(label: String? = nil, progress: Double? = nil, since: Date = Date()) {
+    public init(
+        label: String? = nil,
+        progress: Double? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        since: Date = Date()
+    ) {
         self.label = label?.isEmpty == true ? nil : label
+        self.total = total
+        self.unit = unit
         self.since = since
         self.progress = progress
     }

@@ -64,12 +64,7 @@ package final class IndicatorEngine: Sendable {
         self.logger = logger
         time = TimeSource.reading(clock)
         counter = ActivityCounter(phase: .inactive, time: time)
-        let machine = IndicatorStateMachine(
-            delays: delays,
-            isEnabled: isEnabled,
-            counter: counter,
-            now: time.now
-        )
+        let machine = IndicatorStateMachine(delays: delays, isEnabled: isEnabled, counter: counter, now: time.now)
         storage = Locked(Storage(machine: machine))
         timer = DeadlineTimer(time: time)
     }

@@ -287,11 +287,7 @@ package struct IndicatorStateMachine: Sendable {
         counter.setWatched(isWatched || isOrphaned)
     }
 
-    private mutating func publish(
-        state: IndicatorState? = nil,
-        _ change: VisibilityChange? = nil,
-        at now: Duration
-    ) {
+    private mutating func publish(state: IndicatorState? = nil, _ change: VisibilityChange? = nil, at now: Duration) {
         let before = publishedAt
         publishedAt = now
         publishedPhase = phase
