@@ -37,10 +37,11 @@ struct Daemon {
             section: "indicator",
             registry: .daemon
         )
+        let logger = Logger(label: "daemon")
         let group = ServiceGroup(
-            services: [indicator, InboxService(settings: settings, indicator: indicator)],
+            services: [indicator, InboxService(settings: settings, indicator: indicator, logger: logger)],
             gracefulShutdownSignals: [.sigterm, .sigint],
-            logger: Logger(label: "daemon")
+            logger: logger
         )
         try await group.run()
     }
@@ -71,16 +72,25 @@ struct DaemonSettings: Decodable {
     }
 }
 
-/// Does the work until the service group shuts down.
+/// Does the work until the service group shuts down. A file that fails remains in the inbox; it is tried again after a
+/// restart.
 struct InboxService: Service {
     let settings: DaemonSettings
     let indicator: IndicatorManager
+    let logger: Logger
 
     func run() async throws {
+        var failed: Set<String> = []
         // A shutdown cancels the sleep immediately, but a file in progress is finished.
         for await _ in ticks.cancelOnGracefulShutdown() {
-            for name in try FileManager.default.contentsOfDirectory(atPath: settings.inbox).sorted() {
-                try await indicator.withActivity("Counting \(name)") { try await take(name) }
+            for name in try FileManager.default.contentsOfDirectory(atPath: settings.inbox).sorted()
+            where !failed.contains(name) {
+                do {
+                    try await indicator.withActivity("Counting \(name)") { try await take(name) }
+                } catch let error where !(error is CancellationError) {
+                    failed.insert(name)
+                    logger.error("cannot count \(name): \(error)")
+                }
             }
         }
     }

@@ -38,11 +38,9 @@ func download(_ urls: [URL], into folder: URL, _ indicator: IndicatorManager) as
     try await indicator.withGroup("Downloading \(urls.count) files", total: urls.count) { group in
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             for url in urls {
-                tasks.addTask {
-                    let file = folder.appending(path: url.lastPathComponent)
-                    let route = URLRoute(url, label: url.lastPathComponent)
-                    _ = try await client.download(route, to: file, in: group)
-                }
+                let file = folder.appending(path: url.lastPathComponent)
+                let route = URLRoute(url, label: url.lastPathComponent)
+                tasks.addTask { _ = try await client.download(route, to: file, in: group) }
             }
             try await tasks.waitForAll()
         }

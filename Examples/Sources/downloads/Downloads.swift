@@ -25,7 +25,7 @@ struct Downloads {
             for name in arguments.dropFirst(3) {
                 group.addTask {
                     // NetworkKit posts notifications for its requests, so they are activities.
-                    let route = URLRoute(server, .get("\(name)").with(\.label, name))
+                    let route = URLRoute(server, .get("\(name)", label: name))
                     _ = try await client.download(route, to: folder.appending(path: name))
                     logger.info("\(name) is complete")
                 }

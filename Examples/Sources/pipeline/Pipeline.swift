@@ -39,6 +39,7 @@ func makeIndex(of folder: String, in index: String, pause: Duration, _ indicator
     try await indicator.withGroup("Making an index", total: 3) { stages in
         var texts: [(name: String, text: String)] = []
         for name in names.tracked("Reading", in: stages) {
+            try Task.checkCancellation()
             let file = URL(filePath: folder).appending(path: name)
             // A failure does not end the loop; only the file's activity fails.
             try? indicator.withActivity("Reading \(name)") {

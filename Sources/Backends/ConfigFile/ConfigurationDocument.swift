@@ -56,6 +56,13 @@ struct ConfigurationDocument {
 
     /// Reads a text. If it has several documents, all but the first are ignored, or are a problem.
     init(_ text: String, ignoresLaterDocuments: Bool = false) {
+        // Nodes refer weakly to their anchors, which the parser owns.
+        func read<Value>(_ text: String, _ use: (Node?) -> Value) throws -> Value {
+            // Without Yams' tag resolution, which takes most of the time: this module interprets the scalars itself.
+            let parser = try Parser(yaml: text, resolver: .basic, encoding: .utf8)
+            let root = ignoresLaterDocuments ? try parser.nextRoot() : try parser.singleRoot()
+            return withExtendedLifetime(parser) { use(root) }
+        }
         lines = TextLines(text)
         checkJSON()
         var text = problems.isEmpty ? text : lines.text
@@ -64,18 +71,14 @@ struct ConfigurationDocument {
             do {
                 if let unaliased {
                     bytesRead += unaliased.utf8.count
-                    let parser = try Self.parser(for: unaliased)
-                    let root = ignoresLaterDocuments ? try parser.nextRoot() : try parser.singleRoot()
-                    // Nodes refer weakly to their anchors; the parser owns them.
-                    let excess = withExtendedLifetime(parser) { AliasExpansion(of: root).excess }
-                    if let excess {
+                    let expansion = try read(unaliased, AliasExpansion.init)
+                    if let excess = expansion.excess {
                         report(excess, "the aliases ('*name') expand to more than 1 MiB")
                         return
                     }
                 }
                 bytesRead += text.utf8.count
-                let parser = try Self.parser(for: text)
-                root = ignoresLaterDocuments ? try parser.nextRoot() : try parser.singleRoot()
+                root = try read(text) { $0 }
                 return
             } catch {
                 let cost = text.utf8.count * (unaliased == nil ? 1 : 2)
@@ -83,11 +86,6 @@ struct ConfigurationDocument {
                 text = lines.text
             }
         }
-    }
-
-    /// A parser without Yams' tag resolution, which takes most of the time: this module interprets the scalars itself.
-    private static func parser(for text: String) throws -> Parser {
-        try Parser(yaml: text, resolver: .basic, encoding: .utf8)
     }
 
     /// The entries of a map, the first of each name, with problems for keys that are not plain names.
