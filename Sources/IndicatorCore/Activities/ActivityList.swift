@@ -19,7 +19,7 @@ package struct ActivityList: Sendable {
 
         /// The activity's record, made if it has none yet.
         mutating func makeRecord(at now: () -> Duration) -> ActivityRecord {
-            let record = record ?? ActivityRecord(order, at: now())
+            let record = record ?? ActivityRecord(order: order, began: now())
             self.record = record
             return record
         }
@@ -356,7 +356,11 @@ package struct ActivityList: Sendable {
     package mutating func start(_ key: ActivityKey, label: String?, progress: Double?, at now: () -> Duration) -> Change
     {
         let order = order()
-        let record = label == nil && progress == nil ? nil : ActivityRecord(order, label, progress, at: now())
+        var record: ActivityRecord?
+        if label != nil || progress != nil {
+            let details = ActivityDetails(label: label, progress: progress, since: .distantPast)
+            record = ActivityRecord(order: order, began: now(), details: details)
+        }
         let entry = Entry(order: order, record: record)
         var change = Change()
         let isNew =

@@ -29,21 +29,13 @@ final class ActivityRecord: @unchecked Sendable {
     /// Whether it was a member of a group when it ended.
     var endedAsMember = false
 
-    init(order: UInt64, began: Duration, details: consuming ActivityDetails) {
+    init(order: UInt64, began: Duration, details: consuming ActivityDetails = ActivityDetails(since: .distantPast)) {
         self.order = order
         self.began = began
         steps = Atomic(details.completed)
         rate = RateEstimate(at: began)
         rate.isBaselineDue = details.explicitProgress != nil || details.completed != 0
         self.details = consume details
-    }
-
-    convenience init(_ order: UInt64, _ label: String? = nil, _ progress: Double? = nil, at now: Duration) {
-        self.init(
-            order: order,
-            began: now,
-            details: ActivityDetails(label: label, progress: progress, since: .distantPast)
-        )
     }
 
     /// The current details.

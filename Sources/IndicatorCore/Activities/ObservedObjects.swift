@@ -113,6 +113,7 @@ struct ObservedObjects: @unchecked Sendable {
 }
 
 /// An object as the identity of an activity.
+@usableFromInline
 package struct ActivityObject: @unchecked Sendable {
     // `@unchecked`: the object is only retained and compared.
 

@@ -41,6 +41,7 @@ extension IndicatorManager {
     ///     identity whatever their types.
     ///   - label: a short text of what is in progress.
     ///   - progress: how much is done, 0…1.
+    @inlinable
     public func start(_ id: some Hashable & Sendable, label: String? = nil, progress: Double? = nil) {
         engine.start(ActivityKey(id), label: label, progress: progress)
     }
@@ -60,6 +61,7 @@ extension IndicatorManager {
 
     /// Stops an activity with an identity; without effect if it is not in progress. Backends report the outcome of an
     /// activity that has a label.
+    @inlinable
     public func stop(_ id: some Hashable & Sendable, _ outcome: ActivityOutcome = .unspecified) {
         engine.stop(ActivityKey(id), outcome)
     }
@@ -73,6 +75,7 @@ extension IndicatorEngine {
         return ActivityHandle(self)
     }
 
+    @usableFromInline
     func start(_ key: ActivityKey, label: String?, progress: Double? = nil) {
         change { machine, now in
             machine.change(now) { $0.start(key, label: label, progress: progress, at: now) }
@@ -84,6 +87,7 @@ extension IndicatorEngine {
         change { machine, now in machine.change(now) { $0.update(key, at: now, body) } }
     }
 
+    @usableFromInline
     func stop(_ key: ActivityKey, _ outcome: ActivityOutcome = .unspecified) {
         change { machine, now in machine.change(now) { $0.stop(key, outcome, at: now) } }
     }

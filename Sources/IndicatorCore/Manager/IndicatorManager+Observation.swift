@@ -47,20 +47,14 @@ extension IndicatorEngine {
         let (label, update) = (notifications.label, notifications.update)
         let observation = NotificationObservation(center: center)
         // The closures retain the engine, which cancels the observation when its manager is deallocated.
-        for name in Set(notifications.starts) {
-            observation.add(name) { [self] notification in
-                if let task = tasks.key(of: notification) { start(task, label: label(notification)) }
-            }
+        func add(_ names: Set<Notification.Name>, _ input: @escaping @Sendable (ActivityKey, Notification) -> Void) {
+            for name in names { observation.add(name) { if let task = tasks.key(of: $0) { input(task, $0) } } }
         }
-        for name in Set(notifications.stops).subtracting(notifications.starts) {
-            observation.add(name) { [self] notification in
-                if let task = tasks.key(of: notification) { stop(task) }
-            }
-        }
-        for name in Set(notifications.updates).subtracting(notifications.starts).subtracting(notifications.stops) {
-            observation.add(name) { [self] notification in
-                if let task = tasks.key(of: notification) { self.update(task) { update(notification, &$0) } }
-            }
+        let (starts, stops) = (Set(notifications.starts), Set(notifications.stops))
+        add(starts) { self.start($0, label: label($1)) }
+        add(stops.subtracting(starts)) { task, _ in self.stop(task) }
+        add(Set(notifications.updates).subtracting(starts).subtracting(stops)) { task, notification in
+            self.update(task) { update(notification, &$0) }
         }
         keep(observation)
         return observation

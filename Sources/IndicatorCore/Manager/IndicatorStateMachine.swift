@@ -27,14 +27,12 @@ package struct IndicatorStateMachine: Sendable {
     }
 
     /// Which receivers observe changes that do not affect the visibility.
-    enum Audience: Int, Sendable, Comparable {
+    enum Audience: Sendable, Comparable {
         case nobody
         /// Receivers that show the indicator while it is visible.
         case whileVisible
         /// At least one receiver that observes the count and the label while the indicator is hidden, too.
         case always
-
-        static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
     }
 
     /// The time, read from a clock only if it is needed.
