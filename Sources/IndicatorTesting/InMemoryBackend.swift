@@ -14,13 +14,8 @@ public final class InMemoryBackend: IndicatorBackend {
         var snapshots: [IndicatorSnapshot] = []
         var starts = 0
         var stops = 0
-        var waiters: [Int: Waiter] = [:]
+        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
         var nextWaiterID = 0
-    }
-
-    private struct Waiter: Sendable {
-        var condition: @Sendable (IndicatorSnapshot) -> Bool
-        var continuation: CheckedContinuation<IndicatorSnapshot?, Never>
     }
 
     /// The name in diagnostics. Default `inMemory`.
@@ -52,23 +47,35 @@ public final class InMemoryBackend: IndicatorBackend {
     ///
     /// - Returns: the first such snapshot; `nil` when the task is cancelled first.
     public func first(where condition: @escaping @Sendable (IndicatorSnapshot) -> Bool) async -> IndicatorSnapshot? {
+        var seen = 0
+        repeat {
+            let new = state.withLock { $0.snapshots[seen...] }
+            // Without the lock: the condition may use the backend.
+            if let snapshot = new.first(where: condition) { return snapshot }
+            seen += new.count
+            await wait(beyond: seen)
+        } while !Task.isCancelled
+        return nil
+    }
+
+    /// Returns when there are more than `count` snapshots, or the task is cancelled.
+    private func wait(beyond count: Int) async {
         let id = state.withLock { state in
             state.nextWaiterID += 1
             return state.nextWaiterID
         }
-        return await withTaskCancellationHandler {
+        await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let immediate: IndicatorSnapshot?? = state.withLock { state in
-                    if let snapshot = state.snapshots.first(where: condition) { return .some(snapshot) }
+                let mustWait = state.withLock { state in
                     // Under the lock: a cancellation after this check finds the waiter.
-                    if Task.isCancelled { return .some(nil) }
-                    state.waiters[id] = Waiter(condition: condition, continuation: continuation)
-                    return nil
+                    if Task.isCancelled || state.snapshots.count > count { return false }
+                    state.waiters[id] = continuation
+                    return true
                 }
-                if let immediate { continuation.resume(returning: immediate) }
+                if !mustWait { continuation.resume() }
             }
         } onCancel: {
-            state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume(returning: nil)
+            state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
         }
     }
 
@@ -79,13 +86,12 @@ public final class InMemoryBackend: IndicatorBackend {
 
     /// Records the snapshot.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
-        let satisfied = state.withLock { state in
+        let waiters = state.withLock { state in
             state.snapshots.append(snapshot)
-            let satisfied = state.waiters.filter { $0.value.condition(snapshot) }
-            for id in satisfied.keys { state.waiters[id] = nil }
-            return Array(satisfied.values)
+            defer { state.waiters = [:] }
+            return state.waiters.values
         }
-        for waiter in satisfied { waiter.continuation.resume(returning: snapshot) }
+        for waiter in waiters { waiter.resume() }
     }
 
     /// Counts the stop.

@@ -29,7 +29,8 @@ public struct Activity: ~Copyable, Sendable {
     /// ``ActivityDetails/attention`` and so on.
     ///
     /// An activity that begins without details takes its place in the order of labels when its first detail is set. A
-    /// custom property in an extension of ``ActivityDetails`` must not use the indicator.
+    /// custom property in an extension of ``ActivityDetails`` must not use the indicator. What a group's members do is
+    /// only in snapshots.
     public subscript<Value>(dynamicMember member: WritableKeyPath<ActivityDetails, Value>) -> Value {
         get { handle.details[keyPath: member] }
         nonmutating set { handle.update { $0[keyPath: member] = newValue } }
@@ -169,12 +170,9 @@ struct ActivityHandle: ~Copyable, Sendable {
     /// The activity's current details; empty after its end.
     var details: ActivityDetails {
         if hasEnded { return ActivityDetails() }
-        let engine = engine.takeUnretainedValue()
-        let now = engine.time.now
-        return engine.read { machine in
-            Self.record(recordBits.load(ordering: .acquiring)).map {
-                machine.details(of: $0.takeUnretainedValue(), at: now)
-            } ?? ActivityDetails()
+        return engine.takeUnretainedValue().read { machine in
+            let record = Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue()
+            return record.map { machine.details(of: $0) } ?? ActivityDetails()
         }
     }
 

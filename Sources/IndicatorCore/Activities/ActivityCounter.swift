@@ -183,9 +183,7 @@ package final class ActivityCounter: Sendable {
     // MARK: - For the owner of the manager's lock
 
     /// Stores how many of the activities are members of groups.
-    func setMemberCount(_ count: Int) {
-        memberCount.store(count, ordering: .relaxed)
-    }
+    func setMemberCount(_ count: Int) { memberCount.store(count, ordering: .relaxed) }
 
     /// Decrements the count in any case. Returns whether that concerns the state machine.
     package func remove() -> Bool {

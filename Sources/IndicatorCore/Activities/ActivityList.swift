@@ -128,17 +128,13 @@ package struct ActivityList: Sendable {
     }
 
     /// Converts a time of the manager's clock to the wall clock.
-    func date(at time: Duration) -> Date {
-        origin.addingTimeInterval(time / .seconds(1))
-    }
+    func date(at time: Duration) -> Date { origin.addingTimeInterval(time / .seconds(1)) }
 
     /// How many objects are observed.
     var objectCount: Int { objects.count }
 
     /// How many activities without a handle are in progress.
-    var count: Int {
-        texts.count + numbers.count + values.count + objects.count + anonymousCount
-    }
+    var count: Int { texts.count + numbers.count + values.count + objects.count + anonymousCount }
 
     /// The activities in progress with a label in the order in which they began, at most ``longestList``; the members
     /// of a group follow it.
@@ -164,24 +160,30 @@ package struct ActivityList: Sendable {
     /// take its place.
     private var roots: [ActivityRecord] {
         var roots: [ActivityRecord] = []
-        func add(_ records: some Sequence<ActivityRecord>) {
-            for record in records {
-                if roots.count == Self.longestList { return }
-                if record.details.label != nil {
-                    roots.append(record)
-                } else if let group = record.group {
-                    add(group.members.values)
-                }
-            }
+        for record in listed.values {
+            // Members may have begun after what follows their group.
+            if roots.count == Self.longestList, roots[roots.count - 1].order < record.order { break }
+            roots += Self.roots(of: record)
+            roots.sort { $0.order < $1.order }
+            roots.removeLast(max(roots.count - Self.longestList, 0))
         }
-        add(listed.values)
-        return roots.sorted { $0.order < $1.order }
+        return roots
     }
 
-    /// The current details of an activity, including its members.
-    mutating func details(of record: ActivityRecord, at now: Duration) -> ActivityDetails {
-        var activities: [ActivityDetails] = []
-        return append(record, to: &activities, depth: 0, at: now, isMeasured: false)
+    private static func roots(of record: ActivityRecord) -> [ActivityRecord] {
+        if record.details.label != nil { return [record] }
+        var roots: [ActivityRecord] = []
+        for member in record.group.map({ Array($0.members.values) }) ?? [] where roots.count < longestList {
+            roots += Self.roots(of: member)
+        }
+        return roots
+    }
+
+    /// The details that an activity has itself, without its members.
+    func details(of record: ActivityRecord) -> ActivityDetails {
+        var details = record.currentDetails
+        (details.id, details.since) = (record.order, date(at: record.began))
+        return details
     }
 
     /// Lists an activity and its members. Returns its current details.
@@ -193,10 +195,8 @@ package struct ActivityList: Sendable {
         at now: Duration,
         isMeasured: Bool
     ) -> ActivityDetails {
-        var details = record.currentDetails
-        details.id = record.order
+        var details = details(of: record)
         details.depth = depth
-        details.since = date(at: record.began)
         let index = activities.count
         let isShown = details.label != nil && index < Self.longestList
         if isShown { activities.append(details) }
@@ -273,6 +273,7 @@ package struct ActivityList: Sendable {
             parent.group?.members.set(record.order, to: record)
             memberCount += 1
             cachedActivities = nil
+            if record.details.explicitProgress != nil { record.setBaseline() }
             if parent.parent == nil { listed.set(parent.order, to: parent) }
         } else {
             insert(record)

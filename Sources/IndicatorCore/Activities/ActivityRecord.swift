@@ -63,10 +63,14 @@ final class ActivityRecord: @unchecked Sendable {
         change(&details)
         let difference = details.completed &- before
         if difference != 0 { steps.wrappingAdd(difference, ordering: .sequentiallyConsistent) }
-        // The first value may have been reached earlier, as in a resumed download: it does not count for the rate, nor
-        // for that of the groups.
-        guard difference != 0 && before == 0 || details.explicitProgress != nil && !hadProgress else { return }
-        for record in sequence(first: self, next: \.parent) { record.rate.isBaselineDue = true }
+        if difference != 0 && before == 0 || details.explicitProgress != nil && !hadProgress { setBaseline() }
+    }
+
+    /// The first value may have been reached earlier, as in a resumed download: it does not count for the rate, nor for
+    /// that of its groups before a member has ended.
+    func setBaseline() {
+        rate.isBaselineDue = true
+        if let parent, parent.group?.finishedCount == 0 { parent.setBaseline() }
     }
 
     /// Whether a snapshot shows it or its members, if it is not a member itself.
@@ -188,7 +192,7 @@ struct RateEstimate: Sendable {
     private var start: Duration
     private var weighted = 0.0
     private var weight = 0.0
-    /// Whether the next measurement does not count: it is only where the measuring continues.
+    /// Whether the next measurement is where measuring begins, if it has not begun.
     var isBaselineDue = false
     /// When it expires, unless something changes.
     private(set) var end: Duration?
@@ -202,10 +206,11 @@ struct RateEstimate: Sendable {
     /// Takes a measurement. A smaller amount than before begins a new estimate.
     mutating func measure(_ done: Double, at now: Duration) {
         let interval = now - time
-        if isBaselineDue || done < self.done {
-            if weight == 0 || done < self.done { self = Self(at: now) }
-            (self.done, time, isBaselineDue) = (done, now, false)
+        if isBaselineDue && weight == 0 || done < self.done {
+            self = Self(at: now)
+            self.done = done
         }
+        isBaselineDue = false
         guard done > self.done, interval > .zero else { return }
         let seconds = interval / .seconds(1)
         let share = 1 - exp(-seconds / Self.memory)

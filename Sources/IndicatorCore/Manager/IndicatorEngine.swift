@@ -185,9 +185,7 @@ package final class IndicatorEngine: Sendable {
 
     // MARK: - Time
 
-    private func deadlineHasCome(_ deadline: Duration) {
-        advance(to: max(time.now, deadline))
-    }
+    private func deadlineHasCome(_ deadline: Duration) { advance(to: max(time.now, deadline)) }
 
     /// Performs the work that is due at `now`.
     func advance(to now: Duration) {

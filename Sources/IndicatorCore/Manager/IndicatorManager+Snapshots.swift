@@ -7,9 +7,7 @@ extension IndicatorManager {
     /// and always ends with the current state; ``IndicatorSnapshot/finished`` is complete nevertheless. A change of
     /// visibility is delivered immediately, other changes at most ten times a second. The sequence ends when the
     /// manager is shut down or deallocated, or when the task that iterates it is cancelled.
-    public var snapshots: IndicatorSnapshots {
-        IndicatorSnapshots(engine: engine)
-    }
+    public var snapshots: IndicatorSnapshots { IndicatorSnapshots(engine: engine) }
 }
 
 /// The state of an indicator as it changes. See ``IndicatorManager/snapshots``.
@@ -30,9 +28,7 @@ public struct IndicatorSnapshots: AsyncSequence, Sendable {
             subscription = engine.subscribe()
         }
 
-        deinit {
-            engine.unsubscribe(subscription)
-        }
+        deinit { engine.unsubscribe(subscription) }
     }
 
     /// Delivers the snapshots of one subscription.

@@ -42,9 +42,7 @@ public final class IndicatorManager: ActivityContainer {
         for backend in backends { addBackend(backend) }
     }
 
-    deinit {
-        engine.managerIsReleased()
-    }
+    deinit { engine.managerIsReleased() }
 
     // MARK: - State
 

@@ -113,10 +113,8 @@ package struct IndicatorStateMachine: Sendable {
         return snapshot
     }
 
-    /// The current details of an activity.
-    mutating func details(of record: ActivityRecord, at now: Duration) -> ActivityDetails {
-        list.details(of: record, at: now)
-    }
+    /// The details that an activity has itself.
+    func details(of record: ActivityRecord) -> ActivityDetails { list.details(of: record) }
 
     // MARK: - Inputs: activities
 
@@ -140,9 +138,7 @@ package struct IndicatorStateMachine: Sendable {
     }
 
     /// The count has changed, and the counter requires a report.
-    mutating func countChanged(_ now: Now) -> [Action] {
-        finish(hasChanged: true, now)
-    }
+    mutating func countChanged(_ now: Now) -> [Action] { finish(hasChanged: true, now) }
 
     // MARK: - Inputs: settings
 
@@ -281,9 +277,7 @@ package struct IndicatorStateMachine: Sendable {
     /// Whether a receiver observes changes that do not affect the visibility.
     private var isHeard: Bool { audience == .always || audience == .whileVisible && visibility.isVisible }
 
-    private func setWatched(_ isWatched: Bool) {
-        counter.setWatched(isWatched || isOrphaned)
-    }
+    private func setWatched(_ isWatched: Bool) { counter.setWatched(isWatched || isOrphaned) }
 
     private mutating func publish(state: IndicatorState? = nil, _ change: VisibilityChange? = nil, at now: Duration) {
         let before = publishedAt

@@ -63,9 +63,7 @@ public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
         }
     }
 
-    deinit {
-        end()
-    }
+    deinit { end() }
 }
 
 /// One activity of an ``ActivityTracker``. It ends when the value goes out of scope.
@@ -92,7 +90,5 @@ public struct TrackedActivity<Value: Sendable>: ~Copyable, Sendable {
     /// Ends the activity before it goes out of scope.
     public consuming func end() {}
 
-    deinit {
-        activity.end()
-    }
+    deinit { activity.end() }
 }

@@ -60,10 +60,7 @@ extension AsyncSequence {
             return Iteration(
                 willAsk: { loop.finishElement() },
                 deliver: { loop.beginElement(amount?($0) ?? 1) },
-                end: { outcome, isInHandler in
-                    if !isInHandler { return loop.activity.end(outcome) }
-                    Task.detached(executorPreference: ServiceThread.shared) { loop.activity.end(outcome) }
-                }
+                end: { if $1 { loop.cancelLater() } else { loop.activity.end($0) } }
             )
         }
     }
@@ -168,6 +165,7 @@ private final class LoopActivity: Sendable {
     let activity: ManagedActivity
     /// The amount of the element that was delivered last.
     private let pending = Atomic(0)
+    private let isCancelled = Atomic(false)
 
     init(_ activity: ManagedActivity) {
         self.activity = activity
@@ -181,7 +179,11 @@ private final class LoopActivity: Sendable {
         activity.advance(by: pending.exchange(0, ordering: .relaxed))
     }
 
-    deinit {
-        activity.end(.cancelled)
+    /// Cancels the activity from a task, once: a cancelled task may ask for many more elements.
+    func cancelLater() {
+        if isCancelled.exchange(true, ordering: .relaxed) { return }
+        Task.detached(executorPreference: ServiceThread.shared) { [activity] in activity.end(.cancelled) }
     }
+
+    deinit { activity.end(.cancelled) }
 }

@@ -189,6 +189,17 @@ import Testing
         for activity in silent + groups { activity.end() }
     }
 
+    @Test func whatBeganFirstIsListedFirstBesideManyMembers() {
+        let group = ManagedActivity(in: manager)
+        let first = group.begin("first member")
+        let upload = manager.begin("Upload")
+        first.end()
+        let members = (0..<20).map { ManagedActivity("\($0)", in: group) }
+        #expect(labels == ["Upload"] + (0..<15).map { "\($0)" })
+        upload.end()
+        for activity in members + [group] { activity.end() }
+    }
+
     @Test(arguments: [false, true])
     func aFailedMemberFailsTheGroupOnlyIfEnabled(isEnabled: Bool) async throws {
         let surface = InMemoryBackend()
