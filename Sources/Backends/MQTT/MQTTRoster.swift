@@ -41,6 +41,8 @@ package struct MQTTRoster {
     private var entries: [MQTTTopic: Entry] = [:]
     /// When all that the broker has retained is taken for received; `nil` when that is so.
     private var retainedEnd: ContinuousClock.Instant?
+    /// When silent indicators are looked for again.
+    private var nextCheck: ContinuousClock.Instant?
 
     package init(prefix: String) {
         self.prefix = prefix
@@ -108,7 +110,8 @@ package struct MQTTRoster {
         return change ? .changed(topic, report) : nil
     }
 
-    /// Notices who has been silent for too long, and who has not come back. To be called every few seconds.
+    /// Reports which indicators have been silent for too long, and which have not come back. To be called every few
+    /// seconds; may be called after each message.
     package mutating func advance(to now: ContinuousClock.Instant) -> [Event] {
         var events: [Event] = []
         if let end = retainedEnd, end <= now {
@@ -118,6 +121,9 @@ package struct MQTTRoster {
                 for topic in entries.filter({ !$0.value.isConfirmed }).keys { events.append(vanish(topic)) }
             }
         }
+        // Looking at all entries after each message would be the watcher's main cost.
+        if let nextCheck, now < nextCheck { return events }
+        nextCheck = now + Self.checkInterval
         for (topic, entry) in entries
         where !entry.isLost && entry.heardAt.duration(to: now) > .seconds(Self.longestSilence) {
             // The broker would have a death of which it knows.
@@ -141,6 +147,7 @@ package struct MQTTRoster {
         return nil
     }
 
+    private static let checkInterval = Duration.seconds(1)
     /// In seconds.
     private static let longestSilence = Int(MQTTReport.refreshInterval) * 3 / 2
 }

@@ -186,21 +186,31 @@ struct MQTTWatchLine: Encodable {
 
 /// The value of `--format`.
 struct MQTTWatchFormat {
-    let text: String
+    /// Texts, and the names of placeholders.
+    private var pieces: [(text: String, isName: Bool)] = []
 
     private static let names = ["event", "host", "app", "instance", "state", "count", "label", "progress"]
 
+    init(text: String) {
+        var end = text.startIndex
+        for match in text.matches(of: /\{([^{}]*)\}/) {
+            pieces += [(String(text[end..<match.range.lowerBound]), false), (String(match.1), true)]
+            end = match.range.upperBound
+        }
+        pieces.append((String(text[end...]), false))
+    }
+
     /// Why the format is invalid; `nil` when it is valid.
     var problem: String? {
-        let unknown = text.matches(of: /\{([^{}]*)\}/).map { String($0.1) }.first { !Self.names.contains($0) }
-        return unknown.map {
-            "--format: unknown '{\($0)}', expected \(Self.names.map { "{\($0)}" }.joined(separator: " "))"
+        pieces.first { $0.isName && !Self.names.contains($0.text) }.map { name, _ in
+            "--format: unknown '{\(name)}', expected \(Self.names.map { "{\($0)}" }.joined(separator: " "))"
         }
     }
 
     func text(for line: MQTTWatchLine) -> String {
-        text.replacing(/\{([^{}]*)\}/) { match in
-            switch match.1 {
+        pieces.map { text, isName in
+            guard isName else { return text }
+            return switch text {
             case "event": line.event
             case "host": MQTTWatchLine.shown(line.host)
             case "app": MQTTWatchLine.shown(line.app)
@@ -210,7 +220,7 @@ struct MQTTWatchFormat {
             case "label": MQTTWatchLine.shown(line.state?.label ?? "")
             default: line.progress ?? ""
             }
-        }
+        }.joined()
     }
 }
 #endif

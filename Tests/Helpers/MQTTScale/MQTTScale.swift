@@ -388,7 +388,9 @@ private final class Helper {
             \(limits)
             """
         try settings.write(toFile: file, atomically: true, encoding: .utf8)
-        return try Helper("/usr/bin/setpriv", ["--pdeathsig", "KILL", "/usr/sbin/mosquitto", "-c", file]) { _ in }
+        let broker = try Helper("/usr/bin/setpriv", ["--pdeathsig", "KILL", "/usr/sbin/mosquitto", "-c", file]) { _ in }
+        waitUntil { accepts(port) }
+        return broker
     }
 
     deinit {
@@ -448,3 +450,18 @@ struct MQTTScale {
     static func main() { print("this build has no MQTT; build with the trait MQTT") }
 }
 #endif
+
+/// Whether a server listens on a port of this machine.
+private func accepts(_ port: Int) -> Bool {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = in_port_t(port).bigEndian
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    return withUnsafePointer(to: address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+        }
+    }
+}
