@@ -97,7 +97,7 @@ package final class PseudoTerminal: Sendable {
             while write(descriptor, &byte, 1) == 1 { total += 1 }
             if isFull { break }
             poll(nil, 0, 1)
-            ioctl(master, UInt(FIONREAD), &received)
+            _ = ioctl(master, UInt(FIONREAD), &received)
         }
         return total
     }
