@@ -4,14 +4,14 @@ import Synchronization
 
 /// Wakes a thread that waits in poll(2), from any other thread.
 ///
-/// The thread polls ``descriptor`` beside what else it waits for, and calls ``clear()`` when it is readable.
+/// The thread polls ``descriptor`` together with its other descriptors, and calls ``clear()`` when it is readable.
 package final class WakeUp: Sendable {
     /// Readable from ``wake()`` until ``clear()``. Closed on exec, so no child process keeps it.
     package let descriptor: Int32
 
     private let stopped = Atomic(false)
 
-    /// Makes one; `nil` when there is no descriptor left, with the reason in `errno`.
+    /// Creates the descriptor; `nil` if the system has none left, with the reason in `errno`.
     package init?() {
         let descriptor = linux_make_event_descriptor()
         guard descriptor >= 0 else { return nil }
@@ -22,22 +22,22 @@ package final class WakeUp: Sendable {
         close(descriptor)
     }
 
-    /// Whether the thread is to end.
+    /// Whether the thread should end.
     package var isStopped: Bool { stopped.load(ordering: .acquiring) }
 
-    /// Ends the wait of the thread, or the next one.
+    /// Ends the thread's current wait, or its next one.
     package func wake() {
         var one: UInt64 = 1
         _ = write(descriptor, &one, MemoryLayout<UInt64>.size)
     }
 
-    /// Has the thread end: ``isStopped`` is `true` from now on.
+    /// Sets ``isStopped`` and wakes the thread.
     package func stop() {
         stopped.store(true, ordering: .releasing)
         wake()
     }
 
-    /// Takes all calls of ``wake()`` so far as done.
+    /// Consumes all calls of ``wake()`` so far.
     package func clear() {
         var count: UInt64 = 0
         _ = read(descriptor, &count, MemoryLayout<UInt64>.size)
@@ -49,8 +49,8 @@ package final class WakeUp: Sendable {
         if poll(&waited, 1, Self.milliseconds(until: deadline)) > 0 { clear() }
     }
 
-    /// The time limit of poll(2) for a deadline, none for `nil`. Rounded up, so that a loop does not spin through
-    /// the last millisecond.
+    /// The timeout of poll(2) for a deadline; infinite for `nil`. Rounded up, so that a loop does not spin through the
+    /// last millisecond.
     package static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
         guard let deadline else { return -1 }
         let left = (ContinuousClock.now.duration(to: deadline) / .milliseconds(1)).rounded(.up)

@@ -3,7 +3,7 @@ import Foundation
 import IndicatorCore
 
 extension BackendKind {
-    /// An MQTT broker, for those who watch many machines; see ``MQTTBackend``.
+    /// An MQTT broker, for watching many machines; see ``MQTTBackend``.
     public static var mqtt: BackendKind {
         BackendKind(
             name: "mqtt",
@@ -107,7 +107,7 @@ extension BackendKind {
 }
 
 extension MQTTSettings {
-    /// The settings of a section of a config file.
+    /// Reads the settings from a section of a config file.
     init(_ settings: BackendSettings) throws {
         self.init(url: try MQTTURL(settings.string("url") ?? ""))
         username = settings.string("username")

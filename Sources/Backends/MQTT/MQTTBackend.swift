@@ -3,41 +3,43 @@ import Foundation
 public import IndicatorCore
 import IndicatorThreads
 
-/// The indicator on an MQTT broker, for those who watch many machines.
+/// Publishes the indicator to an MQTT broker, for watching many machines.
 ///
-/// Each process publishes under `indicator/1/<host>/<app>/<instance>`, with QoS 1:
+/// Each process publishes below `indicator/1/<host>/<app>/<instance>`, with QoS 1:
 ///
-/// - The state, retained, so that a watcher who comes late has all: a JSON object with `state`, `visible`, `count`,
-///   `label`, `progress`, `attention`, `activities` (`label`, `progress`, `since`), `since`, and `epoch` and `seq`, the
-///   numbers of the connection and of the message on it.
-/// - What has finished at `…/events`, not retained: `epoch`, `finished` (`label`, `outcome`, `message`, `seconds`) and,
-///   if there was too much, `omitted`. At least once: what a broker has not acknowledged when it is lost is sent again.
-/// - By the broker, when the process is gone without a farewell: `{"epoch":E,"state":"lost"}`, retained for a week.
-///   After a clean end nothing is retained.
+/// - The state, retained, so that a watcher that connects later receives it: a JSON object with `state`, `visible`,
+///   `count`, `label`, `progress`, `attention`, `activities` (`label`, `progress`, `since`), `since`, `epoch` (the
+///   number of the connection) and `seq` (the number of the message on that connection).
+/// - Finished activities at `…/events`, not retained: `epoch`, `finished` (`label`, `outcome`, `message`, `seconds`)
+///   and `omitted`, the number of those dropped, if any. They are delivered at least once: those that the broker had
+///   not acknowledged when the connection was lost are sent again.
+/// - The will, which the broker publishes when the process ends without disconnecting: `{"epoch":E,"state":"lost"}`,
+///   retained for a week. After a clean end nothing is retained.
 ///
-/// A state is sent again when another client has overwritten it and the broker lets this one read its own topic: a
-/// death that is late does not stay. It is also sent again after ten minutes, and the broker forgets it after thirty:
-/// what even the broker has not noticed does not stay. In a topic, `/`, `+`, `#`, `$`, `%` and control characters of a
-/// name become `%2F` and so on.
+/// A state is sent again when another client has overwritten it, for example with a late `lost` message, if the broker
+/// lets this client read its own topic. It is also sent again after ten minutes, and expires after thirty: the state of
+/// a process whose death the broker did not detect expires, too. In a topic, `/`, `+`, `#`, `$`, `%` and control
+/// characters of a name become `%2F` and so on.
 ///
-/// At most one message is sent in each ``MQTTSettings/interval``. While the broker is away, the latest state and the
-/// last 64 ends wait; attempts to reach it are at random times, ever farther apart, up to a minute.
+/// At most one message is sent in each ``MQTTSettings/interval``. While the broker is unreachable, the latest state and
+/// the last 64 finished activities are kept. Reconnection attempts are at random times, at increasing intervals of up
+/// to a minute.
 public final class MQTTBackend: IndicatorBackend {
     private struct State: Sendable {
         var control = IndicatorControl()
         var connection: MQTTConnection?
         var epoch = 0
-        /// How many connections have failed in succession.
+        /// The number of consecutive failed connections.
         var failures = 0
         var lastError: MQTTError?
-        /// When the next attempt may be made, by ``ServiceThread/now``.
+        /// The earliest time of the next attempt, on the clock of ``ServiceThread/now``.
         var nextAttempt: Int64 = 0
         var call: UInt64?
     }
 
-    /// How long ``start()`` waits for the broker. The attempt goes on, and the backend is started when it succeeds.
+    /// How long ``start()`` waits for the broker. The attempt continues, and the backend starts when it succeeds.
     private static let patience = Duration.seconds(1)
-    /// A connection that lasts so long was a success.
+    /// A connection that lasts this long counts as a success.
     private static let successTime = Duration.seconds(30)
 
     /// The name that the config file and the diagnostics use.
@@ -48,12 +50,12 @@ public final class MQTTBackend: IndicatorBackend {
     private let outbox = MQTTOutbox()
     private let state = Locked(State())
 
-    /// Makes a backend. It touches no network before ``start()``.
+    /// Creates a backend. It does not use the network before ``start()``.
     ///
     /// - Parameters:
     ///   - name: its name among the backends of an indicator.
     ///   - applicationName: the name of the app.
-    ///   - settings: where it publishes, and as whom.
+    ///   - settings: the broker, the credentials and the topics.
     public init(name: String = "mqtt", applicationName: String, settings: MQTTSettings) {
         self.name = name
         self.settings = settings
@@ -68,28 +70,28 @@ public final class MQTTBackend: IndicatorBackend {
         if let call { ServiceThread.shared.cancelCall(call) }
     }
 
-    /// Hidden changes too: who watches many machines also wants to see those that have nothing to do.
+    /// Includes changes while hidden: a watcher of many machines also shows the idle ones.
     public var delivery: BackendDelivery { BackendDelivery(includesHidden: true) }
 
     /// The topic of the state.
     package var stateTopic: String { topic.state }
 
-    /// Keeps the handle, for the loss of the broker and its return.
+    /// Keeps the handle, to report the loss of the broker and to retry.
     public func attach(to control: IndicatorControl) {
         state.withLock { $0.control = control }
     }
 
-    /// Connects. Throws if that fails, also while the time for the next attempt has not come.
+    /// Connects. Throws if that fails, or if the next attempt is not due yet.
     public func start() async throws {
         if let problem = MQTTTopic.problem(withPrefix: settings.topic) {
             throw MQTTError.invalidTopic("\(settings.topic) (\(problem))")
         }
-        // The latest is delivered anew.
+        // After a start, the latest snapshot is delivered again.
         outbox.state.withLock { $0.snapshot = nil }
         try await connection().waitUntilConnected(within: Self.patience)
     }
 
-    /// Has the snapshot published, soon.
+    /// Queues the snapshot for the connection's thread.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         outbox.add(snapshot)
         guard let connection = state.withLock({ $0.connection }) else {
@@ -98,12 +100,12 @@ public final class MQTTBackend: IndicatorBackend {
         connection.wakeUp.wake()
     }
 
-    /// Has the broker forget the state, and disconnects. Returns when that is delivered, or after 0.7 s.
+    /// Removes the retained state and disconnects. Returns when that is delivered, or after 0.7 s.
     public func stop() async {
         await state.withLock { $0.connection }?.stop()
     }
 
-    /// The connection that there is, or a new one if the time for it has come.
+    /// The current connection, or a new one if the next attempt is due.
     private func connection() throws -> MQTTConnection {
         let (connection, isNew) = try state.withLock { state throws(MQTTError) in
             if let connection = state.connection { return (connection, false) }
@@ -114,7 +116,7 @@ public final class MQTTBackend: IndicatorBackend {
                 topic: topic,
                 epoch: state.epoch,
                 outbox: outbox,
-                // Some hosts have an address of version 6 that leads nowhere.
+                // Some hosts have an unreachable IPv6 address.
                 usesIPv4Only: state.failures % 2 == 1
             )
             state.connection = connection
@@ -129,12 +131,12 @@ public final class MQTTBackend: IndicatorBackend {
         return connection
     }
 
-    /// How many failures count.
+    /// The number of failures up to which the pause grows.
     package static let mostFailures = 6
 
     /// How long to wait before the next attempt.
     ///
-    /// At random: when a broker with thousands of clients is back, they must not come all at once.
+    /// Random, so that thousands of clients do not reconnect to a restarted broker simultaneously.
     package static func pause(afterFailures failures: Int) -> Duration {
         .seconds(min(60, Double(1 << failures)) * .random(in: 0.25...1))
     }
@@ -156,18 +158,18 @@ public final class MQTTBackend: IndicatorBackend {
     }
 }
 
-/// What waits to be published. It outlives connections.
+/// What waits to be published. Outlives connections.
 final class MQTTOutbox: Sendable {
     struct State: Sendable {
-        /// The latest, if it has not been published.
+        /// The latest snapshot, if it has not been published.
         var snapshot: IndicatorSnapshot?
         var finished: [MQTTEvents.Finished] = []
         var omitted = 0
-        /// What was sent, and the broker has not acknowledged.
+        /// Sent, but not acknowledged by the broker.
         var sent: [MQTTEvents.Finished] = []
         var sentOmitted = 0
 
-        /// Keeps as many as there is room for, and counts the others.
+        /// Drops the oldest beyond the capacity and counts them.
         mutating func trim() {
             let excess = max(finished.count - MQTTOutbox.capacity, 0)
             finished.removeFirst(excess)
@@ -175,7 +177,7 @@ final class MQTTOutbox: Sendable {
         }
     }
 
-    /// How many ends are kept.
+    /// How many finished activities are kept.
     private static let capacity = 64
 
     let state = Locked(State())
@@ -204,10 +206,10 @@ final class MQTTOutbox: Sendable {
         }
     }
 
-    /// Forgets what was sent: the broker has acknowledged all of it.
+    /// Discards what was sent: the broker has acknowledged all of it.
     func confirmEvents() { state.withLock { ($0.sent, $0.sentOmitted) = ([], 0) } }
 
-    /// Has what was sent sent again: the connection was lost before the broker has acknowledged it.
+    /// Queues again what was sent: the connection was lost before the broker acknowledged it.
     func restoreEvents() {
         state.withLock { state in
             state.finished = state.sent + state.finished

@@ -4,46 +4,46 @@ import Foundation
 import IndicatorCore
 package import IndicatorThreads
 
-/// A connection to an MQTT broker by libmosquitto, driven by the thread that it is made on.
+/// A connection to an MQTT broker through libmosquitto, driven by the thread that creates it.
 ///
-/// The thread sleeps in `poll` until something arrives, a time limit ends, or ``WakeUp/wake()`` is called. MQTT 5:
-/// of its answers a client learns that the broker's ACL forbids something, and its messages expire.
+/// The thread sleeps in poll(2) until data arrives, a deadline passes, or ``WakeUp/wake()`` is called. It uses MQTT 5,
+/// in which acknowledgements report what the broker's ACL forbids, and messages expire.
 package final class MQTTClient {
-    /// A message that has arrived.
+    /// A received message.
     struct Message {
         /// The topic.
         var topic: String
         /// The payload.
         var payload: UnsafeRawBufferPointer
-        /// Whether the broker had kept it.
+        /// Whether the broker had retained it.
         var isRetained: Bool
-        /// In how many seconds the broker would forget it; `nil` for never.
+        /// The seconds until it expires on the broker; `nil` for never.
         var expiry: UInt32?
     }
 
-    /// The time without a message after which the peer must show that it is there, in seconds.
+    /// The keep-alive interval, in seconds.
     package static let keepAlive: Int32 = 15
-    /// How long the broker may take to let the client in.
+    /// How long the broker may take to accept the client.
     private static let attemptLimit = Duration.seconds(20)
 
-    /// What the broker answered to the connection; `nil` until it has.
+    /// The reason code of the broker's CONNACK; `nil` until it arrives.
     private(set) var connectionAnswer: Int32?
     /// How many messages the broker has not acknowledged.
     package private(set) var unacknowledged = 0
     /// How many subscriptions the broker has not acknowledged.
     private(set) var unansweredSubscriptions = 0
-    /// What is done with messages that arrive.
+    /// Called with each received message.
     var onMessage: (Message) -> Void = { _ in }
 
     private let url: MQTTURL
     private let handle: OpaquePointer
     private var refusal: String?
-    /// Whether the TCP connection is made.
+    /// Whether the TCP connection is established.
     private var isOpen = false
 
     private static let isInitialized = mosquitto_lib_init() == MOSQ_ERR_SUCCESS.code
 
-    /// Prepares a connection. Touches no network.
+    /// Prepares a connection without using the network.
     package init(id: String, settings: MQTTSettings) throws(MQTTError) {
         guard Self.isInitialized, SpareDescriptors.exist, let handle = Self.makeHandle(id: id) else {
             throw .noResources(reason: "\(SpareDescriptors.problem), or no memory")
@@ -65,9 +65,9 @@ package final class MQTTClient {
         mosquitto_destroy(handle)
     }
 
-    /// libmosquitto has the process ignore `SIGPIPE`, which is the app's; the threads that use it block it.
+    /// Undoes that libmosquitto ignores the app's `SIGPIPE`; the threads that use the library block the signal instead.
     private static func makeHandle(id: String) -> OpaquePointer? {
-        // One at a time, so that none keeps what another has set.
+        // One at a time: otherwise a thread would restore what libmosquitto set on another one.
         signalAction.withLock { _ in
             var before = sigaction()
             sigaction(SIGPIPE, nil, &before)
@@ -99,16 +99,16 @@ package final class MQTTClient {
         guard status == 0 else { throw .tls(reason: Self.text(of: status)) }
     }
 
-    /// What the broker publishes, and keeps, when this client is gone without a farewell.
+    /// Sets the message that the broker publishes, retained, when this client ends without disconnecting.
     package func setWill(topic: String, payload: [UInt8], expiry: UInt32) {
         withExpiry(expiry) { properties in
-            // It keeps the properties if it succeeds.
+            // On success, libmosquitto owns the properties.
             let status = mosquitto_will_set_v5(handle, topic, Int32(payload.count), payload, 1, true, properties)
             return status != 0
         }
     }
 
-    /// Connects, and returns when the broker has let the client in.
+    /// Connects. Returns when the broker has accepted the client.
     func connect(usesIPv4Only: Bool, _ wakeUp: WakeUp) throws(MQTTError) {
         let deadline = ContinuousClock.now + Self.attemptLimit
         try connect(usesIPv4Only: usesIPv4Only)
@@ -120,10 +120,10 @@ package final class MQTTClient {
         }
     }
 
-    /// Looks the host up and begins to connect. ``turn(_:until:)`` does the rest.
+    /// Resolves the host and begins to connect. ``turn(_:until:)`` does the rest.
     ///
-    /// - Parameter usesIPv4Only: whether other addresses are left out. libmosquitto tries one address only, unless it
-    ///   is refused at once.
+    /// - Parameter usesIPv4Only: whether to skip IPv6 addresses. libmosquitto tries only one address, unless that one
+    ///   is refused immediately.
     package func connect(usesIPv4Only: Bool) throws(MQTTError) {
         let port = Int32(url.port)
         let status = mosquitto_connect_bind_async(
@@ -135,16 +135,16 @@ package final class MQTTClient {
         )
         let reason = reason(status)
         guard status == 0 else { throw status == MOSQ_ERR_TLS.code ? tlsError : .unreachable(url, reason: reason) }
-        // A child of the app that has the socket would keep the connection open when the app is killed.
+        // A child process with the socket would keep the connection open after the app is killed.
         _ = fcntl(mosquitto_socket(handle), F_SETFD, FD_CLOEXEC)
     }
 
-    /// Whether the broker has let the client in.
+    /// Whether the broker has accepted the client.
     package var isConnected: Bool { connectionAnswer == 0 }
 
-    /// Publishes a message, QoS 1. It waits in memory until the broker takes it: see ``unacknowledged``.
+    /// Publishes a message with QoS 1. It stays in memory until the broker acknowledges it: see ``unacknowledged``.
     ///
-    /// - Parameter expiry: after how many seconds the broker forgets it; `nil` for never.
+    /// - Parameter expiry: the seconds after which it expires on the broker; `nil` for never.
     package func publish(topic: String, payload: [UInt8], retain: Bool, expiry: UInt32? = nil) throws(MQTTError) {
         var status: Int32 = 0
         withExpiry(expiry) { properties in
@@ -162,7 +162,7 @@ package final class MQTTClient {
         unansweredSubscriptions += 1
     }
 
-    /// Subscribes to what others publish from now on at a topic that this client publishes at, if the broker allows it.
+    /// Subscribes to what other clients publish at this client's topic from now on, if the broker allows it.
     func subscribeToOthers(at topic: String) throws(MQTTError) {
         let options = MQTT_SUB_OPT_NO_LOCAL.rawValue | MQTT_SUB_OPT_SEND_RETAIN_NEVER.rawValue
         try subscribe(to: topic, options: Int32(options))
@@ -173,20 +173,20 @@ package final class MQTTClient {
         guard status == 0 else { throw .lost(url, reason: reason(status)) }
     }
 
-    /// Takes leave: the broker does not publish the will. The connection ends in the course of ``turn(_:until:)``.
+    /// Disconnects: the broker discards the will. The connection closes during ``turn(_:until:)``.
     func disconnect() { mosquitto_disconnect(handle) }
 
-    /// The socket of the connection, also while it is being made; negative without one.
+    /// The socket of the connection, also while connecting; negative if there is none.
     package var socket: Int32 { mosquitto_socket(handle) }
 
-    /// Sleeps until there is something to do, ``WakeUp/wake()`` is called, or `deadline`; handles what has arrived.
+    /// Sleeps until the socket is ready, ``WakeUp/wake()`` is called, or `deadline`; then reads and writes.
     package func turn(_ wakeUp: WakeUp, until deadline: ContinuousClock.Instant? = nil) throws(MQTTError) {
         guard socket >= 0 else { throw lost("the connection was closed") }
         var descriptors = [
             pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
             pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
         ]
-        // While the TLS handshake waits for the peer, libmosquitto wants to write all the time.
+        // While the TLS handshake waits for the peer, libmosquitto constantly asks to write.
         if isConnected || !url.usesTLS ? mosquitto_want_write(handle) : !isOpen {
             descriptors[0].events |= Int16(POLLOUT)
         }
@@ -196,7 +196,7 @@ package final class MQTTClient {
         if descriptors[1].revents != 0 { wakeUp.clear() }
         let events = Int32(descriptors[0].revents)
         isOpen = isOpen || events & Int32(POLLOUT) != 0
-        // It is this one that goes on with a TLS handshake, also when the socket can be written to.
+        // Also continues a TLS handshake, even if the socket is only writable.
         if events != 0 { try check(mosquitto_loop_read(handle, 1)) }
         if !isConnected, events & Int32(POLLRDHUP) | events & Int32(POLLERR) | events & Int32(POLLHUP) != 0 {
             for _ in 0..<8 where connectionAnswer == nil { try check(mosquitto_loop_read(handle, 1)) }
@@ -237,7 +237,7 @@ package final class MQTTClient {
 
     private static func text(of status: Int32) -> String { String(cString: mosquitto_strerror(status)) }
 
-    /// Calls `body` with a list of properties. It is released if `body` returns `true`.
+    /// Calls `body` with a list of properties, which is released if `body` returns `true`.
     private func withExpiry(_ expiry: UInt32?, _ body: (OpaquePointer?) -> Bool) {
         var properties: OpaquePointer?
         if let expiry {
@@ -256,7 +256,7 @@ package final class MQTTClient {
             if code >= 128 { client.refusal = "publishing: " + String(cString: mosquitto_reason_string(code)) }
         }
         mosquitto_subscribe_v5_callback_set(handle) { _, client, _, count, granted, _ in
-            // Of others at the topic, a client can do without.
+            // The answer to `subscribeToOthers(at:)` is ignored: the broker may refuse it.
             guard let client = MQTTClient.from(client), client.unansweredSubscriptions > 0 else { return }
             client.unansweredSubscriptions -= 1
             for code in UnsafeBufferPointer(start: granted, count: Int(count)) where code >= 128 {

@@ -3,12 +3,12 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// One connection of an ``MQTTBackend`` to its broker, and the thread that serves it, to its end.
+/// One connection of an ``MQTTBackend`` to its broker, with the thread that serves it.
 final class MQTTConnection: Sendable {
     private struct State: Sendable {
         var result: Result<Void, MQTTError>?
         var hasEnded = false
-        /// Whether the backend has been started with this connection: before, nothing is published.
+        /// Whether the backend has started with this connection. Nothing is published before.
         var isUsed = false
         var starter: CheckedContinuation<Void, any Error>?
         var stoppers: [CheckedContinuation<Void, Never>] = []
@@ -16,9 +16,9 @@ final class MQTTConnection: Sendable {
 
     /// How long the broker may delay ``stop()``.
     private static let farewellLimit = Duration.milliseconds(700)
-    /// How long a connection that nobody uses lasts: the backend was stopped in the meantime.
+    /// How long a connection waits for the next start: the backend may have been stopped in the meantime.
     private static let unusedLimit = Duration.seconds(5)
-    /// How many messages may wait for the broker; then what is published next waits, and the latest wins.
+    /// How many messages may be unacknowledged. Beyond that, publishing waits, and the latest snapshot wins.
     private static let outgoingLimit = 4
 
     let wakeUp: WakeUp
@@ -51,8 +51,8 @@ final class MQTTConnection: Sendable {
     /// Begins to connect.
     ///
     /// - Parameters:
-    ///   - onConnected: what is done when the broker has let the client in and nobody waits for that any more.
-    ///   - onEnd: what is done at the end: with the reason unless it was ``stop()``, and how long it was connected.
+    ///   - onConnected: called if nothing waits in ``waitUntilConnected(within:)`` when the broker accepts the client.
+    ///   - onEnd: called at the end with the error (`nil` after ``stop()``) and how long the client was connected.
     func run(
         onConnected: @escaping @Sendable () -> Void,
         onEnd: @escaping @Sendable (MQTTError?, Duration?) -> Void
@@ -67,10 +67,10 @@ final class MQTTConnection: Sendable {
                 let hasPublished = try self.serve(client)
                 self.end(client, clears: hasPublished)
             } catch {
-                // Whatever happens while it is being stopped is no failure.
+                // An error while stopping is not a failure.
                 if !self.wakeUp.isStopped { fault = error }
             }
-            // What the broker has not acknowledged is sent again.
+            // The next connection sends unacknowledged events again.
             self.outbox.restoreEvents()
             onEnd(fault, connectedAt?.duration(to: .now))
             self.finish(fault)
@@ -82,7 +82,7 @@ final class MQTTConnection: Sendable {
         }
     }
 
-    /// Returns when the broker has let the client in. Throws why it has not.
+    /// Returns when the broker has accepted the client. Throws the reason if it has not.
     func waitUntilConnected(within limit: Duration) async throws {
         let end = ServiceThread.now + limit.wholeNanoseconds
         let call = ServiceThread.shared.call(at: end) { [self] in
@@ -101,7 +101,7 @@ final class MQTTConnection: Sendable {
         }
     }
 
-    /// Ends the connection. Returns when what was to be published is delivered, or after 0.7 s.
+    /// Ends the connection. Returns when pending messages are delivered, or after 0.7 s.
     func stop() async {
         wakeUp.stop()
         await withCheckedContinuation { continuation in
@@ -133,7 +133,7 @@ final class MQTTConnection: Sendable {
             guard !wakeUp.isStopped, .now < unusedEnd else { return false }
             try client.turn(wakeUp, until: unusedEnd)
         }
-        // Such as a death that is late, or somebody who takes a silent indicator for lost.
+        // For example by a late will, or by `watch --forget` after a long silence.
         var isOverwritten = false
         client.onMessage = { _ in isOverwritten = true }
         try client.subscribeToOthers(at: topic.state)
@@ -148,7 +148,7 @@ final class MQTTConnection: Sendable {
             isOverwritten = isOverwritten && seq > 0
             if outbox.hasSnapshot || outbox.hasEvents || isOverwritten { deadline = min(deadline, nextMessage) }
             if client.unacknowledged < Self.outgoingLimit, .now >= deadline {
-                // By turns, if both wait.
+                // Alternately, if both wait.
                 if !wasEvents || !outbox.hasSnapshot, let events = outbox.takeEvents(epoch: epoch) {
                     try client.publish(topic: topic.events, payload: events.payload, retain: false)
                     wasEvents = true
@@ -173,8 +173,8 @@ final class MQTTConnection: Sendable {
         return seq > 0
     }
 
-    /// Has the broker forget the state, and takes leave. What the broker does not acknowledge in time gets no farewell,
-    /// so that the broker publishes the will.
+    /// Removes the retained state and disconnects. Does not disconnect if the broker does not acknowledge in time, so
+    /// that it publishes the will.
     private func end(_ client: MQTTClient, clears: Bool) {
         let deadline = ContinuousClock.now + Self.farewellLimit
         try? {

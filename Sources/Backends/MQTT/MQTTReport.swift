@@ -5,16 +5,16 @@ import IndicatorThreads
 
 /// The topics of one indicator: `indicator/1/<host>/<app>/<instance>`, and the same with `/events`.
 package struct MQTTTopic: Sendable, Hashable {
-    /// What all begin with.
+    /// The prefix of all topics.
     package var prefix: String
     /// The name of the machine.
     package var host: String
     /// The name of the app.
     package var app: String
-    /// What tells the processes of one app on one machine apart.
+    /// Distinguishes the processes of one app on one machine.
     package var instance: String
 
-    /// Makes the topics of an indicator. What is long is cut, and what is empty becomes `-`.
+    /// Creates the topics of an indicator. Long names are truncated; an empty name becomes `-`.
     package init(prefix: String, host: String, app: String, instance: String) {
         self.prefix = prefix
         self.host = Self.bounded(host)
@@ -37,12 +37,12 @@ package struct MQTTTopic: Sendable, Hashable {
         name.isEmpty ? "-" : String(name.unicodeScalars.prefix(128))
     }
 
-    /// The level of a topic that stands for a host or an app.
+    /// The topic level of a host or an app.
     static func level(_ name: String) -> String { escaped(bounded(name)) }
 
-    /// Reads a topic. Returns whether it is that of the events, or `nil` when it is a stranger's.
+    /// Parses a topic of a state or of events. Returns `nil` for any other topic.
     package static func parse(_ text: String, prefix: String) -> (topic: Self, isEvents: Bool)? {
-        // By bytes: a slash and the accent that follows it are one character in Swift.
+        // By bytes: a slash with a combining accent is one `Character`.
         let start = Array((prefix + "/").utf8)
         guard text.utf8.starts(with: start) else { return nil }
         let levels = text.utf8.dropFirst(start.count).split(
@@ -53,7 +53,7 @@ package struct MQTTTopic: Sendable, Hashable {
         guard levels.count == 3 || (levels.count == 4 && levels[3] == "events"), !levels.contains("") else {
             return nil
         }
-        // What is not escaped as this package escapes it is not of this package.
+        // A topic that is escaped differently does not come from this package.
         let names = levels.prefix(3).compactMap { $0.removingPercentEncoding }
         guard names.count == 3 else { return nil }
         let topic = Self(prefix: prefix, host: names[0], app: names[1], instance: names[2])
@@ -65,11 +65,11 @@ package struct MQTTTopic: Sendable, Hashable {
     /// The topic of the state.
     package var state: String { "\(prefix)/\(Self.escaped(host))/\(Self.escaped(app))/\(Self.escaped(instance))" }
 
-    /// The topic of what has finished.
+    /// The topic of finished activities.
     package var events: String { state + "/events" }
 
-    /// A level of a topic: `/`, `+`, `#`, `$`, `%` and what brokers reject (control characters, noncharacters) becomes
-    /// `%2F` and so on.
+    /// Escapes a topic level: `/`, `+`, `#`, `$`, `%` and what brokers reject (control characters, noncharacters)
+    /// become `%2F` and so on.
     package static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -87,7 +87,7 @@ package struct MQTTTopic: Sendable, Hashable {
         return result
     }
 
-    /// What is wrong with the beginning of topics; `nil` if nothing is.
+    /// What an invalid prefix should be; `nil` if it is valid.
     package static func problem(withPrefix prefix: String) -> String? {
         let isValid =
             prefix.utf8.count <= 256 && !prefix.hasPrefix("$")
@@ -116,22 +116,22 @@ package struct MQTTReport: Codable, Sendable, Hashable {
     package var progress: Double?
     package var attention: String?
     package var activities: [Activity]?
-    /// The number of the connection on which the instance has sent it: 1, 2, …
+    /// The number of the instance's connection: 1, 2, …
     package var epoch: Int
-    /// When the indicator was shown or hidden, by the clock of its machine (RFC 3339).
+    /// When the indicator was shown or hidden, by the sender's clock (RFC 3339).
     package var since: String?
-    /// The number of the message among those of the connection: 1, 2, …
+    /// The number of the message on that connection: 1, 2, …
     package var seq: Int?
 
-    /// After how many seconds a state is sent again, also if it has not changed. A watcher that hears nothing for one
-    /// and a half times as long takes the indicator for lost.
+    /// The seconds after which an unchanged state is sent again. A watcher that receives nothing for 1.5 times as long
+    /// treats the indicator as lost.
     package static let refreshInterval: UInt32 = 600
-    /// After how many seconds the broker forgets a state that nobody has sent again.
+    /// The seconds after which a state expires on the broker unless it is sent again.
     package static let stateExpiry: UInt32 = 1800
-    /// After how many seconds the broker forgets that an indicator was lost: a week.
+    /// The seconds after which a `lost` report expires on the broker: a week.
     package static let lostExpiry: UInt32 = 604_800
 
-    /// What is left of an instance that has gone without a farewell.
+    /// The report of an instance that ended without disconnecting.
     package static func lost(epoch: Int) -> Self { Self(state: "lost", epoch: epoch) }
 
     private init(state: String, epoch: Int) {
@@ -160,14 +160,14 @@ package struct MQTTReport: Codable, Sendable, Hashable {
         self.seq = seq
     }
 
-    /// Reads a message; `nil` when it is a stranger's.
+    /// Decodes a message; `nil` if it is not a report.
     package init?(_ payload: UnsafeRawBufferPointer) {
         guard payload.count <= Self.longestPayload,
             let report = try? JSONDecoder().decode(Self.self, from: Data(payload)),
             report.state == "lost" || IndicatorState(rawValue: report.state) != nil
         else { return nil }
         self = report
-        // A stranger's may be long, and a watcher keeps many.
+        // Texts from other senders may be long, and a watcher keeps many reports.
         (label, attention) = (label.map(Self.text), attention.map(Self.text))
         since = since.map(Self.text)
         activities = activities?.prefix(16).map {
@@ -175,7 +175,7 @@ package struct MQTTReport: Codable, Sendable, Hashable {
         }
     }
 
-    /// The longest message that is read, in bytes. The longest that is sent has about half of that.
+    /// The longest message that is decoded, in bytes. The longest that is sent is about half as long.
     static let longestPayload = 65536
 
     package var payload: [UInt8] { Self.encoded(self) }
@@ -197,7 +197,7 @@ package struct MQTTReport: Codable, Sendable, Hashable {
     }
 }
 
-/// What has finished, as a message.
+/// Finished activities as a message.
 package struct MQTTEvents: Codable, Sendable, Hashable {
     /// A labelled activity that has ended.
     package struct Finished: Codable, Sendable, Hashable {
@@ -221,10 +221,10 @@ package struct MQTTEvents: Codable, Sendable, Hashable {
 
     package var epoch: Int
     package var finished: [Finished]
-    /// How many more have ended.
+    /// How many more have finished.
     package var omitted: Int?
 
-    /// Reads a message; `nil` when it is a stranger's.
+    /// Decodes a message; `nil` if it does not contain events.
     package init?(_ payload: UnsafeRawBufferPointer) {
         guard payload.count <= MQTTReport.longestPayload,
             let events = try? JSONDecoder().decode(Self.self, from: Data(payload))

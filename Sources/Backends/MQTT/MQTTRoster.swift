@@ -1,22 +1,22 @@
 #if MQTT
-/// What a watcher knows of the indicators on a broker: a plain value that is given each message.
+/// The indicators on a broker as a watcher has received them: a plain value that processes each message.
 package struct MQTTRoster {
-    /// What happened.
+    /// A change of an indicator.
     package enum Event: Sendable, Hashable {
-        /// An indicator is there: it was there already, has appeared, or is back.
+        /// An indicator exists: it was already there, is new, or has returned.
         case appeared(MQTTTopic, MQTTReport)
         /// It has changed.
         case changed(MQTTTopic, MQTTReport)
-        /// Something has finished.
+        /// Activities have finished.
         case finished(MQTTTopic, MQTTEvents)
-        /// It has died, or nothing was heard of it for too long. With what it said last, if that is known.
+        /// It has died, or was silent for too long. With its last report, if known.
         case lost(MQTTTopic, MQTTReport?)
-        /// The broker has it no more: it has taken its leave, or somebody has had the broker forget it.
+        /// The broker no longer has it: it has disconnected, or another client has removed it.
         case vanished(MQTTTopic)
     }
 
     private struct Entry {
-        /// `nil` for one of which nothing but its death is known.
+        /// `nil` if only its death is known.
         var report: MQTTReport?
         /// The epoch and the number of the latest message.
         var version: (epoch: Int, seq: Int)
@@ -26,22 +26,22 @@ package struct MQTTRoster {
         var isConfirmed = true
     }
 
-    /// How many indicators are followed. What comes beyond them is ignored and counted.
+    /// The maximum number of indicators. Messages of further ones are ignored and counted.
     package static let capacity = 200_000
-    /// How long after the last retained message all are taken for received.
+    /// How long after a retained message no further ones are expected.
     static let quietTime = Duration.seconds(2)
 
-    /// How many messages under the prefix were not of an indicator, or one too many.
+    /// How many messages below the prefix did not come from an indicator, or exceeded ``capacity``.
     package private(set) var ignoredCount = 0
-    /// How many indicators the broker had and has not sent at the beginning: brokers drop messages beyond the limits of
-    /// their queues. They are known from their next message on.
+    /// How many retained states the broker did not send at the beginning: brokers drop messages beyond their queue
+    /// limits. Such an indicator appears with its next message.
     package private(set) var missedCount = 0
 
     private let prefix: String
     private var entries: [MQTTTopic: Entry] = [:]
-    /// When all that the broker has retained is taken for received; `nil` when that is so.
+    /// When all retained messages are considered received; `nil` afterwards.
     private var retainedEnd: ContinuousClock.Instant?
-    /// When silent indicators are looked for again.
+    /// When to check for silent indicators again.
     private var nextCheck: ContinuousClock.Instant?
 
     package init(prefix: String) {
@@ -51,23 +51,23 @@ package struct MQTTRoster {
     /// The indicators that are lost.
     package var lost: [MQTTTopic] { entries.filter(\.value.isLost).map(\.key) }
 
-    /// How many indicators there are, with those that are lost.
+    /// The number of indicators, including lost ones.
     package var count: Int { entries.count }
 
-    /// Whether all that the broker has retained is taken for received.
+    /// Whether all retained messages are considered received.
     package var isComplete: Bool { retainedEnd == nil }
 
-    /// Whether the broker still has something from before this connection: else it has forgotten everything.
+    /// Whether the broker still has a state from before this connection. If not, it was restarted without persistence.
     private var hasBrokerMemory = false
 
-    /// Prepares for a connection, on which the broker sends again what it has retained.
+    /// Prepares for a connection, on which the broker sends all retained messages again.
     package mutating func connected(at now: ContinuousClock.Instant) {
         hasBrokerMemory = false
         for key in entries.keys { entries[key]?.isConfirmed = false }
         retainedEnd = now + Self.quietTime
     }
 
-    /// Takes in a message.
+    /// Processes a message.
     mutating func receive(_ message: MQTTClient.Message, at now: ContinuousClock.Instant) -> Event? {
         if message.isRetained, retainedEnd != nil { retainedEnd = now + Self.quietTime }
         guard let (topic, isEvents) = MQTTTopic.parse(message.topic, prefix: prefix) else { return ignore() }
@@ -85,7 +85,7 @@ package struct MQTTRoster {
         }
         entries[topic]?.isConfirmed = true
         if message.isRetained, let entry, (report.epoch, report.seq ?? 0) <= entry.version { hasBrokerMemory = true }
-        // A death that is late is that of a connection which is over.
+        // A late `lost` message belongs to an earlier connection.
         if let entry, report.epoch < entry.version.epoch { return nil }
         if report.state == "lost" {
             let version = (report.epoch, entry?.version.seq ?? 0)
@@ -93,7 +93,7 @@ package struct MQTTRoster {
             return entry?.isLost == true ? nil : .lost(topic, entry?.report)
         }
         let version = (report.epoch, report.seq ?? 0)
-        // By the broker's clock alone.
+        // Uses only the broker's clock.
         let age = message.isRetained ? message.expiry.map { max(0, Int(MQTTReport.stateExpiry) - Int($0)) } ?? 0 : 0
         let heardAt = now - .seconds(age)
         let isLost = age > Self.longestSilence
@@ -110,23 +110,23 @@ package struct MQTTRoster {
         return change ? .changed(topic, report) : nil
     }
 
-    /// Reports which indicators have been silent for too long, and which have not come back. To be called every few
-    /// seconds; may be called after each message.
+    /// Reports which indicators have been silent for too long, and which have not returned. Call it every few seconds;
+    /// calling it after each message is cheap.
     package mutating func advance(to now: ContinuousClock.Instant) -> [Event] {
         var events: [Event] = []
         if let end = retainedEnd, end <= now {
             retainedEnd = nil
-            // A broker that was restarted without its memory gets the states again, in the course of a minute.
+            // A broker that was restarted without persistence receives the states again within about a minute.
             if hasBrokerMemory {
                 for topic in entries.filter({ !$0.value.isConfirmed }).keys { events.append(vanish(topic)) }
             }
         }
-        // Looking at all entries after each message would be the watcher's main cost.
+        // Checking all entries after each message would be the watcher's main cost.
         if let nextCheck, now < nextCheck { return events }
         nextCheck = now + Self.checkInterval
         for (topic, entry) in entries
         where !entry.isLost && entry.heardAt.duration(to: now) > .seconds(Self.longestSilence) {
-            // The broker would have a death of which it knows.
+            // The broker would have sent a `lost` message if it had detected a death.
             guard entry.isConfirmed else {
                 events.append(vanish(topic))
                 continue
@@ -153,7 +153,7 @@ package struct MQTTRoster {
 }
 
 extension MQTTReport {
-    /// What differs if the indicator has changed.
+    /// Without `epoch` and `seq`, which differ even if the indicator is unchanged.
     fileprivate var withoutNumbers: Self {
         var copy = self
         copy.epoch = 0

@@ -1,31 +1,31 @@
 #if MQTT
 import Foundation
 
-/// Where an ``MQTTBackend`` publishes, and as whom.
+/// The broker, the credentials and the topics of an ``MQTTBackend``.
 public struct MQTTSettings: Sendable, Hashable {
     /// The broker.
     public var url: MQTTURL
-    /// The name of the user; `nil` for none.
+    /// The user name; `nil` for none.
     public var username: String?
     /// The password; `nil` for none.
     public var password: MQTTPassword?
-    /// The file with the certificates of the authorities to trust, in PEM. Default: those of the system.
+    /// The file with the certificates of trusted authorities, in PEM. Default: the system's.
     public var caFile: String?
-    /// The file with the certificate of the client, in PEM.
+    /// The file with the client's certificate, in PEM.
     public var certificateFile: String?
-    /// The file with its private key, in PEM, without a passphrase.
+    /// The file with the client's private key, in PEM, without a passphrase.
     public var keyFile: String?
-    /// What all topics begin with. Default: `indicator/1`.
+    /// The prefix of all topics. Default: `indicator/1`.
     public var topic = standardTopic
-    /// The name of this machine in the topic. Default: that of the system.
+    /// The name of this machine in topics. Default: the system's host name.
     public var host = Self.systemHost
     /// The shortest time between two messages. Default: half a second.
     public var interval = Duration.milliseconds(500)
 
-    /// What all topics begin with by default.
+    /// The default prefix of all topics.
     package static let standardTopic = "indicator/1"
 
-    /// Makes settings for a broker, by default the default ones.
+    /// Creates default settings for a broker.
     public init(url: MQTTURL) {
         self.url = url
     }
@@ -39,16 +39,16 @@ public struct MQTTSettings: Sendable, Hashable {
 
 /// The address of an MQTT broker: `mqtt://host:1883`, or with TLS `mqtts://host:8883`.
 public struct MQTTURL: Sendable, Hashable, CustomStringConvertible {
-    /// The name or the address of the machine.
+    /// The host name or address.
     package var host: String
     /// The TCP port.
     package var port: Int
-    /// Whether the connection is encrypted, and the broker's certificate verified.
+    /// Whether to use TLS and verify the broker's certificate.
     package var usesTLS: Bool
 
-    /// Reads an address. A user name and a password do not belong in it. Throws for anything else.
+    /// Parses an address. Throws if it is invalid or contains a user name or password.
     public init(_ text: String) throws {
-        // The text may hold a password: it is never quoted.
+        // The text may contain a password: no error quotes it.
         guard let separator = text.range(of: "://"), ["mqtt", "mqtts"].contains(text[..<separator.lowerBound]) else {
             throw MQTTError.invalidURL(reason: "it does not begin with mqtt:// or mqtts://")
         }
@@ -75,7 +75,7 @@ public struct MQTTURL: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// A password, or where it is. No description shows it.
+/// A password, or the file that contains it. No description shows it.
 public struct MQTTPassword: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
 {
     private enum Source: Hashable {
@@ -119,19 +119,19 @@ public struct MQTTPassword: Sendable, Hashable, CustomStringConvertible, CustomD
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Why the indicator is not on an MQTT broker.
+/// Why an MQTT broker cannot be used.
 package enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The text is not the address of a broker.
     case invalidURL(reason: String)
-    /// What is to begin all topics cannot.
+    /// The prefix of all topics is invalid.
     case invalidTopic(String)
     /// A file of the settings cannot be used.
     case unreadableFile(path: String, reason: String)
-    /// The files for TLS do not fit together, or are no certificates.
+    /// The files for TLS do not match, or are not certificates.
     case tls(reason: String)
     /// The broker cannot be reached, or does not answer.
     case unreachable(MQTTURL, reason: String)
-    /// The broker does not let this client in, or not publish or subscribe.
+    /// The broker does not allow this client to connect, publish or subscribe.
     case refused(MQTTURL, reason: String)
     /// The connection was lost.
     case lost(MQTTURL, reason: String)
@@ -152,7 +152,7 @@ package enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What to do about it; `nil` when nothing of the user's would help.
+    /// What to do about it; `nil` if the user cannot do anything.
     package var help: String? {
         switch self {
         case .invalidURL: "write such as mqtt://broker.example:1883 or mqtts://broker.example:8883"

@@ -3,21 +3,21 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 
-/// Follows the indicators on an MQTT broker.
+/// Watches the indicators on an MQTT broker.
 package struct MQTTWatcher: Sendable {
-    /// What is reported.
+    /// An event or a notice.
     package enum Report: Sendable {
         /// An indicator has changed.
         case event(MQTTRoster.Event)
-        /// Something that the user should know: the broker was lost, is back, or has not sent everything.
+        /// A notice for the user: the broker was lost, is back, or has not sent everything.
         case notice(String)
     }
 
-    /// The broker, and what all topics begin with.
+    /// The broker and the prefix of all topics.
     package var settings: MQTTSettings
-    /// The names of the machines to follow; all if there are none.
+    /// The hosts to watch; all if empty.
     package var hosts: [String] = []
-    /// The names of the apps to follow; all if there are none.
+    /// The apps to watch; all if empty.
     package var apps: [String] = []
 
     package init(settings: MQTTSettings) {
@@ -26,16 +26,16 @@ package struct MQTTWatcher: Sendable {
 
     /// Reports the indicators on the broker, then their changes, until the task is cancelled or `report` throws.
     ///
-    /// The broker may go away and come back. Throws `MQTTError` if it cannot be reached at the beginning.
+    /// Reconnects when the connection is lost. Throws `MQTTError` if the broker cannot be reached at the beginning.
     ///
-    /// - Parameter report: called on a thread of the watcher's own. While it does not return, the broker waits.
+    /// - Parameter report: called on the watcher's thread. Until it returns, no further message is read.
     package func run(_ report: @escaping @Sendable (Report) throws -> Void) async throws {
         try await onThread { wakeUp in
             try Watch(watcher: self, wakeUp: wakeUp, report: report).run()
         }
     }
 
-    /// Has the broker forget the indicators that are lost. Returns which ones those were.
+    /// Removes the lost indicators from the broker. Returns their topics.
     package func forgetLost() async throws -> [MQTTTopic] {
         let forgotten = Locked<[MQTTTopic]>([])
         try await onThread { wakeUp in
@@ -63,8 +63,8 @@ package struct MQTTWatcher: Sendable {
         }
     }
 
-    /// What to subscribe to. One by one, so that the broker's queue for this client has room for what is retained in
-    /// each.
+    /// The topic filters to subscribe to, one after the other, so that the retained messages of each fit into the
+    /// broker's queue for this client.
     fileprivate var filters: [String] {
         let hosts = hosts.isEmpty ? ["+"] : hosts.map(MQTTTopic.level)
         let apps = apps.isEmpty ? ["+"] : apps.map(MQTTTopic.level)
@@ -72,17 +72,17 @@ package struct MQTTWatcher: Sendable {
     }
 }
 
-/// What the thread of a watcher knows.
+/// The state of a watcher's thread.
 private final class Watch {
     private let watcher: MQTTWatcher
     private let wakeUp: WakeUp
     private let report: (MQTTWatcher.Report) throws -> Void
 
     private var roster: MQTTRoster
-    /// What `report` has thrown on the arrival of a message.
+    /// The error that `report` threw for a message.
     private var error: (any Error)?
     private var failures = 0
-    /// Whether there was a connection on which the broker has granted all subscriptions.
+    /// Whether the broker has granted all subscriptions on some connection.
     private var hasFollowed = false
     private var reportedMissed = 0
     private var nextIgnoredNotice = 1
@@ -127,7 +127,7 @@ private final class Watch {
         do throws(MQTTError) {
             return try connect(usesIPv4Only: failures % 2 == 1)
         } catch {
-            // Some hosts have an address of version 6 that leads nowhere.
+            // Some hosts have an unreachable IPv6 address.
             guard !hasFollowed, !wakeUp.isStopped, case .unreachable = error else { throw error }
             return try connect(usesIPv4Only: true)
         }
@@ -145,7 +145,7 @@ private final class Watch {
         try? client.turn(wakeUp, until: .now + .milliseconds(500))
     }
 
-    /// Subscribes, and reports what arrives, until the watcher is stopped or all that is retained is there.
+    /// Subscribes and reports events until the watcher is stopped or, if `untilComplete`, has all retained messages.
     private func follow(_ client: MQTTClient, untilComplete: Bool = false) throws {
         roster.connected(at: .now)
         client.onMessage = { [unowned self] in receive($0) }
@@ -161,7 +161,7 @@ private final class Watch {
             if let error { throw error }
             for event in roster.advance(to: .now) { try report(.event(event)) }
             if roster.ignoredCount >= nextIgnoredNotice {
-                // At 1, 2, 4 and so on: a stranger does not fill the log.
+                // At 1, 2, 4 and so on, so that another sender cannot fill the log.
                 nextIgnoredNotice = 2 * roster.ignoredCount
                 try report(
                     .notice("messages that no indicator has sent, and that are ignored: \(roster.ignoredCount)")

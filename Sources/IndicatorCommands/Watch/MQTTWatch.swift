@@ -146,12 +146,12 @@ struct MQTTWatchLine: Encodable {
         case event, host, app, instance, state, finished, omitted
     }
 
-    /// For programs.
+    /// The line as JSON, for programs.
     var json: String {
         get throws { try JSONLine.text(of: self) }
     }
 
-    /// For people. Control characters of a message are not written to the terminal.
+    /// The line for people. Control characters of a message are not written to the terminal.
     var text: String {
         let name = Self.name(topic)
         if let finished {
@@ -171,7 +171,7 @@ struct MQTTWatchLine: Encodable {
         return "\(name) \(event): \(parts.joined(separator: ", "))"
     }
 
-    /// In percent.
+    /// The progress in percent.
     var progress: String? {
         guard let value = state?.progress, (0...1).contains(value) else { return nil }
         return "\(Int((value * 100 + 1e-6).rounded(.down)))%"

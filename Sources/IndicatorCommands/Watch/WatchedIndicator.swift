@@ -35,12 +35,12 @@ package struct WatchedIndicator: Encodable {
         }
     }
 
-    /// For programs.
+    /// The line as JSON, for programs.
     package var json: String {
         get throws { try JSONLine.text(of: self) }
     }
 
-    /// For people. Control characters of another app are not written to the terminal.
+    /// The line for people. Control characters of another app are not written to the terminal.
     package var text: String {
         let name = DisplayText.singleLine(name.dropFirst(IndicatorBusName.prefix.count), limit: 200)
         guard event != .vanished else { return "\(name) vanished" }
@@ -79,7 +79,7 @@ package struct WatchedIndicator: Encodable {
         var progress: Double?
     }
 
-    /// Another program may leave properties out or repeat them.
+    /// Another program may omit or repeat properties.
     private static func index(_ properties: [BusProperty]) -> [String: BusValue] {
         Dictionary(properties.map { ($0.name, $0.value) }) { $1 }
     }

@@ -6,20 +6,20 @@ import IndicatorCommands
 import IndicatorCore
 import IndicatorThreads
 
-/// Measures thousands of indicators on one mosquitto of its own, on loopback, and what one costs its app.
+/// Measures thousands of indicators on a private mosquitto on loopback, and the cost of the backend in one app.
 ///
-/// Usage: `mqtt-scale [CONNECTIONS]`, by default 20 000, or as many as the limit of descriptors lets one broker have.
-/// Each is a real connection with a will, of one of several processes. Measures births, a steady state in which each
-/// changes once in ten seconds, a storm in which all lose their broker and come back, and watchers: `indicator watch`
-/// itself. `mqtt-scale app [SECONDS]` measures an app. Prints a line for each figure. The load is bounded, goes to
-/// 127.0.0.1 only, and ends by itself.
+/// Usage: `mqtt-scale [CONNECTIONS]`, by default 20 000, or as many as the descriptor limit allows one broker. Several
+/// processes hold the connections, each with a will. Measures births, a steady state in which each instance changes
+/// once in ten seconds, a storm in which all reconnect to a restarted broker, and watchers: `indicator watch` itself.
+/// `mqtt-scale app [SECONDS]` measures an app. Prints a line for each figure. The load is bounded, uses only
+/// 127.0.0.1, and ends by itself.
 @main
 struct MQTTScale {
     static func main() async throws {
         let arguments = Array(CommandLine.arguments.dropFirst())
         let numbers = arguments.compactMap { Int($0) }
         switch arguments.first {
-        // What the others are started as.
+        // The helper processes.
         case "crowd": try Crowd(numbers: numbers[0]..<numbers[1]).run()
         case "watch": await WatchCommand.main(Array(arguments.dropFirst()))
         case "app": try await measureApp(seconds: numbers.first ?? 60)
@@ -69,7 +69,7 @@ struct MQTTScale {
 
         broker.end()
         waitUntil { born() == 0 }
-        // They wait, and fail while it is away.
+        // The clients retry, and fail without a broker.
         sleep(1)
         let clients = crowds.reduce(0) { $0 + $1.cpu }
         let watcherBefore = watcher.helper.cpu
@@ -98,7 +98,7 @@ struct MQTTScale {
         )
         try newcomer(of: count, broker)
 
-        // First the broker, so that it has no deaths to report.
+        // The broker first, so that it does not publish any wills.
         broker.end()
         for helper in crowds + [watcher.helper] { helper.end() }
         broker = try Helper.broker(in: folder, limits: "")
@@ -107,7 +107,7 @@ struct MQTTScale {
         broker.end()
     }
 
-    /// A watcher that comes late: from the start of its process to the last line that it prints.
+    /// Measures a new watcher, from the start of its process to the last line that it prints.
     private static func newcomer(of count: Int, _ broker: Helper) throws {
         let before = broker.cpu
         let start = ContinuousClock.now
@@ -126,7 +126,7 @@ struct MQTTScale {
         watcher.helper.end()
     }
 
-    /// What the backend costs at two messages a second, beside the same app without it.
+    /// Measures the backend at two messages a second, compared to the same app without it.
     private static func measureApp(seconds: Int) async throws {
         let folder = NSTemporaryDirectory()
         let broker = try Helper.broker(in: folder, limits: "")
@@ -163,7 +163,7 @@ struct MQTTScale {
         MQTTSettings(url: try MQTTURL("mqtt://127.0.0.1:\(Helper.port)"))
     }
 
-    /// As high as it may be. Processes that are started later inherit it.
+    /// Raises the limit to its maximum, at most 100 000. Processes that are started later inherit it.
     private static func raiseDescriptorLimit() -> Int {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
@@ -174,9 +174,9 @@ struct MQTTScale {
     }
 }
 
-/// Instances that each have a connection with a will, and come back to a broker as the backend does.
+/// Instances that each have a connection with a will, and reconnect as the backend does.
 ///
-/// Prints how many the broker has acknowledged whenever that has changed, until standard input ends.
+/// Prints how many the broker has acknowledged whenever that number changes, until standard input ends.
 private final class Crowd {
     private struct Member {
         let topic: String
@@ -192,9 +192,9 @@ private final class Crowd {
         var isBorn = false
     }
 
-    /// A connection takes a socket and libmosquitto's pair of them.
+    /// A connection needs its socket and a socket pair of libmosquitto.
     static let descriptorsPerMember = 3
-    /// How many connect at a time at the beginning. mosquitto lets 100 wait to be accepted.
+    /// How many connect simultaneously at the beginning. mosquitto's listen backlog is 100.
     private static let mostAtBirth = 25
 
     private var members: [Member]
@@ -217,7 +217,7 @@ private final class Crowd {
     }
 
     func run() throws {
-        // It uses its connections on this thread, on which the signal is not blocked.
+        // This thread uses the connections and does not block the signal.
         signal(SIGPIPE, SIG_IGN)
         var reported = 0
         while true {
@@ -228,7 +228,7 @@ private final class Crowd {
             let now = ContinuousClock.now
             var connecting = members.count { $0.client != nil && !$0.isBorn }
             for index in members.indices where descriptors[index].revents != 0 || isDue(members[index], now) {
-                // The first time they do not all come at once.
+                // Limits how many connect simultaneously for the first time.
                 if members[index].client == nil, members[index].epoch == 0 {
                     guard connecting < Self.mostAtBirth else { continue }
                     connecting += 1
@@ -295,7 +295,7 @@ private final class Crowd {
     }
 }
 
-/// `indicator watch --mqtt`, and what it has printed.
+/// A process of `indicator watch --mqtt`, and its output.
 private final class Watcher {
     private struct State {
         var known: Set<Substring> = []
@@ -328,14 +328,14 @@ private final class Watcher {
         }
     }
 
-    /// How many it has seen that have not vanished.
+    /// The number of instances that have appeared and not vanished.
     var known: Int { tally.state.withLock { $0.known.count } }
-    /// How many it has seen that have come back to a broker.
+    /// The number of instances that have reconnected.
     var renewed: Int { tally.state.withLock { $0.renewed.count } }
     var events: Int { tally.state.withLock { $0.events } }
 }
 
-/// A process that is measured, and ends with this one.
+/// A measured process, which ends with this one.
 private final class Helper {
     static let port = 18831
 
@@ -374,7 +374,7 @@ private final class Helper {
         }
     }
 
-    /// A mosquitto that keeps what is retained in a folder, saved every ten seconds.
+    /// Starts a mosquitto that saves retained messages in a folder every ten seconds.
     static func broker(in folder: String, limits: String) throws -> Helper {
         let file = folder + "/mosquitto-\(getpid()).conf"
         let settings = """
@@ -404,7 +404,7 @@ private final class Helper {
         process.waitUntilExit()
     }
 
-    /// What it has printed last.
+    /// The last line that it printed.
     var lastLine: String { line.text.withLock { $0 } }
     /// In seconds.
     var cpu: Double { processCPU(process.processIdentifier) }
@@ -413,7 +413,7 @@ private final class Helper {
     var cost: String { "\(text(.seconds(cpu))) of CPU and \(memory) MiB" }
 }
 
-/// Looks again every few milliseconds, for five minutes at most.
+/// Checks the condition every few milliseconds, for five minutes at most.
 private func waitUntil(_ condition: () -> Bool) {
     let end = ContinuousClock.now + .seconds(300)
     while !condition() {
@@ -422,13 +422,13 @@ private func waitUntil(_ condition: () -> Bool) {
     }
 }
 
-/// Prints a line at once, also into a pipe.
+/// Prints a line without buffering, also into a pipe.
 private func say(_ line: String) { try? Output.standard.write(line + "\n") }
 
 private func text(_ duration: Duration) -> String { String(format: "%.2f s", duration / .seconds(1)) }
 private func percent(_ value: Double) -> String { String(format: "%.2f %%", value * 100) }
 
-/// The load of the machine over the last minute.
+/// The machine's load average over the last minute.
 private var load: String {
     (try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8))?.split(separator: " ").first.map { "\($0)" } ?? ""
 }
@@ -451,7 +451,7 @@ struct MQTTScale {
 }
 #endif
 
-/// Whether a server listens on a port of this machine.
+/// Whether a server listens on a local port.
 private func accepts(_ port: Int) -> Bool {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(descriptor) }

@@ -6,7 +6,7 @@ import IndicatorThreads
 import TestSupport
 import Testing
 
-/// The backend on a real mosquitto, read by mosquitto_sub.
+/// The backend with a real mosquitto, read by mosquitto_sub.
 @Suite struct MQTTBackendTests {
     private func settings(_ broker: MosquittoBroker, scheme: String = "mqtt") throws -> MQTTSettings {
         var settings = MQTTSettings(url: try MQTTURL("\(scheme)://\(broker.address):\(broker.port)"))
@@ -21,7 +21,7 @@ import Testing
         return (IndicatorManager(delays: delays, backends: [backend]), backend.stateTopic)
     }
 
-    @Test("The state is retained from the birth on, says what is going on, and is gone after a clean end")
+    @Test("The state is retained from the start, has the label and progress, and is removed at a clean end")
     func life() async throws {
         let broker = try await MosquittoBroker()
         let reader = try await broker.reader()
@@ -38,12 +38,12 @@ import Testing
         #expect(await eventually { reader.output.contains("0 \(topic)/events {") })
         #expect(reader.output.contains(#""message":"HTTP 503","outcome":"failed""#))
         await manager.shutdown()
-        // Before the return: what was sent is delivered.
+        // `shutdown()` returns after the delivery.
         #expect(try await broker.retained().isEmpty)
         #expect(!reader.output.contains("lost"))
     }
 
-    @Test("At most one message in each interval: many changes become few messages, of which the last is the truth")
+    @Test("At most one message in each interval: many changes become few messages, the last with the current state")
     func rate() async throws {
         let broker = try await MosquittoBroker()
         let reader = try await broker.reader()
@@ -53,15 +53,15 @@ import Testing
         #expect(await eventually { reader.output.contains("0 \(topic) {") })
         for number in 0..<200 { manager.begin("Step \(number)").end(.succeeded) }
         #expect(await eventually { (manager.backendStatuses.first?.updatesDelivered ?? 0) > 1 })
-        // Nothing waits for the interval at the end.
+        // `shutdown()` does not wait for the interval.
         await manager.shutdown()
         #expect(await eventually { reader.output.contains("0 \(topic) \n") })
         let messages = reader.output.split(separator: "\n").filter { $0.hasPrefix("0 \(topic)") }
-        #expect(messages.count == 3, "a birth, what has finished, a farewell: \(messages)")
+        #expect(messages.count == 3, "the first state, finished activities, the removal: \(messages)")
         #expect(messages.first { $0.contains("/events") }?.contains("Step 199") == true)
     }
 
-    @Test("User and password from a file; a wrong one is a reason without the password")
+    @Test("The password is read from a file; a wrong one causes an error that does not contain it")
     func password() async throws {
         let passwords = try TemporaryDirectory()
         let made = try await Command.run("mosquitto_passwd", ["-b", "-c", passwords.appending("p"), "me", "hush"])
@@ -91,7 +91,7 @@ import Testing
         #expect(!"\(wrong.backendStatuses)".contains("hush"))
         await wrong.shutdown()
 
-        // What the ACL forbids is a reason, too: mosquitto says so since MQTT 5.
+        // With MQTT 5, mosquitto reports what the ACL forbids.
         settings.password = .text("hush")
         settings.host = "elsewhere"
         let (elsewhere, _) = try manager(settings)
@@ -101,7 +101,7 @@ import Testing
         await elsewhere.shutdown()
     }
 
-    @Test("TLS with a certificate of the client; a broker that another authority has signed is refused")
+    @Test("TLS with a client certificate; a broker certificate from another authority is rejected")
     func tls() async throws {
         let certificates = try await Certificates()
         let broker = try await MosquittoBroker(
@@ -156,7 +156,7 @@ import Testing
         await missing.shutdown()
     }
 
-    @Test("Connections that are made at the same time leave the app's handling of SIGPIPE as it was")
+    @Test("Connections that are created concurrently do not change the app's handling of SIGPIPE")
     func brokenPipes() async throws {
         func handler() -> Int {
             var action = sigaction()
@@ -177,7 +177,7 @@ import Testing
         #expect(handler() == before)
     }
 
-    @Test("A key with a passphrase is an error, and nobody is asked for it")
+    @Test("A key with a passphrase is an error, without a prompt")
     func passphrase() async throws {
         let certificates = try await Certificates()
         let key = certificates.folder.appending("client.key")
@@ -192,7 +192,7 @@ import Testing
     }
 }
 
-/// Certificates of an authority of a test's own, by openssl.
+/// Certificates of a private authority, created with openssl.
 private struct Certificates {
     let folder: TemporaryDirectory
 

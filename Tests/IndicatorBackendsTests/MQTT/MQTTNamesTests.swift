@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test("The config file's checker and the table of settings show no password")
+    @Test("Configuration errors and the table of settings do not show a password")
     func configuration() throws {
         let environment = ["INDICATOR_MQTT_PASSWORD": "hush", "INDICATOR_BACKENDS": "mqtt", "HOME": "/nonexistent"]
         let configuration = try IndicatorConfiguration.load(applicationName: "x", environment: environment)

@@ -6,7 +6,7 @@ import IndicatorThreads
 import TestSupport
 import Testing
 
-/// Brokers, apps and links that go away and come back.
+/// Brokers, apps and links that fail and return.
 @Suite struct MQTTRecoveryTests {
     private func manager(_ broker: MosquittoBroker, interval: Duration = .zero) throws -> (IndicatorManager, String) {
         var settings = MQTTSettings(url: try MQTTURL(broker.url))
@@ -29,7 +29,7 @@ import Testing
         return app
     }
 
-    @Test("Without a broker the status says why, and shutdown is not held up; a broker that appears is used")
+    @Test("Without a broker, the status has the reason and shutdown does not wait; a broker that appears is used")
     func brokerAppears() async throws {
         let broker = try await MosquittoBroker(isRunning: false)
         let (gone, _) = try manager(broker)
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(
-        "A broker that is killed loses what it retains, or keeps it; on its return the truth is there",
+        "A broker that is killed and restarted, with or without persistence, has the current state",
         arguments: [false, true]
     )
     func brokerIsKilled(isPersistent: Bool) async throws {
@@ -63,7 +63,7 @@ import Testing
         try await broker.start()
         let reader = try await broker.reader()
         #expect(try await eventually { try await broker.retained()[topic]?.contains("After") == true })
-        // What has ended meanwhile is reported, bounded.
+        // Activities that ended meanwhile are reported, up to a limit.
         #expect(await eventually { reader.output.contains("Meanwhile 999") })
         #expect(reader.output.contains(#""omitted":"#))
         second.end()
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(
-        "A broker that hangs holds nobody up: shutdown returns, memory is bounded, and when it goes on the death is told"
+        "Shutdown returns while the broker hangs; when it continues, the state is removed or reported as lost"
     )
     func brokerHangs() async throws {
         let broker = try await MosquittoBroker()
@@ -83,7 +83,7 @@ import Testing
         for number in 0..<1000 { activity.label = "Step \(number)" }
         await manager.shutdown()
         broker.send(SIGCONT)
-        // It got no farewell in time, so the broker says what it has seen; or it read the farewell before the end.
+        // The broker publishes the will, unless it reads the removal before the connection ends.
         #expect(
             try await eventually {
                 let payload = try await broker.retained()[topic]
@@ -93,7 +93,7 @@ import Testing
         _ = consume activity
     }
 
-    @Test("An app that is killed is lost; the next one has a topic of its own")
+    @Test("An app that is killed is lost; the next process has a different topic")
     func appIsKilled() async throws {
         let broker = try await MosquittoBroker()
         let reader = try await broker.reader()
@@ -111,7 +111,7 @@ import Testing
         )
     }
 
-    @Test("A child of the app does not inherit the connection, which would keep the app's death from the broker")
+    @Test("A child process does not inherit the connection, which would hide the app's death from the broker")
     func children() async throws {
         let broker = try await MosquittoBroker()
         let app = try await app(broker, in: try TemporaryDirectory())
@@ -120,8 +120,8 @@ import Testing
         let port = String(broker.port, radix: 16, uppercase: true)
         /// The descriptor of the connection.
         func connection() throws -> String? {
-            // The kernel's table of connections: the remote address is the third field, the inode the tenth. A reader
-            // may miss one, because others come and go meanwhile.
+            // The kernel's table of connections: the remote address is the third field, the inode the tenth. A read
+            // may miss a connection, because the table changes meanwhile.
             let table = try String(contentsOfFile: "\(folder)/net/tcp", encoding: .utf8)
             let lines = table.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
             let sockets = lines.filter { $0[2].hasSuffix(":" + port) }.map { "socket:[" + $0[9] + "]" }
@@ -143,14 +143,14 @@ import Testing
         await app.end()
     }
 
-    @Test("An app that hangs is lost within one and a half times the keep-alive; when it goes on, it is back")
+    @Test("An app that hangs is lost within 1.5 times the keep-alive interval; when it continues, it is back")
     func appHangs() async throws {
         let broker = try await MosquittoBroker()
         let reader = try await broker.reader()
         let app = try await app(broker, in: try TemporaryDirectory())
         app.write("begin\tWorking")
         #expect(await eventually { reader.output.contains(#""label":"Working""#) })
-        // To the broker it is a connection that is half open.
+        // To the broker, the connection is half open.
         app.send(SIGSTOP)
         #expect(await eventually { reader.output.contains(#"{"epoch":1,"state":"lost"}"#) })
         app.write("label\tAwake")
@@ -161,7 +161,7 @@ import Testing
         #expect(try await eventually { try await broker.retained().isEmpty })
     }
 
-    @Test("What others have written over the state, or removed, is set right")
+    @Test("A state that another client has overwritten or removed is published again")
     func overwritten() async throws {
         let broker = try await MosquittoBroker()
         let (manager, topic) = try manager(broker)
@@ -179,7 +179,7 @@ import Testing
         #expect(try await broker.retained().isEmpty)
     }
 
-    @Test("What has ended is not lost with a broker that had not acknowledged it")
+    @Test("A finished activity is sent again if the broker was killed before it acknowledged the event")
     func unacknowledged() async throws {
         let broker = try await MosquittoBroker()
         let (manager, topic) = try manager(broker)
@@ -187,7 +187,7 @@ import Testing
         let before = manager.backendStatuses[0].updatesDelivered
         broker.send(SIGSTOP)
         manager.begin("Meanwhile").end(.succeeded)
-        // It is sent, into a connection that nobody reads.
+        // It is sent into a connection that the broker does not read.
         #expect(await eventually { manager.backendStatuses[0].updatesDelivered > before })
         #expect(try await eventually { try await Self.unreadBytes(of: broker) > 0 })
         await broker.end()
@@ -197,10 +197,10 @@ import Testing
         await manager.shutdown()
     }
 
-    /// How much the broker's connections have received that it has not read.
+    /// How many bytes the broker's connections have received and it has not read.
     private static func unreadBytes(of broker: MosquittoBroker) async throws -> Int {
         let port = String(broker.port, radix: 16, uppercase: true)
-        // The local address is the second field; the fifth has the bytes that wait to be sent, and to be read.
+        // The local address is the second field; the fifth has the sizes of the send and receive queues.
         let own = broker.addressInTable + ":" + port
         var sum = 0
         for line in try String(contentsOfFile: "/proc/net/tcp", encoding: .utf8).split(separator: "\n") {
@@ -210,10 +210,10 @@ import Testing
         return sum
     }
 
-    @Test("A stop while the connection is being made is no failure: the next start makes another one at once")
+    @Test("A stop while connecting is not a failure: the next start connects again immediately")
     func stopWhileConnecting() async throws {
         let broker = try await MosquittoBroker()
-        // The kernel accepts connections for it, and nobody answers.
+        // The kernel accepts connections, but the broker does not answer.
         broker.send(SIGSTOP)
         let backend = MQTTBackend(applicationName: "app", settings: MQTTSettings(url: try MQTTURL(broker.url)))
         for _ in 0..<2 {
@@ -226,7 +226,7 @@ import Testing
         await backend.stop()
     }
 
-    @Test("An app that a signal ends takes its leave")
+    @Test("An app that a signal terminates removes its state")
     func appIsTerminated() async throws {
         let broker = try await MosquittoBroker()
         let app = try await app(broker, in: try TemporaryDirectory())
@@ -237,7 +237,7 @@ import Testing
         #expect(try await broker.retained().isEmpty)
     }
 
-    @Test("A broker that closes at once, or says nonsense, is a reason and not the end")
+    @Test("A broker that closes immediately or sends invalid data causes an error, not a crash")
     func nonsense() async throws {
         let folder = try TemporaryDirectory()
         for answer in [
@@ -275,7 +275,7 @@ import Testing
     }
 
     @Test(
-        "Two machines: when the link is cut, the app is lost within one and a half times the keep-alive; mended, it is back",
+        "Two machines: without a link, the app is lost within 1.5 keep-alive intervals; with it, the app is back",
         .enabled("needs root and network namespaces") { await TwoMachines.arePossible() }
     )
     func linkIsCut() async throws {
@@ -330,7 +330,7 @@ private struct TwoMachines {
         }
     }
 
-    /// What runs a program on one of them.
+    /// The command that runs a program on one of the machines.
     var first: [String] { ["nsenter", "--target", "\(processes[0].processID)", "--net"] }
     var second: [String] { ["nsenter", "--target", "\(processes[1].processID)", "--net"] }
 
@@ -338,7 +338,7 @@ private struct TwoMachines {
         try await run(second + ["ip", "link", "set", "veth0", isUp ? "up" : "down"])
     }
 
-    /// Whether this user may make some here, in CI too: many containers have the one right and not the other.
+    /// Whether this user may create them: root in many containers may not, in CI too.
     static func arePossible() async -> Bool {
         guard geteuid() == 0, let machines = try? await TwoMachines() else { return false }
         return !machines.first.isEmpty

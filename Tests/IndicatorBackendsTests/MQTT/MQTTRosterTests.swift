@@ -5,7 +5,7 @@ import Testing
 
 @testable import IndicatorBackends
 
-/// What a watcher makes of messages, without a broker and on a clock that is moved by hand.
+/// How a watcher processes messages, without a broker and on a manual clock.
 @Suite struct MQTTRosterTests {
     private let topic = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "i")
     private let start = ContinuousClock.now
@@ -78,7 +78,7 @@ import Testing
         #expect(name(receive(&roster, state(epoch: 1, seq: 3), after: 1600)) == "appeared")
     }
 
-    @Test("How old a retained state is follows from when the broker will forget it, and not from any clock")
+    @Test("The age of a retained state follows from its remaining expiry, not from any clock")
     func age() {
         var roster = MQTTRoster(prefix: "p")
         let old = MQTTReport.stateExpiry - 800
@@ -97,7 +97,7 @@ import Testing
         #expect(roster.missedCount == 1)
     }
 
-    @Test("After a new connection, an indicator that the broker no longer has has vanished")
+    @Test("After a reconnection, an indicator that the broker no longer has is reported as vanished")
     func reconnection() {
         var roster = MQTTRoster(prefix: "p")
         let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j")
@@ -110,24 +110,24 @@ import Testing
         #expect(roster.count == 1)
     }
 
-    @Test("A broker that has forgotten everything says nothing of who is there; silence does")
+    @Test("After a broker restart without persistence, indicators vanish only if they stay silent")
     func brokerWithoutMemory() {
         var roster = MQTTRoster(prefix: "p")
         let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j")
         _ = receive(&roster, state(epoch: 1, seq: 1))
         _ = receive(&roster, state(epoch: 1, seq: 1), topic: other.state)
         roster.connected(at: start)
-        // Back on a new connection of its own.
+        // It has reconnected.
         #expect(name(receive(&roster, state(epoch: 2, seq: 1), isRetained: true, expiry: 1800)) == "nothing")
         #expect(roster.advance(to: start + .seconds(3)) == [])
         #expect(roster.count == 2)
-        // Its death would be known to the broker.
+        // The broker would have reported its death.
         _ = receive(&roster, state(epoch: 2, seq: 2), after: 600)
         #expect(roster.advance(to: start + .seconds(901)) == [.vanished(other)])
         #expect(roster.count == 1)
     }
 
-    @Test("A stranger's report is kept without what nobody prints")
+    @Test("Long texts and lists in a report are truncated")
     func longReports() throws {
         var roster = MQTTRoster(prefix: "p")
         let long = String(repeating: "x", count: 1000)
@@ -142,7 +142,7 @@ import Testing
         #expect(report.activities?.first?.label.count == 256 && report.activities?.first?.since.count == 256)
     }
 
-    @Test("Topics are told apart byte by byte, as the broker does it")
+    @Test("Topics are compared byte by byte, as the broker does")
     func bytes() {
         var roster = MQTTRoster(prefix: "p")
         #expect(name(receive(&roster, state(epoch: 1, seq: 1), topic: "p/caf\u{E9}/a/i")) == "appeared")
