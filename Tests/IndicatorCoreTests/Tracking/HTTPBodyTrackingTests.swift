@@ -16,7 +16,8 @@ import FoundationNetworking
         let tracker = ActivityTracker<Int>()
         let recorder = StatusRecorder<Int>()
         tracker.subscribe(recorder)
-        let server = try HTTPServer(address: .inet(ip4: "127.0.0.1", port: 0), logger: .disabled)
+        // The default limit of 15 seconds is too short for a busy machine.
+        let server = try HTTPServer(address: .inet(ip4: "127.0.0.1", port: 0), timeout: 600, logger: .disabled)
         await server.appendRoute("POST /") { request in
             let received = Locked(0)
             let body = request.bodySequence.trackActivity(in: tracker, initialValue: 0) { chunk in
