@@ -2,6 +2,7 @@ import Foundation
 import IndicatorCore
 import IndicatorTesting
 import IndicatorThreads
+import Synchronization
 import TestSupport
 import Testing
 
@@ -10,34 +11,24 @@ struct IndicatorTestingTests {
     @Test("do not lose a cancellation at the beginning of a wait for a snapshot")
     func cancelledWait() async throws {
         let backend = InMemoryBackend()
-        let manager = IndicatorManager(backends: [])
-        // This condition holds the backend's lock, on which waits and cancellations then meet.
-        let slow = Task {
-            await backend.first { _ in
-                usleep(100)
-                return false
-            }
-        }
-        let updates = Task(executorPreference: OwnThread()) {
-            while !Task.isCancelled {
-                try await backend.update(manager.snapshot)
-                usleep(100)
-            }
+        // Keeps the backend's lock busy, on which a wait and its cancellation meet.
+        let isDone = Atomic(false)
+        let reader = JoinableThread {
+            while !isDone.load(ordering: .relaxed) { _ = backend.startCount }
         }
         let ended = Locked(0)
-        let count = 5000
+        let count = 2000
         for _ in 0..<count {
             let task = Task { @Sendable in
                 #expect(await backend.first { _ in false } == nil)
                 ended.withLock { $0 += 1 }
             }
-            usleep(.random(in: 0..<400))
+            usleep(.random(in: 0..<100))
             Thread.detachNewThread { task.cancel() }
         }
         #expect(await eventually(within: .seconds(60)) { ended.withLock { $0 } == count })
-        slow.cancel()
-        updates.cancel()
-        try await updates.value
+        isDone.store(true, ordering: .relaxed)
+        await reader.join()
     }
 
     @Test("end a sleep when its task is cancelled before or during it")
