@@ -217,7 +217,8 @@ struct ActivityHandle: ~Copyable, Sendable {
         let bits = recordBits.load(ordering: .acquiring)
         if bits & Self.ended != 0 { return nil }
         if let record = Self.record(bits) { return record.takeUnretainedValue() }
-        let record = list.makeRecord(ActivityDetails(since: .distantPast), in: nil, at: now)
+        let record = ActivityRecord(began: now())
+        list.insert(record, in: nil)
         let address = UInt(bitPattern: Unmanaged.passRetained(record).toOpaque())
         let stored = recordBits.compareExchange(
             expected: Self.noRecord,

@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorThreads
 
 /// A container of activities: an ``IndicatorManager``, or a ``ManagedActivity``, which is then a group.
 ///
@@ -43,24 +44,19 @@ public struct ActivityContext: Sendable {
         if group == nil, label?.isEmpty ?? true, progress == nil, total == nil, unit == .count {
             return engine.begin()
         }
-        var begun: ActivityRecord?
+        // Allocated without the lock.
+        let record = ActivityRecord(
+            ActivityDetails(label: label, progress: progress, total: total, unit: unit, since: .distantPast),
+            began: engine.time.now - lasted
+        )
         engine.change { machine, now in
             machine.change(now) { list in
                 let parent = group?.handle.record(in: &list, at: now)
-                let details = ActivityDetails(
-                    label: label,
-                    progress: progress,
-                    total: total,
-                    unit: unit,
-                    since: .distantPast
-                )
-                let record = list.makeRecord(details, in: parent) { now() - lasted }
-                begun = record
+                list.insert(record, in: parent)
                 return .init(countChange: 1, changesDetails: label != nil || parent != nil)
             }
         }
-        guard let begun else { preconditionFailure("the input was not called") }
-        return ActivityHandle(engine, record: begun)
+        return ActivityHandle(engine, record: record)
     }
 }
 

@@ -19,7 +19,9 @@ package struct ActivityList: Sendable {
 
         /// The activity's record, made if it has none yet.
         mutating func makeRecord(at now: () -> Duration) -> ActivityRecord {
-            let record = record ?? ActivityRecord(order: order, began: now())
+            if let record { return record }
+            let record = ActivityRecord(began: now())
+            record.order = order
             self.record = record
             return record
         }
@@ -106,7 +108,7 @@ package struct ActivityList: Sendable {
     private(set) var estimateEnd: Duration?
 
     /// The labelled activities that have ended and are not in any published snapshot yet, and how many more there were.
-    private var finished: Deque<(record: ActivityRecord, end: Duration)> = []
+    private var finished: Deque<ActivityRecord> = []
     private var omittedFinishedCount = 0
 
     /// The wall-clock time of the origin of the manager's clock. Read when the indicator is shown or hidden.
@@ -209,10 +211,12 @@ package struct ActivityList: Sendable {
             }
             record.group?.summarize(members, in: &details)
         }
-        details.estimate(&record.rate, isMeasured: isMeasured, at: now)
+        var rate = record.rate
+        details.estimate(&rate, isMeasured: isMeasured, at: now)
+        record.rate = rate
         if isShown {
             activities[index] = details
-            if isMeasured, let end = record.rate.end, end > now { estimateEnd = min(estimateEnd ?? end, end) }
+            if isMeasured, let end = rate.end, end > now { estimateEnd = min(estimateEnd ?? end, end) }
         }
         return details
     }
@@ -234,7 +238,8 @@ package struct ActivityList: Sendable {
             omittedFinishedCount = 0
         }
         if finished.isEmpty { return FinishedActivities() }
-        let latest = finished.map { record, end -> FinishedActivity in
+        let latest = finished.map { record in
+            let end = record.end ?? record.began
             var activity = FinishedActivity(
                 label: record.details.label ?? "",
                 outcome: record.outcome,
@@ -255,15 +260,11 @@ package struct ActivityList: Sendable {
         return nextOrder
     }
 
-    /// Makes the record of an activity with a handle, when it begins with details or first gets some.
+    /// Lists the record of an activity with a handle, when it begins with details or first gets some.
     ///
     /// - Parameter parent: the group that it is a member of.
-    mutating func makeRecord(
-        _ details: consuming ActivityDetails,
-        in parent: ActivityRecord?,
-        at now: Now
-    ) -> ActivityRecord {
-        let record = ActivityRecord(order: order(), began: now(), details: details)
+    mutating func insert(_ record: ActivityRecord, in parent: ActivityRecord?) {
+        record.order = order()
         if let parent, !parent.hasEnded {
             record.parent = parent
             if parent.group == nil {
@@ -278,7 +279,6 @@ package struct ActivityList: Sendable {
         } else {
             insert(record)
         }
-        return record
     }
 
     /// Lists the record of an activity that is not in a group.
@@ -312,7 +312,7 @@ package struct ActivityList: Sendable {
     /// Removes the record of an activity that ends. Returns whether a snapshot showed it.
     mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome, at now: Now) -> Bool {
         guard !record.hasEnded else { return false }
-        record.hasEnded = true
+        record.end = now()
         record.outcome = outcome
         guard record.isListed || record.parent != nil else { return false }
         cachedActivities = nil
@@ -322,7 +322,7 @@ package struct ActivityList: Sendable {
             listed.set(record.order, to: nil)
         }
         guard record.details.label != nil else { return true }
-        finished.append((record, now()))
+        finished.append(record)
         if finished.count > FinishedActivities.capacity {
             finished.removeFirst()
             omittedFinishedCount += 1
@@ -360,7 +360,8 @@ package struct ActivityList: Sendable {
         var record: ActivityRecord?
         if label != nil || progress != nil {
             let details = ActivityDetails(label: label, progress: progress, since: .distantPast)
-            record = ActivityRecord(order: order, began: now(), details: details)
+            record = ActivityRecord(details, began: now())
+            record?.order = order
         }
         let entry = Entry(order: order, record: record)
         var change = Change()

@@ -6,11 +6,11 @@ import Synchronization
 /// An activity without details has no record. The manager's lock protects all mutable properties except the steps.
 @usableFromInline
 final class ActivityRecord: @unchecked Sendable {
-    // `@unchecked`: `order` and `began` are constants, `steps` is atomic; the rest is read and written with the
-    // manager's lock held.
+    // `@unchecked`: `began` is a constant, `steps` is atomic; the rest is read and written with the manager's lock held,
+    // except before the record is in the list.
 
     /// Orders activities by when they began, or got their first details.
-    let order: UInt64
+    var order: UInt64 = 0
     /// When the activity began, or got its first details, on the manager's clock.
     let began: Duration
     /// The details, except ``ActivityDetails/completed``, which is in ``steps``.
@@ -24,19 +24,21 @@ final class ActivityRecord: @unchecked Sendable {
     var parent: ActivityRecord?
     /// The outcome, which may be set before the end.
     var outcome = ActivityOutcome.unspecified
-    /// Whether the activity has ended.
-    var hasEnded = false
+    /// When it ended, on the manager's clock.
+    var end: Duration?
     /// Whether it was a member of a group when it ended.
     var endedAsMember = false
 
-    init(order: UInt64, began: Duration, details: consuming ActivityDetails = ActivityDetails(since: .distantPast)) {
-        self.order = order
+    /// Makes the record of an activity that begins, or gets its first details.
+    init(_ details: ActivityDetails = ActivityDetails(since: .distantPast), began: Duration) {
         self.began = began
+        self.details = details
         steps = Atomic(details.completed)
-        rate = RateEstimate(at: began)
-        rate.isBaselineDue = details.explicitProgress != nil || details.completed != 0
-        self.details = consume details
+        rate = RateEstimate(at: began, isBaselineDue: details.explicitProgress != nil || details.completed != 0)
     }
+
+    /// Whether the activity has ended.
+    var hasEnded: Bool { end != nil }
 
     /// The current details.
     var currentDetails: ActivityDetails {
@@ -59,8 +61,12 @@ final class ActivityRecord: @unchecked Sendable {
     func update(_ change: (inout ActivityDetails) -> Void) {
         let before = steps.load(ordering: .relaxed)
         let hadProgress = details.explicitProgress != nil
+        // Changed as a local value: if a caller's code ran during an access to a property, the compiler would have to
+        // check all accesses to it for conflicts.
+        var details = details
         details.completed = before
         change(&details)
+        self.details = details
         let difference = details.completed &- before
         if difference != 0 { steps.wrappingAdd(difference, ordering: .sequentiallyConsistent) }
         if difference != 0 && before == 0 || details.explicitProgress != nil && !hadProgress { setBaseline() }
@@ -82,8 +88,8 @@ final class ActivityRecord: @unchecked Sendable {
     }
 }
 
-/// The state of an activity as a group.
-struct ActivityGroup: Sendable {
+/// The state of an activity as a group. Belongs to its record.
+final class ActivityGroup {
     /// The members in progress.
     var members = OrderedList<ActivityRecord>()
     /// How many members have ended, and how many of them failed.
@@ -100,7 +106,7 @@ struct ActivityGroup: Sendable {
     /// A member has ended. Without a total, its completed amount is its total.
     ///
     /// - Parameter details: its last details, including its own members.
-    mutating func finish(_ member: ActivityRecord, _ details: ActivityDetails) {
+    func finish(_ member: ActivityRecord, _ details: ActivityDetails) {
         members.set(member.order, to: nil)
         finishedCount += 1
         if let total = details.total ?? (details.completed > 0 ? details.completed : nil) {
@@ -131,7 +137,7 @@ struct ActivityGroup: Sendable {
     }
 
     /// Completes the group's details with those of its members.
-    mutating func summarize(_ members: [ActivityDetails], in details: inout ActivityDetails) {
+    func summarize(_ members: [ActivityDetails], in details: inout ActivityDetails) {
         count(in: &details)
         guard details.explicitProgress == nil else { return }
         details.progress = progress(of: members, count: details.total ?? 0, finishedCount: details.completed)
@@ -146,7 +152,7 @@ struct ActivityGroup: Sendable {
     ///   - members: the details of the members in progress.
     ///   - count: how many members there are, including those that have not begun and those that are only counted.
     ///   - finishedCount: how many of them have ended.
-    private mutating func progress(of members: [ActivityDetails], count: Int, finishedCount: Int) -> Double {
+    private func progress(of members: [ActivityDetails], count: Int, finishedCount: Int) -> Double {
         var (known, total) = finishedTotal
         var done = total
         var fractions = 0.0
@@ -193,14 +199,15 @@ struct RateEstimate: Sendable {
     private var weighted = 0.0
     private var weight = 0.0
     /// Whether the next measurement is where measuring begins, if it has not begun.
-    var isBaselineDue = false
+    var isBaselineDue: Bool
     /// When it expires, unless something changes.
     private(set) var end: Duration?
 
     /// Begins to measure.
-    init(at now: Duration) {
+    init(at now: Duration, isBaselineDue: Bool = false) {
         time = now
         start = now
+        self.isBaselineDue = isBaselineDue
     }
 
     /// Takes a measurement. A smaller amount than before begins a new estimate.

@@ -33,7 +33,8 @@ struct OrderedList<Value> {
     }
 
     private mutating func remove(at position: Int) -> Value {
-        let value = entries.remove(at: position).value
+        let isLast = position == entries.count - 1
+        let value = (isLast ? entries.removeLast() : entries.remove(at: position)).value
         // A large table is released with its last value.
         if entries.isEmpty, largestCount > 1024 { self = Self() }
         return value
@@ -42,6 +43,7 @@ struct OrderedList<Value> {
     /// The index of an order, or where to insert it.
     private func position(of order: UInt64) -> Int {
         guard let last = entries.last, last.order >= order else { return entries.count }
+        if last.order == order { return entries.count - 1 }
         if let first = entries.first, first.order >= order { return 0 }
         var (low, high) = (0, entries.count)
         while low < high {

@@ -318,7 +318,9 @@ private final class ListOnAClock {
     ) -> ActivityRecord {
         var details = details
         change(&details)
-        return list.makeRecord(details, in: group) { now }
+        let record = ActivityRecord(details, began: now)
+        list.insert(record, in: group)
+        return record
     }
 
     func update(_ record: ActivityRecord, _ change: (inout ActivityDetails) -> Void) {

@@ -106,17 +106,16 @@ import Testing
         var driver = Driver(clock)
         let now = { [time = driver.time] in time.now }
         driver.machine.setAudience(.always)
-        var record: ActivityRecord?
+        var details = ActivityDetails(label: "Downloading")
+        details.total = 1000
+        let activity = ActivityRecord(details, began: driver.time.now)
         func change(_ body: (inout ActivityList) -> ActivityList.Change) -> [IndicatorStateMachine.Action] {
             driver.machine.change(now, body)
         }
         _ = change { list in
-            var details = ActivityDetails(label: "Downloading")
-            details.total = 1000
-            record = list.makeRecord(details, in: nil, at: now)
+            list.insert(activity, in: nil)
             return .init(countChange: 1, changesDetails: true)
         }
-        let activity = try #require(record)
         for _ in 1...4 {
             clock.advance(by: .seconds(1))
             activity.advance(by: 100)
