@@ -35,6 +35,7 @@ func withServices() async throws {
 func withoutServices(server: Server, indicator: IndicatorManager) {
     // snippet.show
     // snippet.signal
+    // Keep the source, for example in a property: a released one handles nothing.
     let termination = DispatchSource.makeSignalSource(signal: SIGTERM)
     termination.setEventHandler {
         Task {

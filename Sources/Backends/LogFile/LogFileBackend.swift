@@ -304,7 +304,7 @@ public final class LogFileBackend: IndicatorBackend {
             beginnings.append((.begin, activity.since, .begun(label: label)))
         }
         // The snapshots did not list the ends of some.
-        while begun.count > Self.largestNumberOfBegun, let oldest = begun.min() { begun.remove(oldest) }
+        if begun.count > Self.largestNumberOfBegun { begun.formIntersection(snapshot.activities.map(\.id)) }
         return beginnings
     }
 

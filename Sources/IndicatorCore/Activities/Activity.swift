@@ -44,7 +44,8 @@ public struct Activity: ~Copyable, Sendable {
 
     /// Changes several properties together.
     ///
-    /// - Parameter change: called with the indicator's lock held: it must not use the indicator.
+    /// - Parameter change: called with the indicator's lock held: it must not use the indicator, nor an activity other
+    ///   than through its argument.
     public func update(_ change: (inout ActivityDetails) -> Void) {
         handle.update(change)
     }
@@ -55,7 +56,7 @@ public struct Activity: ~Copyable, Sendable {
     @inlinable
     public consuming func end(_ outcome: ActivityOutcome = .unspecified) {
         if case .unspecified = outcome { return }
-        handle.setOutcome(outcome)
+        handle.end(outcome)
     }
 
     @inlinable
@@ -126,8 +127,7 @@ public final class ManagedActivity: ActivityContainer {
     }
 
     deinit {
-        handle.end(.unspecified)
-        handle.releaseRecord()
+        handle.endOnce()
     }
 }
 
@@ -217,8 +217,8 @@ struct ActivityHandle: ~Copyable, Sendable {
         let bits = recordBits.load(ordering: .acquiring)
         if bits & Self.ended != 0 { return nil }
         if let record = Self.record(bits) { return record.takeUnretainedValue() }
-        let record = ActivityRecord(began: now())
-        list.insert(record, in: nil)
+        let record = ActivityRecord()
+        list.insert(record, in: nil, at: now)
         let address = UInt(bitPattern: Unmanaged.passRetained(record).toOpaque())
         let stored = recordBits.compareExchange(
             expected: Self.noRecord,
@@ -231,17 +231,7 @@ struct ActivityHandle: ~Copyable, Sendable {
         return nil
     }
 
-    /// Stores the outcome of an activity that is about to end. Without a record, the outcome is not needed.
-    @usableFromInline
-    func setOutcome(_ outcome: ActivityOutcome) {
-        guard outcome != .unspecified, !hasEnded, recordBits.load(ordering: .relaxed) != Self.noRecord else { return }
-        engine.takeUnretainedValue().read { _ in
-            guard let record = Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue() else { return }
-            if !record.hasEnded { record.outcome = outcome }
-        }
-    }
-
-    /// Ends the activity. Called once, by the only owner.
+    /// Ends the activity unless it has ended, and releases the record. Called once, by the last owner.
     @inlinable
     func endOnce() {
         // The caller is the only owner, so no other thread stores a record now.
@@ -251,28 +241,24 @@ struct ActivityHandle: ~Copyable, Sendable {
     }
 
     /// Ends the activity; without effect when it has ended. The record is kept: other threads may use it.
+    @usableFromInline
     func end(_ outcome: ActivityOutcome) {
-        setOutcome(outcome)
         let bits = recordBits.bitwiseOr(Self.ended, ordering: .acquiringAndReleasing).oldValue
         guard bits & Self.ended == 0 else { return }
         if bits == Self.noRecord, engine._withUnsafeGuaranteedRef({ $0.counter.end() }) { return }
-        endWithLock(Self.record(bits)?.takeUnretainedValue())
-    }
-
-    /// Releases the record. Called once, by the last owner.
-    func releaseRecord() {
-        Self.record(recordBits.load(ordering: .acquiring))?.release()
+        endWithLock(Self.record(bits)?.takeUnretainedValue(), outcome)
     }
 
     @usableFromInline
     func endWithLock(_ bits: UInt) {
-        endWithLock(Self.record(bits)?.takeRetainedValue())
+        let record = Self.record(bits)?.takeRetainedValue()
+        if bits & Self.ended == 0 { endWithLock(record, .unspecified) }
     }
 
-    private func endWithLock(_ record: ActivityRecord?) {
+    private func endWithLock(_ record: ActivityRecord?, _ outcome: ActivityOutcome) {
         engine.takeUnretainedValue().change { machine, now in
             machine.change(now) { list in
-                let isListed = record.map { list.end($0, $0.outcome, at: now) } ?? false
+                let isListed = record.map { list.end($0, outcome, at: now) } ?? false
                 return .init(countChange: -1, changesDetails: isListed)
             }
         }

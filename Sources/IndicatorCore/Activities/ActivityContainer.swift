@@ -1,5 +1,4 @@
 import Foundation
-import IndicatorThreads
 
 /// A container of activities: an ``IndicatorManager``, or a ``ManagedActivity``, which is then a group.
 ///
@@ -46,13 +45,12 @@ public struct ActivityContext: Sendable {
         }
         // Allocated without the lock.
         let record = ActivityRecord(
-            ActivityDetails(label: label, progress: progress, total: total, unit: unit, since: .distantPast),
-            began: engine.time.now - lasted
+            ActivityDetails(label: label, progress: progress, total: total, unit: unit, since: .distantPast)
         )
         engine.change { machine, now in
             machine.change(now) { list in
                 let parent = group?.handle.record(in: &list, at: now)
-                list.insert(record, in: parent)
+                list.insert(record, in: parent) { now() - lasted }
                 return .init(countChange: 1, changesDetails: label != nil || parent != nil)
             }
         }

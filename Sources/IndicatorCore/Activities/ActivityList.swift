@@ -20,8 +20,8 @@ package struct ActivityList: Sendable {
         /// The activity's record, made if it has none yet.
         mutating func makeRecord(at now: () -> Duration) -> ActivityRecord {
             if let record { return record }
-            let record = ActivityRecord(began: now())
-            record.order = order
+            let record = ActivityRecord()
+            record.begin(order: order, at: now())
             self.record = record
             return record
         }
@@ -60,6 +60,7 @@ package struct ActivityList: Sendable {
             }
             let (key, entry) = entries.remove(at: index)
             released.append(key)
+            shrink()
             return entry
         }
 
@@ -69,10 +70,13 @@ package struct ActivityList: Sendable {
                 _ = earlyStops.remember(key, at: now())
                 return nil
             }
-            let entry = entries.remove(at: index).value
-            // A large table is released with its last entry.
+            defer { shrink() }
+            return entries.remove(at: index).value
+        }
+
+        /// A large table is released with its last entry.
+        private mutating func shrink() {
             if entries.isEmpty, entries.capacity > 1024 { entries = [:] }
-            return entry
         }
 
         /// The record of an activity, made if it has none yet; `nil` if the activity is not in progress.
@@ -263,18 +267,14 @@ package struct ActivityList: Sendable {
     /// Lists the record of an activity with a handle, when it begins with details or first gets some.
     ///
     /// - Parameter parent: the group that it is a member of.
-    mutating func insert(_ record: ActivityRecord, in parent: ActivityRecord?) {
-        record.order = order()
+    mutating func insert(_ record: ActivityRecord, in parent: ActivityRecord?, at now: Now) {
+        record.begin(order: order(), at: now())
         if let parent, !parent.hasEnded {
             record.parent = parent
-            if parent.group == nil {
-                parent.group = ActivityGroup()
-                parent.rate.isBaselineDue = true
-            }
+            if parent.group == nil { parent.group = ActivityGroup() }
             parent.group?.members.set(record.order, to: record)
             memberCount += 1
             cachedActivities = nil
-            if record.details.explicitProgress != nil { record.setBaseline() }
             if parent.parent == nil { listed.set(parent.order, to: parent) }
         } else {
             insert(record)
@@ -359,9 +359,8 @@ package struct ActivityList: Sendable {
         let order = order()
         var record: ActivityRecord?
         if label != nil || progress != nil {
-            let details = ActivityDetails(label: label, progress: progress, since: .distantPast)
-            record = ActivityRecord(details, began: now())
-            record?.order = order
+            record = ActivityRecord(ActivityDetails(label: label, progress: progress, since: .distantPast))
+            record?.begin(order: order, at: now())
         }
         let entry = Entry(order: order, record: record)
         var change = Change()

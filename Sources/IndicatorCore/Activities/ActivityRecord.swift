@@ -6,23 +6,23 @@ import Synchronization
 /// An activity without details has no record. The manager's lock protects all mutable properties except the steps.
 @usableFromInline
 final class ActivityRecord: @unchecked Sendable {
-    // `@unchecked`: `began` is a constant, `steps` is atomic; the rest is read and written with the manager's lock held,
-    // except before the record is in the list.
+    // `@unchecked`: `steps` is atomic; the rest is read and written with the manager's lock held, except in the
+    // initializer.
 
     /// Orders activities by when they began, or got their first details.
-    var order: UInt64 = 0
+    private(set) var order: UInt64 = 0
     /// When the activity began, or got its first details, on the manager's clock.
-    let began: Duration
+    private(set) var began = Duration.zero
     /// The details, except ``ActivityDetails/completed``, which is in ``steps``.
     var details: ActivityDetails
     private let steps: Atomic<Int>
     /// The rate of the steps.
-    var rate: RateEstimate
+    var rate = RateEstimate(at: .zero)
     /// Its state as a group; `nil` until an activity begins in it.
     var group: ActivityGroup?
     /// The group that it is a member of, while both are in progress.
     var parent: ActivityRecord?
-    /// The outcome, which may be set before the end.
+    /// How it ended.
     var outcome = ActivityOutcome.unspecified
     /// When it ended, on the manager's clock.
     var end: Duration?
@@ -30,11 +30,15 @@ final class ActivityRecord: @unchecked Sendable {
     var endedAsMember = false
 
     /// Makes the record of an activity that begins, or gets its first details.
-    init(_ details: ActivityDetails = ActivityDetails(since: .distantPast), began: Duration) {
-        self.began = began
+    init(_ details: ActivityDetails = ActivityDetails(since: .distantPast)) {
         self.details = details
         steps = Atomic(details.completed)
-        rate = RateEstimate(at: began, isBaselineDue: details.explicitProgress != nil || details.completed != 0)
+    }
+
+    /// The activity begins.
+    func begin(order: UInt64, at now: Duration) {
+        (self.order, began) = (order, now)
+        rate = RateEstimate(at: now)
     }
 
     /// Whether the activity has ended.
@@ -60,7 +64,6 @@ final class ActivityRecord: @unchecked Sendable {
     /// Changes the details. Steps that other threads add meanwhile are kept.
     func update(_ change: (inout ActivityDetails) -> Void) {
         let before = steps.load(ordering: .relaxed)
-        let hadProgress = details.explicitProgress != nil
         // Changed as a local value: if a caller's code ran during an access to a property, the compiler would have to
         // check all accesses to it for conflicts.
         var details = details
@@ -69,14 +72,6 @@ final class ActivityRecord: @unchecked Sendable {
         self.details = details
         let difference = details.completed &- before
         if difference != 0 { steps.wrappingAdd(difference, ordering: .sequentiallyConsistent) }
-        if difference != 0 && before == 0 || details.explicitProgress != nil && !hadProgress { setBaseline() }
-    }
-
-    /// The first value may have been reached earlier, as in a resumed download: it does not count for the rate, nor for
-    /// that of its groups before a member has ended.
-    func setBaseline() {
-        rate.isBaselineDue = true
-        if let parent, parent.group?.finishedCount == 0 { parent.setBaseline() }
     }
 
     /// Whether a snapshot shows it or its members, if it is not a member itself.
@@ -186,45 +181,48 @@ final class ActivityGroup {
 
 /// The rate of an activity: a mean of its last seconds, in which the latest have the most weight.
 ///
-/// It is updated when a snapshot is published, so that advancing reads no clock. Between two changes it is constant,
-/// because slow steps are not a standstill. It is undefined in the first second, and when nothing has changed for 5
-/// seconds and for four times the interval between the last two changes.
+/// It is updated when a snapshot is published, so that advancing reads no clock. Measuring begins at the first change:
+/// what was done by then may have been reached earlier, as in a resumed download, or after a wait for the first byte.
+/// Between two changes the rate is constant, because slow steps are not a standstill. It is undefined in the first
+/// second of measuring, and when nothing has changed for 5 seconds and for four times the interval between the last two
+/// changes; measuring begins anew at the change after that.
 struct RateEstimate: Sendable {
     /// After this time, in seconds, a measurement has a third of the weight of the latest one.
     private static var memory: Double { 8 }
 
     private var done = 0.0
+    /// When that was measured; at first, when the activity began.
     private var time: Duration
+    /// When measuring began.
     private var start: Duration
     private var weighted = 0.0
     private var weight = 0.0
-    /// Whether the next measurement is where measuring begins, if it has not begun.
-    var isBaselineDue: Bool
-    /// When it expires, unless something changes.
-    private(set) var end: Duration?
+    /// When a standstill begins, unless something changes; `nil` before the first change.
+    private var standstill: Duration?
 
-    /// Begins to measure.
-    init(at now: Duration, isBaselineDue: Bool = false) {
+    /// Makes the estimate of an activity that begins.
+    init(at now: Duration) {
         time = now
         start = now
-        self.isBaselineDue = isBaselineDue
     }
+
+    /// When the rate becomes undefined, unless something changes.
+    var end: Duration? { weight > 0 ? standstill : nil }
 
     /// Takes a measurement. A smaller amount than before begins a new estimate.
     mutating func measure(_ done: Double, at now: Duration) {
         let interval = now - time
-        if isBaselineDue && weight == 0 || done < self.done {
-            self = Self(at: now)
-            self.done = done
+        guard done != self.done, interval > .zero else { return }
+        if let standstill, now < standstill, done > self.done {
+            let seconds = interval / .seconds(1)
+            let share = 1 - exp(-seconds / Self.memory)
+            weighted += share * ((done - self.done) / seconds - weighted)
+            weight += share * (1 - weight)
+        } else {
+            (start, weighted, weight) = (now, 0, 0)
         }
-        isBaselineDue = false
-        guard done > self.done, interval > .zero else { return }
-        let seconds = interval / .seconds(1)
-        let share = 1 - exp(-seconds / Self.memory)
-        weighted += share * ((done - self.done) / seconds - weighted)
-        weight += share * (1 - weight)
         (self.done, time) = (done, now)
-        end = now + max(.seconds(5), interval * 4)
+        standstill = now + max(.seconds(5), interval * 4)
     }
 
     /// The amount done per second; `nil` while undefined.
@@ -242,16 +240,18 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
     /// In how many groups it is nested; its group precedes it in ``IndicatorSnapshot/activities``.
     public package(set) var depth = 0
 
-    /// The recent rate in ``unit``s per second; `nil` while unknown. Computed for a snapshot.
+    /// The recent rate in ``unit``s per second; `nil` while unknown. It is measured when a snapshot is published, so only
+    /// while a backend or a subscriber observes the indicator.
     public package(set) var rate: Double?
 
-    /// The estimated time left; `nil` while unknown. Computed for a snapshot.
+    /// The estimated time left; `nil` while unknown. Computed from the rate of what is done.
     public package(set) var remaining: Duration?
 
     /// Whether a group fails because one of its members did. Default `false`.
     public var failsWithMembers = false
 
-    /// A short text of what is in progress. An empty one counts as none.
+    /// A short text of what is in progress. An empty one counts as none. Backends report the end of an activity only if
+    /// it has a label then.
     public var label: String? {
         didSet { if label?.isEmpty == true { label = nil } }
     }

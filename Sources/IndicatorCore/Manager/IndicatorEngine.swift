@@ -31,18 +31,21 @@ package final class IndicatorEngine: Sendable {
         var isShutDown = false
         /// Whether the manager was deallocated: the engine closes when the last held activity has ended.
         var isOrphaned = false
-        /// The engine itself, from then until it has closed: activities do not retain it.
+        /// The engine itself while activities are held after that: they do not retain it.
         var itself: IndicatorEngine?
         /// Whether the engine is closed or closing.
         var isClosed = false
         /// Whether it is counted in ``ObservedObjects/observers``.
         var isObserver = false
 
-        /// Begins closing if it is due. Returns whether the caller must close the engine.
-        mutating func takesUpClosing() -> Bool {
-            guard isOrphaned, !isClosed, machine.heldActivityCount == 0 else { return false }
-            isClosed = true
-            return true
+        /// Keeps the engine while it has held activities but no manager; they may also begin after it has closed.
+        ///
+        /// - Returns: whether the caller must close it; and a reference to release without the lock.
+        mutating func keep(_ engine: IndicatorEngine) -> (isOver: Bool, released: IndicatorEngine?) {
+            guard isOrphaned else { return (false, nil) }
+            let isOver = machine.heldActivityCount == 0
+            defer { (itself, isClosed) = (isOver ? nil : engine, isClosed || isOver) }
+            return (isOver && !isClosed, itself)
         }
     }
 
@@ -71,11 +74,10 @@ package final class IndicatorEngine: Sendable {
 
     /// The manager was deallocated. Closes the engine, or lets the end of the last held activity close it.
     func managerIsReleased() {
-        let isOver = storage.withLock { storage in
+        let (isOver, _) = storage.withLock { storage in
             storage.isOrphaned = true
-            storage.itself = self
             storage.machine.setOrphaned()
-            return storage.takesUpClosing()
+            return storage.keep(self)
         }
         if isOver { close() }
     }
@@ -86,7 +88,7 @@ package final class IndicatorEngine: Sendable {
         // Kept until they have stopped: a shutdown at the end of the process waits for them.
         Task.detached(executorPreference: ServiceThread.shared) { [self] in
             for runner in runners { await runner.waitUntilFinished() }
-            _ = storage.withLock { storage in (exchange(&storage.runners, with: []), storage.itself.take()) }
+            _ = storage.withLock { storage in exchange(&storage.runners, with: []) }
         }
         timer.set(nil, version: .max) { _ in }
         for resource in resources { resource.managerIsGone() }
@@ -105,7 +107,10 @@ package final class IndicatorEngine: Sendable {
                 storage.outbox.append(.finish(storage.receivers + storage.runners, timeLimit: timeLimit))
                 if storage.isObserver { ObservedObjects.observers.wrappingSubtract(1, ordering: .relaxed) }
             }
-            defer { (storage.receivers, storage.resources, storage.observations) = ([], [], []) }
+            defer {
+                (storage.receivers, storage.resources, storage.observations) = ([], [], [])
+                updateAudience(of: &storage)
+            }
             return (storage.runners, storage.resources, storage.observations)
         }
         perform()
@@ -119,12 +124,12 @@ package final class IndicatorEngine: Sendable {
     ///
     /// - Parameter input: called with the lock held; reads the time if it needs it.
     func change(_ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> [IndicatorStateMachine.Action]) {
-        let (mustPerform, isOver) = storage.withLock { storage in
+        let (mustPerform, (isOver, _)) = storage.withLock { storage in
             let actions = input(&storage.machine) { time.now }
-            let isOver = storage.takesUpClosing()
-            if actions.isEmpty { return (false, isOver) }
+            let kept = storage.keep(self)
+            if actions.isEmpty { return (false, kept) }
             append(actions, to: &storage)
-            return (storage.outbox.attend(), isOver)
+            return (storage.outbox.attend(), kept)
         }
         if mustPerform { performAttended() }
         if isOver { close() }
@@ -197,7 +202,7 @@ package final class IndicatorEngine: Sendable {
     private func checkLifetimes(at now: Duration) {
         if storage.withLock({ $0.machine.isLifetimeCheckDue(at: now) }) {
             for part in 0..<IndicatorStateMachine.lifetimeCheckPartCount {
-                change { machine, _ in machine.checkLifetimes(part: part, at: now) }
+                change { machine, time in machine.checkLifetimes(part: part, at: max(now, time())) }
                 // The lock is not fair: without this, a thread that waits for it may wait for all parts.
                 sched_yield()
             }
@@ -340,14 +345,15 @@ package final class IndicatorEngine: Sendable {
 
     func keep(_ observation: NotificationObservation) {
         // Released without the lock: an observation retains the caller's closures.
-        _ = storage.withLock { storage in
+        let (isShutDown, _) = storage.withLock { storage in
+            if storage.isShutDown { return (true, [NotificationObservation]()) }
             if !storage.isObserver { ObservedObjects.observers.wrappingAdd(1, ordering: .relaxed) }
             storage.isObserver = true
-            let cancelled = storage.observations.filter(\.isCancelled)
-            storage.observations.removeAll(where: \.isCancelled)
-            storage.observations.append(observation)
-            return cancelled
+            let old = storage.observations
+            storage.observations = old.filter { !$0.isCancelled } + [observation]
+            return (false, old)
         }
+        if isShutDown { observation.cancel() }
     }
 
     package func keep(_ resource: some ManagerResource) {

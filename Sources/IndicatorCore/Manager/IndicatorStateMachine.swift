@@ -3,7 +3,8 @@ import IndicatorThreads
 
 /// Makes all decisions of an indicator: what is in progress, when it is shown, and when a snapshot is published.
 ///
-/// It owns no lock, no timer and no task, and calls no foreign code. Each input returns the actions to perform, in
+/// It owns no lock, no timer and no task, and calls no foreign code, with the exceptions that ``IndicatorEngine`` lists.
+/// Each input returns the actions to perform, in
 /// order. ``IndicatorEngine`` calls it under its lock and performs the actions after unlocking; `ActivityReplay` of
 /// IndicatorTesting does neither.
 ///
@@ -185,10 +186,11 @@ package struct IndicatorStateMachine: Sendable {
 
     // MARK: - Inputs: time
 
-    /// Whether the objects must be checked before ``advance(to:)``: regularly, and before the start delay's deadline is
-    /// decided, so that a deallocated object never shows the indicator (rule 11 of the design).
+    /// Whether the objects must be checked before the next input: regularly, and before the start delay's deadline is
+    /// decided or the indicator is enabled, so that a deallocated object never shows it (rule 11 of the design).
     func isLifetimeCheckDue(at now: Duration) -> Bool {
         guard list.objectCount > 0 else { return false }
+        if !visibility.isEnabled { return true }
         if let lifetimeCheckDue, lifetimeCheckDue <= now { return true }
         if visibility.state == .delayingStart, let deadline = visibility.deadline { return deadline <= now }
         return false

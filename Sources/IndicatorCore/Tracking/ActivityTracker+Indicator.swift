@@ -8,7 +8,8 @@ extension ActivityTracker {
     /// - Parameters:
     ///   - manager: the indicator.
     ///   - label: the label of a value, or `nil` for none; by default the value's description if it is human-readable:
-    ///     that of a `CustomStringConvertible`, such as a text or a number, or the name of an enum case without values.
+    ///     that of a `CustomStringConvertible`, such as a text or a number, but not a collection; or the name of an enum
+    ///     case without values.
     ///     This and `progress` are called in the order of the statuses, one call at a time, without a lock.
     ///   - progress: how much is done, 0…1, or `nil` for unknown, which is the default.
     @discardableResult
@@ -27,6 +28,7 @@ extension ActivityTracker {
     /// The default label of a value; `nil` if its description would list its parts.
     @usableFromInline
     static func label(of value: Value) -> String? {
+        if value is any Collection, !(value is any StringProtocol) { return nil }
         if let value = value as? any CustomStringConvertible { return value.description }
         let mirror = Mirror(reflecting: value)
         return mirror.displayStyle == .enum && mirror.children.isEmpty ? String(describing: value) : nil

@@ -1,3 +1,4 @@
+import Foundation
 import IndicatorTesting
 import TestSupport
 import Testing
@@ -254,5 +255,28 @@ import Testing
         #expect(await eventually { surface.snapshots.last?.label == "still" })
         member?.end()
         #expect(await eventually { surface.stopCount == 1 })
+    }
+
+    /// Its end used memory that had been freed.
+    @Test func aMemberMayBeginAfterTheIndicatorHasClosed() async throws {
+        let surface = InMemoryBackend()
+        var manager: IndicatorManager? = IndicatorManager(backends: [surface])
+        weak let engine = manager?.engine
+        var group = manager.map { ManagedActivity("group", in: $0) }
+        #expect(await eventually { surface.startCount == 1 })
+        manager = nil
+        group?.end()
+        #expect(await eventually { surface.stopCount == 1 })
+        let labelled = group?.begin("late")
+        let unlabelled = group?.begin()
+        group = nil
+        // The closing task also retains the engine, but not for long.
+        for _ in 0..<100 {
+            usleep(100)
+            #expect(engine != nil)
+        }
+        labelled?.end()
+        unlabelled?.end()
+        #expect(await eventually { engine == nil })
     }
 }

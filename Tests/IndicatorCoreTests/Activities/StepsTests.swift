@@ -126,17 +126,33 @@ import Testing
         #expect(manager.snapshot.activities.isEmpty)
     }
 
+    /// The outcome was stored before the end, where a label that was set in between did not find it.
+    @Test func anOutcomeIsNotLostWhileAnotherThreadSetsTheLabel() async throws {
+        let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
+        let manager = IndicatorManager(backends: [surface])
+        let rounds = 500
+        for _ in 0..<rounds {
+            let activity = ManagedActivity(in: manager)
+            let other = JoinableThread { activity.label = "label" }
+            activity.end(.failed("reason"))
+            await other.join()
+        }
+        await manager.shutdown()
+        #expect(surface.snapshots.flatMap(\.finished).allSatisfy { $0.outcome == .failed("reason") })
+    }
+
     // MARK: - The estimate
 
     @Test func theRateIsTheMeanAtFirstAndFollowsLater() throws {
         var estimate = RateEstimate(at: .zero)
-        for tick in 1...9 { estimate.measure(Double(tick) * 10, at: .milliseconds(tick * 100)) }
+        // Measuring begins at the first change.
+        for tick in 0...9 { estimate.measure(Double(70 + tick * 10), at: .milliseconds(tick * 100)) }
         #expect(estimate.perSecond(at: .milliseconds(900)) == nil)
-        estimate.measure(100, at: .seconds(1))
-        let first = try #require(estimate.perSecond(at: .seconds(1)))
+        estimate.measure(180, at: .milliseconds(1100))
+        let first = try #require(estimate.perSecond(at: .milliseconds(1100)))
         #expect(abs(first - 100) < 0.001)
         // Ten times as fast: half of the way after about 5 seconds, nearly all after 40.
-        for tick in 1...400 { estimate.measure(100 + Double(tick) * 100, at: .milliseconds(1000 + tick * 100)) }
+        for tick in 1...400 { estimate.measure(180 + Double(tick) * 100, at: .milliseconds(1100 + tick * 100)) }
         let last = try #require(estimate.perSecond(at: .seconds(41)))
         #expect(last > 950 && last <= 1000)
     }
@@ -159,19 +175,39 @@ import Testing
     @Test func aStandstillEndsTheEstimate() {
         var estimate = RateEstimate(at: .zero)
         estimate.measure(10, at: .seconds(1))
-        #expect(estimate.perSecond(at: .milliseconds(5999)) != nil)
-        #expect(estimate.perSecond(at: .seconds(6)) == nil)
+        estimate.measure(20, at: .seconds(2))
+        #expect(estimate.perSecond(at: .milliseconds(6999)) != nil)
+        #expect(estimate.perSecond(at: .seconds(7)) == nil)
         // Slow steps are not a standstill.
         var slow = RateEstimate(at: .zero)
         slow.measure(1, at: .seconds(60))
-        #expect(slow.perSecond(at: .seconds(239)).map { ($0 * 60).rounded() } == 1)
-        #expect(slow.perSecond(at: .seconds(300)) == nil)
+        slow.measure(2, at: .seconds(120))
+        #expect(slow.perSecond(at: .seconds(359)).map { ($0 * 60).rounded() } == 1)
+        #expect(slow.perSecond(at: .seconds(360)) == nil)
         // A smaller value restarts the estimate.
+        estimate.measure(30, at: .milliseconds(6500))
         estimate.measure(0, at: .seconds(7))
         estimate.measure(5, at: .milliseconds(7500))
         #expect(estimate.perSecond(at: .milliseconds(7500)) == nil)
         estimate.measure(10, at: .seconds(8))
         #expect(estimate.perSecond(at: .seconds(8))?.rounded() == 10)
+    }
+
+    /// Both were divided by the wait: the time left was hours at first, and wrong for half a minute.
+    @Test(arguments: [3, 60]) func aWaitForTheFirstByteOrDuringAStandstillDoesNotCountForTheRate(wait: Int) throws {
+        var estimate = RateEstimate(at: .zero)
+        var (done, now) = (0.0, Duration.zero)
+        for _ in 1...3 {
+            // Also a wait of less than the shortest standstill, before the first byte.
+            now += .seconds(done == 0 ? wait : max(wait, 10))
+            for tick in 0...30 {
+                done += 100
+                now += .milliseconds(100)
+                estimate.measure(done, at: now)
+                let rate = estimate.perSecond(at: now)
+                if tick < 10 { #expect(rate == nil) } else { #expect(abs(try #require(rate) - 1000) < 1) }
+            }
+        }
     }
 
     @Test func theTimeLeftFollowsFromTheRate() {
@@ -202,15 +238,16 @@ import Testing
     @Test func stepsBeforeTheFirstMeasurementDoNotCountForTheRate() {
         let list = ListOnAClock()
         let activity = list.begin(ActivityDetails(label: "Resuming", since: .distantPast)) { $0.total = 1000 }
+        list.now = .milliseconds(1)
         list.update(activity) { $0.completed = 900 }
         list.publish()
-        list.now = .seconds(1)
+        list.now = .milliseconds(1001)
         activity.advance(by: 10)
         list.publish()
         #expect(list.first?.rate.map { $0.rounded() } == 10)
         #expect(list.first?.remaining.map { Int(($0 / .seconds(1)).rounded()) } == 9)
         // Setting `completed` results in a rate, too.
-        list.now = .seconds(2)
+        list.now = .milliseconds(2001)
         list.update(activity) { $0.completed = 920 }
         list.publish()
         #expect(list.first?.rate.map { $0.rounded() } == 10)
@@ -293,12 +330,15 @@ import Testing
     @Test func aStandstillIsPublished() async throws {
         let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
         let activity = ManagedActivity("stalling", total: 100, in: indicator.manager)
-        #expect(await indicator.advance(by: .seconds(2), until: .active))
+        #expect(await indicator.advance(by: .seconds(1), until: .active))
+        activity.advance(by: 10)
+        #expect(await eventually { indicator.surface.snapshots.last?.activities.first?.completed == 10 })
+        indicator.clock.advance(by: .seconds(2))
         activity.advance(by: 10)
         #expect(await eventually { indicator.surface.snapshots.last?.activities.first?.rate?.rounded() == 5 })
         indicator.clock.advance(by: .seconds(8))
         #expect(await eventually { indicator.surface.snapshots.last?.activities.first?.rate == nil })
-        #expect(indicator.surface.snapshots.last?.activities.first?.completed == 10)
+        #expect(indicator.surface.snapshots.last?.activities.first?.completed == 20)
         await indicator.manager.shutdown()
     }
 }
@@ -318,8 +358,8 @@ private final class ListOnAClock {
     ) -> ActivityRecord {
         var details = details
         change(&details)
-        let record = ActivityRecord(details, began: now)
-        list.insert(record, in: group)
+        let record = ActivityRecord(details)
+        list.insert(record, in: group) { now }
         return record
     }
 

@@ -102,18 +102,28 @@ import Testing
 
     /// An estimate that ended while a snapshot is held back is not a deadline: the timer would fire immediately, again
     /// and again.
+    /// Every begin and end took the lock, and made snapshots for nobody.
+    @Test func afterShuttingDownNothingIsObserved() async {
+        let manager = IndicatorManager(backends: [InMemoryBackend(delivery: BackendDelivery(includesHidden: true))])
+        let subscription = manager.snapshots
+        #expect(manager.engine.counter.isWatched)
+        await manager.shutdown()
+        #expect(!manager.engine.counter.isWatched)
+        withExtendedLifetime(subscription) {}
+    }
+
     @Test func noTimerIsSetForAnEstimateThatHasEnded() throws {
         var driver = Driver(clock)
         let now = { [time = driver.time] in time.now }
         driver.machine.setAudience(.always)
         var details = ActivityDetails(label: "Downloading")
         details.total = 1000
-        let activity = ActivityRecord(details, began: driver.time.now)
+        let activity = ActivityRecord(details)
         func change(_ body: (inout ActivityList) -> ActivityList.Change) -> [IndicatorStateMachine.Action] {
             driver.machine.change(now, body)
         }
         _ = change { list in
-            list.insert(activity, in: nil)
+            list.insert(activity, in: nil, at: now)
             return .init(countChange: 1, changesDetails: true)
         }
         for _ in 1...4 {

@@ -226,7 +226,7 @@ import Testing
                     manager.start(number, label: "work")
                     manager.track(Reference(number) {})
                     manager.stop(number)
-                    usleep(20) // Lets the backends have the lock.
+                    usleep(20)  // Lets the backends have the lock.
                 }
             }
         }

@@ -217,6 +217,27 @@ import Testing
         #expect(indicator.surface.snapshots.isEmpty)
     }
 
+    /// The check between two intervals was missing here.
+    @Test func aDeallocatedObjectDoesNotShowAnIndicatorThatIsEnabled() async throws {
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero), isEnabled: false)
+        do {
+            let object = Request()
+            indicator.manager.track(object)
+        }
+        indicator.manager.isEnabled = true
+        #expect(indicator.manager.state == .inactive)
+        #expect(indicator.manager.activityCount == 0)
+        await indicator.manager.shutdown()
+        #expect(indicator.surface.snapshots.isEmpty)
+    }
+
+    /// It was kept for ever, and all indicators then observed tasks in the slower way.
+    @Test func anObservationAfterTheShutdownIsCancelled() async {
+        await indicator.manager.shutdown()
+        let observation = indicator.manager.observe(.indicator, in: center)
+        #expect(observation.isCancelled)
+    }
+
     private struct Described: Hashable, CustomStringConvertible {
         var description: String
     }

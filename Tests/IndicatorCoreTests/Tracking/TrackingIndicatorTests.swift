@@ -47,6 +47,8 @@ import Testing
         }
         #expect(label(Step()) == nil)
         #expect(label((1, 2)) == nil)
+        #expect(label([Step()]) == nil)
+        #expect(label(["step": Step()]) == nil)
         #expect(label(Phase.reading(page: 1)) == nil)
         #expect(label(Phase.parsing) == "parsing")
         #expect(label(Page()) == "page 2")
