@@ -257,6 +257,18 @@ import Testing
     }
 
     /// 2²⁸ activities after an earlier one, a later one preceded it.
+    /// The lock is held during an update, and is not recursive.
+    @Test func theStateIsReadWithoutTheLock() {
+        let manager = TestIndicator().manager
+        let activity = manager.begin("work")
+        activity.update { _ in
+            #expect(manager.state == .delayingStart)
+            #expect(!manager.isVisible)
+            #expect(manager.isEnabled)
+            #expect(manager.activityCount == 1)
+        }
+    }
+
     @Test func disablingHidesImmediatelyAndContinuesCounting() async {
         let indicator = TestIndicator()
         indicator.manager.start("a")

@@ -217,6 +217,7 @@ import Testing
         func stop() async { call() }
     }
 
+    /// Objects and identities also call back when they are released.
     @Test func backendsAreAddedAndRemovedWhileTheIndicatorChanges() async throws {
         let manager = try Self.manager()
         let isDone = Atomic(false)
@@ -224,7 +225,9 @@ import Testing
             JoinableThread {
                 while !isDone.load(ordering: .relaxed) {
                     manager.start(number, label: "work")
-                    manager.track(Reference(number) {})
+                    manager.track(Reference(number) { [weak manager] in manager?.begin("released").end() })
+                    manager.start(Reference(number) { [weak manager] in manager?.begin("released").end() })
+                    manager.stop(Reference(number) { [weak manager] in manager?.begin("released").end() })
                     manager.stop(number)
                     usleep(20)  // Lets the backends have the lock.
                 }
