@@ -95,10 +95,10 @@ struct ConfigurationDocument {
 
     /// A scalar with the asterisks of the file, or what it refers to if it is an alias. Other nodes are unchanged.
     func resolved(_ node: Node) -> Node {
-        guard case .scalar(var scalar) = node else { return node }
+        guard case .scalar(let scalar) = node else { return node }
         if let target = targets[node.position] { return resolved(target) }
-        scalar.string = scalar.string.replacing(Self.asterisk, with: "*")
-        return .scalar(scalar)
+        let text = scalar.string.replacing(Self.asterisk, with: "*")
+        return .scalar(.init(text, scalar.tag, scalar.style, scalar.mark))
     }
 
     /// The entries of a map, the first of each name, with problems for keys that are not plain names.

@@ -18,9 +18,10 @@ struct RunPrinter: Sendable {
         let noFile = setup.usesAllBackends ? "none found; every built-in backend that can run here" : "none found"
         lines += rows("config", setup.configuration.file ?? noFile)
         var delayText =
-            "shown after \(delays.startDelay.shortText) of work, "
-            + "hidden after \(delays.completionDelay.shortText) without"
-        if delays.minimumVisibleTime > .zero { delayText += ", for at least \(delays.minimumVisibleTime.shortText)" }
+            "shown after \(delays.startDelay.secondsText) s of work, "
+            + "hidden after \(delays.completionDelay.secondsText) s without"
+        let minimum = delays.minimumVisibleTime
+        if minimum > .zero { delayText += ", for at least \(minimum.secondsText) s" }
         lines += rows("delays", setup.configuration.isEnabled ? delayText : "the indicator is disabled")
         let nameWidth = setup.backends.map(\.name.count).max() ?? 0
         for (index, backend) in setup.backends.enumerated() {

@@ -18,7 +18,7 @@ import Testing
 
     /// Creates an image of noise, which does not compress, in another format (apt-get install imagemagick).
     private static func convert(to format: String, arguments: [String] = []) async throws -> Data {
-        let folder = try TestFolder()
+        let folder = try TemporaryDirectory()
         let target = folder.url.appending(path: "image.\(format)")
         _ = try await Python.run(
             "import subprocess, sys; subprocess.run(\(["convert", "-size", "64x48", "xc:gray", "-seed", "1", "+noise", "Random"] + arguments + [target.path]), check=True)"
@@ -30,7 +30,7 @@ import Testing
         let png = try Self.picture.pngData()
         let image = try DecodedImage(decoding: png)
         #expect(image == Self.picture)
-        let folder = try TestFolder()
+        let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "icon.png")
         try image.writePNG(to: file)
         #expect(try DecodedImage(decoding: Data(contentsOf: file)) == image)
@@ -128,7 +128,7 @@ import Testing
 
     @Test func onlyTheFirstFrameOfAnAnimationIsDecoded() async throws {
         let frames = (0..<20).flatMap { ["(", "-size", "64x48", "xc:rgb(\($0 * 10),0,0)", ")"] }
-        let folder = try TestFolder()
+        let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "animation.gif")
         let result = try await Command.run("convert", frames + [file.path], package: "imagemagick")
         #expect(result.status == 0, "\(result.error)")
@@ -189,7 +189,7 @@ import Testing
     }
 
     @Test func aPNGFileIsUsedAsTheIcon() async throws {
-        let folder = try TestFolder()
+        let folder = try TemporaryDirectory()
         let picture = DecodedImage(width: 32, height: 32, rgba: Data(repeating: 0x7F, count: 32 * 32 * 4))
         let file = folder.url.appending(path: "an icon, 100 % ä.png")
         try #require(picture).writePNG(to: file)
@@ -201,7 +201,7 @@ import Testing
     }
 
     @Test func aFileThatIsNotAnImageCausesAWarning() async throws {
-        let folder = try TestFolder()
+        let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "icon.png")
         try Data("no picture".utf8).write(to: file)
         let shown = try await show(icon: file)

@@ -206,17 +206,3 @@ func thrown(_ body: () async throws -> Void) async -> (any Error)? {
         return error
     }
 }
-
-/// A temporary folder, removed when the value is deallocated.
-final class TestFolder: Sendable {
-    let url: URL
-
-    init() throws {
-        url = FileManager.default.temporaryDirectory.appending(path: "network-kit-tests-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(at: url)
-    }
-}

@@ -111,7 +111,7 @@ extension BrokenFile {
             "an alias without its anchor",
             "startDelay: *delay\n",
             reports: [
-                "indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found the alias '*delay', but no '&delay' was read above it"
+                "indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, found the alias '*delay', but no '&delay' was read above it"
             ]
         ),
         BrokenFile(
@@ -155,7 +155,7 @@ extension BrokenFile {
             "an alias of a section with a mistake",
             "audit: &audit {kind: logFile, path: /tmp/a.log, size: 1}\nother: *audit\n",
             reports: [
-                "indicator.yaml:1:47: error: unknown key 'size' in 'audit'; settings of logFile: X"
+                "indicator.yaml:1:49: error: unknown key 'size' in 'audit'; settings of logFile: path, format, maxSize, keep, kind"
             ]
         ),
         BrokenFile(
