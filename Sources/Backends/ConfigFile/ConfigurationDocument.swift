@@ -177,11 +177,12 @@ struct ConfigurationDocument {
         var comma: TextPosition?
         for number in 1...lines.count {
             let line = lines.text(ofLine: number)
-            var (position, index) = (TextPosition(line: number, column: 1), line.startIndex)
-            for match in line.matches(of: token) {
+            var (position, rest) = (TextPosition(line: number, column: 1), line[...])
+            while let match = rest.firstMatch(of: token) {
                 let text = match.0
-                position.column += line.unicodeScalars.distance(from: index, to: text.startIndex)
-                index = text.startIndex
+                position.column += rest.unicodeScalars.distance(from: rest.startIndex, to: text.startIndex)
+                defer { position.column += text.unicodeScalars.count }
+                rest = rest[text.endIndex...]
                 if let comment = match.comment {
                     let found = "a comment begins with '#', not with '\(comment.prefix(2))'"
                     if problems.isEmpty { report(position, found) }
