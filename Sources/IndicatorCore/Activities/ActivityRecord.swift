@@ -240,8 +240,8 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
     /// In how many groups it is nested; its group precedes it in ``IndicatorSnapshot/activities``.
     public package(set) var depth = 0
 
-    /// The recent rate in ``unit``s per second; `nil` while unknown. It is measured when a snapshot is published, so only
-    /// while a backend or a subscriber observes the indicator.
+    /// The recent rate in ``unit``s per second; `nil` while unknown. It is measured when a snapshot is published, so
+    /// only while a backend or a subscriber observes the indicator.
     public package(set) var rate: Double?
 
     /// The estimated time left; `nil` while unknown. Computed from the rate of what is done.
