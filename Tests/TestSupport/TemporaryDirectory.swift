@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 
 /// A new, empty folder that is removed with its contents when the value is deallocated.
 package final class TemporaryDirectory: Sendable {
@@ -41,6 +41,9 @@ package final class TemporaryDirectory: Sendable {
         for process in present { kill(process, SIGKILL) }
         return present.count
     }
+
+    /// Its location as a file URL.
+    package var url: URL { URL(filePath: path, directoryHint: .isDirectory) }
 
     /// The path of an item in it.
     package func appending(_ name: String) -> String { "\(path)/\(name)" }

@@ -103,7 +103,6 @@ struct ConfigurationBuilder {
         let backends = backends()
         warnAboutUnknownVariables()
         return IndicatorConfiguration(
-            applicationName: source.applicationName,
             file: file?.path,
             isEnabled: isEnabled != .boolean(false),
             delays: delays,

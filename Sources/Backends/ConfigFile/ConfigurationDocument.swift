@@ -5,7 +5,9 @@ import Yams
 ///
 /// JSON is a subset of YAML, so a `.json` file is read the same way.
 ///
-/// A text with aliases is read twice: first without expanding them, to limit what they expand to.
+/// Aliases are looked up only when a value is read. Yams would expand them all, and compare what they expand to where
+/// they are in keys: billions of values, if aliases refer to each other ("billion laughs"). So it reads ``asterisk`` in
+/// place of every `*`, and aliases are plain scalars.
 ///
 /// Yams stops at the first syntax error or duplicate key. The text is then changed there, without moving other
 /// positions, and read again, up to ``largestTotalSize`` bytes in total:
@@ -36,8 +38,8 @@ struct ConfigurationDocument {
 
     /// The limit of all readings together, in bytes: the cost of reading is proportional to the size.
     static let largestTotalSize = 1 << 20
-    /// The limit of what all aliases together expand to, in bytes.
-    static let largestExpansion = 1 << 20
+    /// Replaces `*`: a noncharacter, which Unicode reserves for internal use, but YAML allows.
+    private static let asterisk: Unicode.Scalar = "\u{10FFFF}"
 
     /// The root node; `nil` if the file is empty or could not be read at all.
     private(set) var root: Node?
@@ -53,39 +55,50 @@ struct ConfigurationDocument {
     private(set) var bytesRead = 0
     /// The names of the duplicate keys that were changed for Yams, by position.
     private var originalKeys: [TextPosition: String] = [:]
+    /// What the aliases refer to, by their positions.
+    private var targets: [TextPosition: Node] = [:]
 
     /// Reads a text. If it has several documents, all but the first are ignored, or are a problem.
     init(_ text: String, ignoresLaterDocuments: Bool = false) {
-        // Nodes refer weakly to their anchors, which the parser owns.
-        func read<Value>(_ text: String, _ use: (Node?) -> Value) throws -> Value {
-            // Without Yams' tag resolution, which takes most of the time: this module interprets the scalars itself.
-            let parser = try Parser(yaml: text, resolver: .basic, encoding: .utf8)
-            let root = ignoresLaterDocuments ? try parser.nextRoot() : try parser.singleRoot()
-            return withExtendedLifetime(parser) { use(root) }
-        }
         lines = TextLines(text)
         checkJSON()
         var text = problems.isEmpty ? text : lines.text
         while true {
-            let unaliased = lines.unaliasedText
+            bytesRead += text.utf8.count
             do {
-                if let unaliased {
-                    bytesRead += unaliased.utf8.count
-                    let expansion = try read(unaliased, AliasExpansion.init)
-                    if let excess = expansion.excess {
-                        report(excess, "the aliases ('*name') expand to more than 1 MiB")
-                        return
-                    }
-                }
-                bytesRead += text.utf8.count
-                root = try read(text) { $0 }
+                let yaml = text.replacing("*", with: Self.asterisk)
+                // Without Yams' tag resolution, which takes most of the time: this module interprets scalars itself.
+                let parser = try Parser(yaml: yaml, resolver: .basic, encoding: .utf8)
+                let root = ignoresLaterDocuments ? try parser.nextRoot() : try parser.singleRoot()
+                var anchors: [String: Node] = [:]
+                // Nodes refer weakly to their anchors, which the parser owns.
+                withExtendedLifetime(parser) { root.map { findTargets(in: $0, &anchors) } }
+                self.root = root.map(resolved)
                 return
             } catch {
-                let cost = text.utf8.count * (unaliased == nil ? 1 : 2)
-                guard recover(from: error, isLast: bytesRead + cost > Self.largestTotalSize) else { return }
+                guard recover(from: error, isLast: bytesRead + text.utf8.count > Self.largestTotalSize) else { return }
                 text = lines.text
             }
         }
+    }
+
+    /// Finds what the aliases refer to: the last node with that anchor that ends above the alias.
+    private mutating func findTargets(in node: Node, _ anchors: inout [String: Node]) {
+        if let name = resolved(node).aliasName { return targets[node.position] = anchors[name] }
+        for item in node.sequence ?? [] { findTargets(in: item, &anchors) }
+        for (key, value) in node.mapping ?? [:] {
+            findTargets(in: key, &anchors)
+            findTargets(in: value, &anchors)
+        }
+        if let anchor = node.anchor { anchors[anchor.rawValue] = node }
+    }
+
+    /// A scalar with the asterisks of the file, or what it refers to if it is an alias. Other nodes are unchanged.
+    func resolved(_ node: Node) -> Node {
+        guard case .scalar(let scalar) = node else { return node }
+        if let target = targets[node.position] { return resolved(target) }
+        let text = scalar.string.replacing(Self.asterisk, with: "*")
+        return .scalar(.init(text, scalar.tag, scalar.style, scalar.mark))
     }
 
     /// The entries of a map, the first of each name, with problems for keys that are not plain names.
@@ -94,6 +107,7 @@ struct ConfigurationDocument {
         var problems: [Problem] = []
         var firstLines: [String: Int] = [:]
         for (key, value) in mapping {
+            let (key, value) = (resolved(key), resolved(value))
             let position = key.position
             guard case .scalar(let scalar) = key else {
                 problems.append(Problem(position: position, message: "expected a name before ':', found \(key.kind)"))
@@ -122,19 +136,14 @@ struct ConfigurationDocument {
 
     /// Reports an error and removes it from the text. Returns whether to read the text again.
     private mutating func recover(from error: any Error, isLast: Bool) -> Bool {
-        guard let error = error as? YamlError else {
-            report(TextPosition(line: 1, column: 1), "\(error)")
-            return false
-        }
-        if case .duplicatedKeysInMapping(let names, let context) = error {
+        if case YamlError.duplicatedKeysInMapping(let names, let context) = error {
             let position = TextPosition(context.mark)
             if !isLast, rename(names.first ?? "", at: position) { return true }
             report(position, "the key '\(QuotedText.shortened(names.first ?? ""))' is duplicated")
             return false
         }
         let problem = YAMLSyntaxProblem(error, in: lines)
-        // An alias of something that could not be read is not a separate mistake.
-        if !problem.isUndefinedAlias || problems.isEmpty { report(problem.position, problem.message) }
+        report(problem.position, problem.message)
         if problem.isSecondDocument {
             lines.blank(problem.position.line...max(problem.position.line, lines.count))
         } else if let block = lines.topLevelBlock(around: problem.position.line) {
@@ -162,35 +171,28 @@ struct ConfigurationDocument {
     /// Checks for two common errors in JSON: comments, which are strings in YAML, and trailing commas, which YAML
     /// allows.
     private mutating func checkJSON() {
-        guard let first = lines.firstCharacter, first == "{" else { return }
+        guard lines.firstCharacter == "{" else { return }
+        let token = /"(?:\\.|[^"\\])*"?|'[^']*'?|#.*|(?<comment>\/\/.*|\/\*(?:.*?\*\/|.*))|[^\s,:\[\]{}"]+|\S/
+            .matchingSemantics(.unicodeScalar)
         var comma: TextPosition?
-        var quote: Unicode.Scalar?
         for number in 1...lines.count {
-            let line = lines[number]
-            var column = 1
-            while column <= line.count {
-                defer { column += 1 }
-                let scalar = line[column - 1]
-                let next = column < line.count ? line[column] : " "
-                let isWordStart = column == 1 || " \t,:[]{}\"".unicodeScalars.contains(line[column - 2])
-                if let open = quote {
-                    if scalar == "\\", open == "\"" { column += 1 } else if scalar == open { quote = nil }
-                } else if scalar == "#", isWordStart {
-                    break
-                } else if scalar == "/", next == "/" || next == "*", isWordStart {
-                    let found = "a comment begins with '#', not with '/\(next)'"
-                    if problems.isEmpty { report(TextPosition(line: number, column: column), found) }
-                    let isBlock = next == "*"
-                    let end = line.indices.first { $0 > column && isBlock && line[$0 - 1] == "*" && line[$0] == "/" }
-                    let last = (end ?? line.count - 1) + 1
-                    lines.blank(number...number, columns: column...max(column, last))
-                    column = last
-                } else if scalar == ",", comma == nil {
-                    comma = TextPosition(line: number, column: column)
-                } else if !scalar.properties.isWhitespace {
-                    quote = isWordStart && (scalar == "\"" || scalar == "'") ? scalar : nil
-                    if let comma, scalar == "}" || scalar == "]" {
-                        let message = "a comma before '\(scalar)' is not valid JSON; other programs reject it"
+            let line = lines.text(ofLine: number)
+            var (position, rest) = (TextPosition(line: number, column: 1), line[...])
+            while let match = rest.firstMatch(of: token) {
+                let text = match.0
+                position.column += rest.unicodeScalars.distance(from: rest.startIndex, to: text.startIndex)
+                defer { position.column += text.unicodeScalars.count }
+                rest = rest[text.endIndex...]
+                if let comment = match.comment {
+                    let found = "a comment begins with '#', not with '\(comment.prefix(2))'"
+                    if problems.isEmpty { report(position, found) }
+                    let columns = position.column..<position.column + comment.unicodeScalars.count
+                    lines.blank(number...number, columns: columns)
+                } else if text == "," {
+                    comma = comma ?? position
+                } else if !text.hasPrefix("#") {
+                    if let comma, text == "}" || text == "]" {
+                        let message = "a comma before '\(text)' is not valid JSON; other programs reject it"
                         warnings.append(Problem(position: comma, message: message))
                     }
                     comma = nil
@@ -223,74 +225,14 @@ extension TextLines {
 
     /// The text before the colon of a line.
     fileprivate func key(onLine number: Int) -> String {
-        var key = String.UnicodeScalarView()
-        key.append(contentsOf: self[number].prefix { $0 != ":" })
-        return String(key).trimmingCharacters(in: CharacterSet(charactersIn: " \t\"'"))
-    }
-
-    /// The text, with the `*` of everything that may be an alias replaced by ``AliasExpansion/mark``: aliases become
-    /// plain scalars, and nothing is expanded. `nil` if there is none.
-    fileprivate var unaliasedText: String? {
-        var result: TextLines?
-        for number in 1...count {
-            let line = self[number]
-            for (index, (previous, scalar)) in zip([" "] + line, line).enumerated() {
-                guard scalar == "*", " \t[{,:".unicodeScalars.contains(previous) else { continue }
-                if result == nil { result = self }
-                result?[TextPosition(line: number, column: index + 1)] = AliasExpansion.mark
-            }
-        }
-        return result?.text
+        text(ofLine: number).prefix { $0 != ":" }.trimmingCharacters(in: CharacterSet(charactersIn: " \t\"'"))
     }
 }
 
-/// What the aliases of a document expand to. Aliases that refer to each other can expand to billions of values
-/// ("billion laughs"). Yams shares the values in memory, but compares all of them in keys.
-private struct AliasExpansion {
-    /// Replaces the `*` of an alias. A scalar that begins with it and has the name of an anchor is counted as well.
-    static let mark: Unicode.Scalar = "~"
-
-    /// The position of the first alias beyond ``ConfigurationDocument/largestExpansion``.
-    private(set) var excess: TextPosition?
-    private var total = 0
-    private var sizes: [String: Int] = [:]
-
-    /// Measures a document that was read from ``TextLines/unaliasedText``.
-    init(of root: Node?) {
-        if let root { _ = size(of: root) }
-    }
-
-    /// The size of a node in bytes, with its aliases expanded.
-    private mutating func size(of node: Node) -> Int {
-        guard excess == nil else { return 0 }
-        var size = 1
-        switch node {
-        case .scalar(let scalar):
-            size += scalar.string.utf8.count
-            guard scalar.style == .plain, scalar.string.unicodeScalars.first == Self.mark else { break }
-            let expansion = sizes[Self.name(scalar.string)] ?? 0
-            size += expansion
-            total += expansion
-            if total > ConfigurationDocument.largestExpansion { excess = node.position }
-        case .sequence(let sequence):
-            for item in sequence { size += self.size(of: item) }
-        case .mapping(let mapping):
-            for (key, value) in mapping {
-                size += self.size(of: key)
-                size += self.size(of: value)
-            }
-        case .alias: break
-        }
-        if let anchor = node.anchor { sizes[anchor.rawValue] = size }
-        return size
-    }
-
-    /// The name after the mark: ASCII letters, digits, `-` and `_`, as in libYAML.
-    private static func name(_ alias: String) -> String {
-        let name = alias.unicodeScalars.dropFirst().prefix {
-            $0 == "-" || $0 == "_" || ($0.isASCII && ($0.properties.isAlphabetic || $0.properties.numericType != nil))
-        }
-        return String(name)
+extension String {
+    fileprivate func replacing(_ scalar: Unicode.Scalar, with other: Unicode.Scalar) -> String {
+        guard unicodeScalars.contains(scalar) else { return self }
+        return String(UnicodeScalarView(unicodeScalars.map { $0 == scalar ? other : $0 }))
     }
 }
 
@@ -302,6 +244,9 @@ extension Node {
         switch self {
         case .scalar(let scalar):
             if isNothing { return "nothing" }
+            if let name = aliasName.map(QuotedText.shortened) {
+                return "the alias '*\(name)', but no '&\(name)' was read above it"
+            }
             return scalar.string.isEmpty ? "an empty string" : "'\(QuotedText.shortened(scalar.string))'"
         case .sequence: return "a list"
         case .mapping: return "a section ('key: value')"
@@ -313,6 +258,12 @@ extension Node {
     var isNothing: Bool {
         guard case .scalar(let scalar) = self, scalar.style == .plain else { return false }
         return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
+    }
+
+    /// The name in an alias. Plain scalars cannot begin with an asterisk.
+    var aliasName: String? {
+        guard case .scalar(let scalar) = self, scalar.style == .plain else { return nil }
+        return scalar.string.unicodeScalars.first == "*" ? String(scalar.string.unicodeScalars.dropFirst()) : nil
     }
 
     /// A type that was given explicitly, such as `!!str`.

@@ -97,17 +97,11 @@ struct ConfigurationFileContents {
         try requireRegular(status)
         try requireTrusted(status, path: path)
 
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while bytes.count <= largestSize {
-            let count = read(descriptor, &buffer, buffer.count)
-            if count == 0 { return bytes }
-            if count > 0 {
-                bytes += buffer[..<count]
-            } else if errno != EINTR {
-                throw failure(errno, path: path)
-            }
+        let bytes: Data?
+        do { bytes = try FileHandle(fileDescriptor: descriptor).read(upToCount: largestSize + 1) } catch {
+            throw Failure(message: "the file cannot be read: \(error.localizedDescription)")
         }
+        guard let bytes, bytes.count > largestSize else { return Array(bytes ?? Data()) }
         throw Failure(message: "this file is larger than 1 MiB; a config file is a page of text")
     }
 

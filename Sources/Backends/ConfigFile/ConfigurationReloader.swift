@@ -179,12 +179,11 @@ final class ConfigurationReloader: ManagerResource {
 
     /// The changes of the backends, such as `restarted logFile; added audit`; `nil` if there are none.
     private static func changes(added: [String], removed: [String]) -> String? {
-        let parts = [
+        let texts = [
             ("restarted", removed.filter(added.contains)),
             ("added", added.filter { !removed.contains($0) }),
             ("removed", removed.filter { !added.contains($0) }),
-        ]
-        let texts = parts.filter { !$0.1.isEmpty }.map { "\($0.0) \($0.1.joined(separator: ", "))" }
+        ].compactMap { verb, names in names.isEmpty ? nil : "\(verb) \(names.joined(separator: ", "))" }
         return texts.isEmpty ? nil : texts.joined(separator: "; ")
     }
 

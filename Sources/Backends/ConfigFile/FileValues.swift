@@ -164,14 +164,13 @@ struct FileValues {
             report(value.position, "'\(entry.name)': the type '\(tag)' is not supported; remove it")
             return nil
         }
-        if case .scalar(let scalar) = value, !value.isNothing { return scalar }
+        if case .scalar(let scalar) = value, !value.isNothing, value.aliasName == nil { return scalar }
         var found = value.kind
-        if let text = value.scalar?.string, text.isEmpty {
-            found = "nothing after '\(entry.name):'"
-        } else if let text = value.scalar?.string {
-            found = "'\(text)', an empty value in YAML\(isText ? "; put it in quotes to use it as a string" : "")"
-        } else if isText, let bracket = document.lines[value.position], bracket == "{" || bracket == "[" {
-            found += "; put quotes around a string that begins with '\(bracket)'"
+        if value.isNothing, let text = value.scalar?.string {
+            let hint = isText ? "; put it in quotes to use it as a string" : ""
+            found = text.isEmpty ? "nothing after '\(entry.name):'" : "'\(text)', an empty value in YAML\(hint)"
+        } else if isText, let first = document.lines[value.position], ["{", "[", "*"].contains(first) {
+            found += "; put quotes around a string that begins with '\(first)'"
         }
         report(entry.placeOfValue, "'\(entry.name)': expected \(expected), found \(found)")
         return nil
@@ -219,8 +218,9 @@ struct FileValues {
         }
         var names: [(name: String, position: TextPosition)] = []
         var seen: Set<String> = []
-        for item in sequence {
-            guard case .scalar(let scalar) = item, !item.isNothing, item.explicitTag == nil else {
+        for item in sequence.map(document.resolved) {
+            guard case .scalar(let scalar) = item, !item.isNothing, item.aliasName == nil, item.explicitTag == nil
+            else {
                 let found = item.explicitTag ?? item.kind
                 report(item.position, "'\(entry.name)': expected a name, found \(found)", of: key)
                 continue
@@ -250,6 +250,11 @@ struct FileValues {
             let expected = "a section with the settings of \(entry.name)"
             return report(entry.value.position, "'\(entry.name)': expected \(expected), found \(found)", of: key)
         }
+        // Aliases refer to the same section, whose mistakes are reported once.
+        let position = entry.value.position
+        guard !wrongPositions.contains(position) else { return wrong.formUnion([key]) }
+        let mistakesBefore = mistakes.count
+        defer { if mistakes.count > mistakesBefore { wrongPositions.insert(position) } }
         let entries = entries(of: mapping)
         let expected = isKind ? "'\(entry.name)'" : "the name of a kind"
         if let kind = entries.first(where: { $0.name == TopLevelSetting.kind }) {

@@ -31,8 +31,6 @@ public struct IndicatorConfiguration: Sendable {
         }
     }
 
-    /// The name of the app.
-    package let applicationName: String
     /// The path of the config file; `nil` if there is none and the defaults apply.
     public let file: String?
     /// Whether the indicator is on.

@@ -70,14 +70,11 @@ struct SettingKey: Hashable, CustomStringConvertible {
     ///
     /// Upper case, with `_` between a lowercase and an uppercase letter and in place of every other character.
     var variable: String {
-        let words = [section, name].compactMap { $0 }.map { component in
-            var word = ""
-            for character in component {
-                if character.isUppercase, word.last?.isLowercase == true { word += "_" }
-                word += character.isLetter || character.isNumber ? String(character) : "_"
-            }
-            return word.uppercased()
+        var variable = Self.variablePrefix
+        for character in description {
+            if character.isUppercase, variable.last?.isLowercase == true { variable += "_" }
+            variable.append(character.isLetter || character.isNumber ? character : "_")
         }
-        return Self.variablePrefix + words.joined(separator: "_")
+        return variable.uppercased()
     }
 }

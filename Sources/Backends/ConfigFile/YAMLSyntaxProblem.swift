@@ -7,7 +7,6 @@ import Yams
 struct YAMLSyntaxProblem {
     private(set) var position = TextPosition(line: 1, column: 1)
     private(set) var message = ""
-    private(set) var isUndefinedAlias = false
     private(set) var isSecondDocument = false
 
     private let text: TextLines
@@ -15,18 +14,17 @@ struct YAMLSyntaxProblem {
     private var place = TextPosition(line: 1, column: 1)
     private var opened = TextPosition(line: 1, column: 1)
 
-    init(_ error: YamlError, in text: TextLines) {
+    init(_ error: any Error, in text: TextLines) {
         self.text = text
         switch error {
-        case .scanner(let context, let problem, let mark, _),
-            .parser(let context, let problem, let mark, _),
-            .composer(let context, let problem, let mark, _):
+        case YamlError.scanner(let context, let problem, let mark, _),
+            YamlError.parser(let context, let problem, let mark, _),
+            YamlError.composer(let context, let problem, let mark, _):
             // libYAML reports what is missing at the end of the file on the line after the last one.
             place = min(TextPosition(mark), text.lastPosition)
             opened = min(context.map { TextPosition($0.mark) } ?? place, text.lastPosition)
             position = place
             describe(problem, context: context?.text ?? "")
-        case .reader(let problem, _, _, _): message = "not valid YAML: \(problem)"
         default: message = "not valid YAML: \(error)"
         }
     }
@@ -43,9 +41,6 @@ struct YAMLSyntaxProblem {
         } else if problem.contains("another document") {
             isSecondDocument = true
             message = "a second YAML document begins here; expected one"
-        } else if problem.contains("undefined alias") {
-            isUndefinedAlias = true
-            message = "this alias has no '&' with its name above it"
         } else if problem.contains("Maximum nesting level") {
             message = "nested too deeply; settings are at most one section deep"
         } else if let tab = tabPosition {
@@ -144,9 +139,7 @@ private struct ContentLine {
 
     init(_ line: [Unicode.Scalar]) {
         indentation = line.prefix { $0 == " " || $0 == "\t" }.count
-        var view = String.UnicodeScalarView()
-        view.append(contentsOf: line.dropFirst(indentation))
-        text = String(view)
+        text = String(String.UnicodeScalarView(line.dropFirst(indentation)))
     }
 
     /// Whether the line is blank or only has a comment.

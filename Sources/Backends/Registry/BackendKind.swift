@@ -1,4 +1,5 @@
 public import IndicatorCore
+public import Logging
 
 /// A kind of backend that a config file can select by name: its settings, and how a backend is made from them.
 ///
@@ -54,4 +55,21 @@ public enum BackendAvailability: Sendable, Hashable {
     case available(detail: String?)
     /// It could not, because of `reason`; `help` is what to install or set, if that would help.
     case unavailable(reason: String, help: String?)
+}
+
+/// The context in which a backend is made.
+public struct BackendContext: Sendable {
+    /// The name of the backend: its section in the config file.
+    public var name: String
+    /// The name of the app.
+    public var applicationName: String
+    /// Where the backend's own diagnostics go.
+    public var logger: Logger
+
+    /// Makes a context.
+    package init(name: String, applicationName: String, logger: Logger) {
+        self.name = name
+        self.applicationName = applicationName
+        self.logger = logger
+    }
 }

@@ -264,7 +264,7 @@ extension BackendSettingValue {
 
 extension Duration {
     /// The number of seconds without trailing zeros: `1`, `0.2`.
-    var secondsText: String {
+    package var secondsText: String {
         let (seconds, microseconds) = (wholeNanoseconds / 1000).quotientAndRemainder(dividingBy: 1_000_000)
         guard microseconds != 0 else { return String(seconds) }
         var fraction = String(microseconds.magnitude)

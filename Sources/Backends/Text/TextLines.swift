@@ -41,6 +41,9 @@ struct TextLines {
         lines.indices.contains(number - 1) ? lines[number - 1] : []
     }
 
+    /// The same as a string.
+    func text(ofLine number: Int) -> String { String(String.UnicodeScalarView(self[number])) }
+
     subscript(position: TextPosition) -> Unicode.Scalar? {
         get {
             let line = self[position.line]
@@ -67,7 +70,7 @@ struct TextLines {
     }
 
     /// Replaces the characters of these lines with spaces, so that other positions do not change.
-    mutating func blank(_ numbers: ClosedRange<Int>, columns: ClosedRange<Int> = 1...Int.max) {
+    mutating func blank(_ numbers: ClosedRange<Int>, columns: Range<Int> = 1..<Int.max) {
         for number in numbers where lines.indices.contains(number - 1) {
             for index in lines[number - 1].indices where columns.contains(index + 1) { lines[number - 1][index] = " " }
         }

@@ -4,7 +4,8 @@ import Foundation
 /// Help texts and argument errors, wrapped to the terminal's width.
 package enum HelpText {
     /// Wraps each line between words. Continuation lines are aligned with the second column of a table or the first
-    /// argument of a usage. Those of other indented lines are indented by two more columns.
+    /// argument of a usage. Those of other indented lines are indented by two more columns. Where a second column would
+    /// begin in the right half, its lines begin at the left.
     package static func wrapped(_ text: String, to width: Int) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         return lines.map { wrapped($0, to: width) }.joined(separator: "\n")
@@ -13,17 +14,19 @@ package enum HelpText {
     private static func wrapped(_ line: Substring, to width: Int) -> String {
         guard TextWidth.columns(of: String(line)) > width else { return String(line) }
         let indentation = line.prefix { $0 == " " }
-        var head = indentation
-        var hanging = indentation.isEmpty || indentation.count > 10 ? indentation.count : indentation.count + 2
+        var head = indentation.count < width / 2 ? indentation : indentation.prefix(4)
+        var hanging = head.isEmpty || indentation.count > 10 ? head.count : head.count + 2
         // ArgumentParser's second column begins after 26 characters, of which an option may leave one as a space.
         let heads = /USAGE: |Usage: | {2}[-<].{22} (?=[^ ])| +[^ ]+(?: [^ ]+)* {2,}/
         if let start = line.prefixMatch(of: heads), start.0.count < width / 2 {
             head = start.0
             hanging = head.count
         }
-        // Does not separate an option from its value.
-        let text = line.dropFirst(head.count).replacing(/\[[^\]]*\]/) { $0.0.replacing(" ", with: "\u{A0}") }
-        let lines = TextWidth.wrapped(String(text), to: width - hanging)
+        let room = width - hanging
+        // Does not separate an option from its value, if they fit into a line.
+        let text = line.dropFirst(max(head.count, indentation.count))
+            .replacing(/\[[^\]]*\]/) { $0.0.count > room ? $0.0 : $0.0.replacing(" ", with: "\u{A0}")[...] }
+        let lines = TextWidth.wrapped(String(text), to: room)
         let indent = "\n" + String(repeating: " ", count: hanging)
         return head + lines.joined(separator: indent).replacing("\u{A0}", with: " ")
     }

@@ -240,8 +240,8 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
     /// In how many groups it is nested; its group precedes it in ``IndicatorSnapshot/activities``.
     public package(set) var depth = 0
 
-    /// The recent rate in ``unit``s per second; `nil` while unknown. It is measured when a snapshot is published, so only
-    /// while a backend or a subscriber observes the indicator.
+    /// The recent rate in ``unit``s per second; `nil` while unknown. It is measured when a snapshot is published, so
+    /// only while a backend or a subscriber observes the indicator.
     public package(set) var rate: Double?
 
     /// The estimated time left; `nil` while unknown. Computed from the rate of what is done.
@@ -388,5 +388,47 @@ public struct FinishedActivity: Sendable, Hashable, Identifiable {
         self.outcome = outcome
         self.duration = duration
         self.date = date
+    }
+}
+
+/// The identity of an activity: any hashable value, or an object. Texts and numbers, the most common ones, need no box.
+@usableFromInline
+package enum ActivityKey: Sendable {
+    /// A value of the caller's own type, whose `==`, `hash(into:)` and `deinit` are the caller's code.
+    @usableFromInline
+    package struct Value: Hashable, @unchecked Sendable {
+        // `@unchecked`: the value is `Sendable`, or comes from a notification, and is only read.
+
+        fileprivate let base: AnyHashable
+    }
+
+    case text(String)
+    case number(Int)
+    case value(Value)
+    case object(ActivityObject)
+
+    /// Makes a key of a value, which is `Sendable`, or comes from a notification and is not changed by its poster.
+    @inlinable
+    init<Base: Hashable>(_ value: Base) {
+        // Not `as?` for the two common types: it performs a search in generic code.
+        if Base.self == Int.self {
+            self = .number(withUnsafePointer(to: value) { UnsafeRawPointer($0).load(as: Int.self) })
+        } else if Base.self == String.self {
+            self = .text(withUnsafePointer(to: value) { UnsafeRawPointer($0).load(as: String.self) })
+        } else {
+            self.init(other: value)
+        }
+    }
+
+    @usableFromInline
+    init(other value: some Hashable) {
+        if let text = value as? String {
+            self = .text(text)
+        } else if let integer = value as? any BinaryInteger, let number = Int(exactly: integer) {
+            // As in an `AnyHashable`, equal numbers of different types are equal.
+            self = .number(number)
+        } else {
+            self = .value(Value(base: AnyHashable(value)))
+        }
     }
 }

@@ -3,10 +3,9 @@ import IndicatorThreads
 
 /// Makes all decisions of an indicator: what is in progress, when it is shown, and when a snapshot is published.
 ///
-/// It owns no lock, no timer and no task, and calls no foreign code, with the exceptions that ``IndicatorEngine`` lists.
-/// Each input returns the actions to perform, in
-/// order. ``IndicatorEngine`` calls it under its lock and performs the actions after unlocking; `ActivityReplay` of
-/// IndicatorTesting does neither.
+/// It owns no lock, no timer and no task, and calls no foreign code, with the exceptions that ``IndicatorEngine``
+/// lists. Each input returns the actions to perform, in order. ``IndicatorEngine`` calls it under its lock and performs
+/// the actions after unlocking; `ActivityReplay` of IndicatorTesting does neither.
 ///
 /// It is a value with shared parts: the ``ActivityCounter``, which other threads change concurrently, and the records
 /// of activities. A counter has one machine; do not copy it.

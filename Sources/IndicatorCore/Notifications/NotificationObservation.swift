@@ -19,7 +19,7 @@ public final class NotificationObservation: Sendable {
     }
 
     /// Whether the observation has been cancelled.
-    public var isCancelled: Bool { state.withLock { $0.isCancelled } }
+    package var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
     func add(_ name: Notification.Name, handler: @escaping @Sendable (Notification) -> Void) {
         let token = State(tokens: [center.addObserver(forName: name, object: nil, queue: nil, using: handler)])

@@ -36,26 +36,28 @@ public struct TaskNotifications: Sendable {
         }
     }
 
-    /// The name in the config file.
-    public var name: String
-    /// The notifications posted when a task begins, or continues after a pause.
-    public var starts: [Notification.Name]
-    /// The notifications posted when a task ends or pauses.
-    public var stops: [Notification.Name]
-    /// The notifications posted when a task has made progress. They neither start nor stop it.
-    public var updates: [Notification.Name]
-    /// How to find the task of a notification.
-    public var identity: Identity
+    package var name: String
+    package var starts: [Notification.Name]
+    package var stops: [Notification.Name]
+    package var updates: [Notification.Name]
+    package var identity: Identity
     /// Derives the label of a task from the notification that starts it. Default: no label.
     public var label: @Sendable (Notification) -> String?
-    /// Changes a task's details as a notification of ``updates`` says. Called with the indicator's lock held: it must
-    /// not use the indicator.
-    public var update: @Sendable (Notification, inout ActivityDetails) -> Void
+    package var update: @Sendable (Notification, inout ActivityDetails) -> Void
 
     /// Makes a set of notifications to observe.
     ///
-    /// The parameters are the properties of the same names. The closures are called on the posting thread. A task that
-    /// posts several of the `stops` ends once.
+    /// The closures are called on the posting thread. A task that posts several of the `stops` ends once.
+    ///
+    /// - Parameters:
+    ///   - name: the name in the config file.
+    ///   - starts: the notifications posted when a task begins, or continues after a pause.
+    ///   - stops: the notifications posted when a task ends or pauses.
+    ///   - updates: the notifications posted when a task has made progress. They neither start nor stop it.
+    ///   - identity: how to find the task of a notification.
+    ///   - label: derives the label of a task from the notification that starts it.
+    ///   - update: changes a task's details as a notification of `updates` says. Called with the indicator's lock held:
+    ///     it must not use the indicator.
     public init(
         name: String,
         starts: [Notification.Name],

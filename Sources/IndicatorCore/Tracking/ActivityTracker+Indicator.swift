@@ -8,9 +8,9 @@ extension ActivityTracker {
     /// - Parameters:
     ///   - manager: the indicator.
     ///   - label: the label of a value, or `nil` for none; by default the value's description if it is human-readable:
-    ///     that of a `CustomStringConvertible`, such as a text or a number, but not a collection; or the name of an enum
-    ///     case without values.
-    ///     This and `progress` are called in the order of the statuses, one call at a time, without a lock.
+    ///     that of a `CustomStringConvertible`, such as a text or a number, but not a collection; or the name of an
+    ///     enum case without values. This and `progress` are called in the order of the statuses, one call at a time,
+    ///     without a lock.
     ///   - progress: how much is done, 0…1, or `nil` for unknown, which is the default.
     @discardableResult
     public func attach(

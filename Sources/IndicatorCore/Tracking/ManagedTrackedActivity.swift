@@ -36,7 +36,7 @@ public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
     }
 
     /// Whether the activity has ended.
-    public var hasEnded: Bool { order.load(ordering: .relaxed) == Self.ended }
+    package var hasEnded: Bool { order.load(ordering: .relaxed) == Self.ended }
 
     /// Changes the value that is associated with the activity; `nil` removes it. The activity keeps its place in the
     /// order. Without effect when it has ended.

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// How parameters are encoded in a query or a form. Servers expect different variants.
 ///
 /// Keys are sorted by their Unicode code points; array elements keep their order. `null` values are left out. All
@@ -126,5 +128,88 @@ public struct QueryEncoding: Hashable, Sendable {
 
     private func escape(_ text: String) -> String {
         PercentEncoding.encode(text, plusForSpace: spaces == .plus)
+    }
+}
+
+/// Percent-encoding (RFC 3986).
+enum PercentEncoding {
+    /// The characters that are not encoded.
+    enum Allowed {
+        /// The unreserved characters only (§2.3): for values.
+        case unreserved
+        /// The characters of a path, including slashes (§3.3).
+        case path
+    }
+
+    static func encode(_ text: String, allowed: Allowed = .unreserved, plusForSpace: Bool = false) -> String {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count)
+        for byte in text.utf8 {
+            if isUnreserved(byte) || (allowed == .path && isPathCharacter(byte)) {
+                bytes.append(byte)
+            } else if plusForSpace, byte == UInt8(ascii: " ") {
+                bytes.append(UInt8(ascii: "+"))
+            } else {
+                bytes += [UInt8(ascii: "%"), hexadecimal(byte >> 4), hexadecimal(byte & 15)]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    private static func isPathCharacter(_ byte: UInt8) -> Bool {
+        "/:@!$&'()*+,;=".utf8.contains(byte)
+    }
+
+    private static func hexadecimal(_ digit: UInt8) -> UInt8 {
+        digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10
+    }
+}
+
+/// The parameters of a request: its query, the fields of a form, or a JSON body.
+///
+/// A dictionary of JSON values, or anything `Encodable`:
+///
+/// ```swift
+/// .get("search", query: ["term": .string(term), "limit": 10])
+/// .post("post", body: .json(.encoding(post)))
+/// ```
+public struct RouteParameters: Sendable, ExpressibleByDictionaryLiteral {
+    /// The value, or the error of its encoding, which is thrown when the request is sent.
+    let value: Result<JSONValue, any Error>
+
+    /// Creates parameters from a JSON value.
+    public init(_ value: JSONValue) {
+        self.value = .success(value)
+    }
+
+    /// Creates parameters from keys and values. The last of duplicate keys counts.
+    public init(dictionaryLiteral elements: (String, JSONValue)...) {
+        self.init(.object(Dictionary(elements) { _, last in last }))
+    }
+
+    private init(value: Result<JSONValue, any Error>) {
+        self.value = value
+    }
+
+    /// No parameters.
+    public static var none: Self { [:] }
+
+    /// Encodes a value. An encoding error is thrown when the request is sent.
+    ///
+    /// - Parameters:
+    ///   - value: the value. For a query or a form it must encode to an object.
+    ///   - encoder: the encoder; the default one encodes dates as ISO 8601.
+    public static func encoding(_ value: some Encodable, using encoder: JSONEncoder? = nil) -> Self {
+        Self(value: Result { try JSONValue(encoding: value, using: encoder) })
     }
 }

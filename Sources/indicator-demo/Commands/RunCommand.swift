@@ -1,4 +1,5 @@
 import ArgumentParser
+import Dispatch
 import Foundation
 import IndicatorBackends
 import IndicatorCommands
@@ -203,5 +204,72 @@ extension RunReport {
                 error: status.lastError ?? backend.reason
             )
         }
+    }
+}
+
+/// The server of a run: the demo's own, or another.
+struct Site: Sendable {
+    let url: URL
+    /// The features of the server.
+    let features: ServerFeatures
+    private let server: DemoServer?
+
+    /// Probes a server, or starts one. On failure, prints the error and ends the command.
+    ///
+    /// - Parameter baseURL: the server; `nil` for the demo's own.
+    init(baseURL: URL?) async throws {
+        do {
+            if let baseURL {
+                url = baseURL
+                features = try await ServerFeatures.of(baseURL)
+                server = nil
+            } else {
+                Self.bypassProxy()
+                let server = try await DemoServer()
+                url = server.url
+                features = .all
+                self.server = server
+            }
+        } catch let error as any CustomStringConvertible & Error {
+            try? Output.error.write("indicator-demo: error: \(error)\n")
+            throw ExitCode.failure
+        }
+    }
+
+    /// Stops the server, if it is the demo's own.
+    func stop() async {
+        await server?.stop()
+    }
+
+    /// libcurl also sends requests for this machine to the proxy of `http_proxy`, which cannot reach it.
+    private static func bypassProxy() {
+        setenv("no_proxy", "127.0.0.1", 1)
+        setenv("NO_PROXY", "127.0.0.1", 1)
+    }
+}
+
+/// The signals that request termination: SIGINT and SIGTERM.
+enum Signals {
+    /// Catches the signals until the process ends, and yields their numbers.
+    static func caught() -> AsyncStream<Int32> {
+        AsyncStream { continuation in
+            for number in [SIGINT, SIGTERM] {
+                let source = DispatchSource.makeSignalSource(signal: number)
+                // The handler retains the source, which would otherwise be deallocated here.
+                source.setEventHandler { _ = (source, continuation.yield(number)) }
+                source.activate()
+            }
+        }
+    }
+
+    /// Ends the process by a signal, so that a shell sees the reason.
+    static func end(by number: Int32) -> Never {
+        signal(number, SIG_DFL)
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, number)
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+        raise(number)
+        _exit(128 + number)
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import IndicatorThreads
 
 /// A run of the demo: the requests, the indicator, and the record of both.
 final class DemoRun: Sendable {
@@ -130,4 +131,79 @@ final class DemoRun: Sendable {
             return status
         }.filter { $0.name != VisibilityRecorder.recorderName }
     }
+}
+
+/// Measures how late this machine wakes sleeping threads.
+///
+/// A busy machine cannot show the indicator on time: when a hundred compilers share two cores, a thread sometimes wakes
+/// 0.1 s late. The verdict does not count that delay as an error of the indicator.
+final class LatenessProbe: Sendable {
+    private struct Delay: Sendable {
+        var from: Duration
+        var to: Duration
+    }
+
+    private static let interval = Duration.milliseconds(20)
+
+    private let delays = Locked<[Delay]>([])
+    private let recorder: RunRecorder
+
+    init(recorder: RunRecorder) {
+        self.recorder = recorder
+    }
+
+    /// Measures until the task is cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            let due = recorder.now + Self.interval
+            // The same path as a change of the indicator: from the timer thread to a task.
+            await withCheckedContinuation { continuation in
+                _ = ServiceThread.shared.call(at: ServiceThread.now + Self.interval.wholeNanoseconds) {
+                    continuation.resume()
+                }
+            }
+            let now = recorder.now
+            guard now - due > .milliseconds(5) else { continue }
+            delays.withLock { $0.append(Delay(from: due, to: now)) }
+        }
+    }
+
+    /// The maximum delay of the machine between the time at which a change was due and that at which it was made.
+    func lateness(from start: Duration, to end: Duration) -> Duration {
+        let (start, end) = (min(start, end) - Self.interval, max(start, end) + Self.interval)
+        return delays.withLock { delays in
+            delays.filter { $0.from <= end && $0.to >= start }.map { $0.to - $0.from }.max() ?? .zero
+        }
+    }
+}
+
+/// A backend that records when the indicator is shown and hidden, for the verdict.
+final class VisibilityRecorder: IndicatorBackend {
+    static let recorderName = "indicator-demo.recorder"
+
+    let name = recorderName
+    let delivery = BackendDelivery(mode: .everyTransition(capacity: 1024), includesHidden: true)
+    private let recorder: RunRecorder
+    private let latest = Locked<(isVisible: Bool, isEnabled: Bool?)>((false, nil))
+
+    init(recorder: RunRecorder) {
+        self.recorder = recorder
+    }
+
+    func start() async throws {}
+
+    func update(_ snapshot: IndicatorSnapshot) async throws {
+        let time = recorder.now
+        let previous = latest.withLock { latest in
+            let previous = latest
+            latest = (snapshot.isVisible, snapshot.isEnabled)
+            return previous
+        }
+        if let wasEnabled = previous.isEnabled, wasEnabled != snapshot.isEnabled {
+            recorder.note(.enabled(snapshot.isEnabled), at: time)
+        }
+        if previous.isVisible != snapshot.isVisible { recorder.note(.visibility(snapshot.isVisible), at: time) }
+    }
+
+    func stop() async {}
 }

@@ -107,7 +107,7 @@ actor ProgressDisplay {
     }
 
     private static func column(_ time: Duration) -> String {
-        let text = time.secondsText
+        let text = time.hundredthsText
         return String(repeating: " ", count: max(8 - text.count, 0)) + text
     }
 }

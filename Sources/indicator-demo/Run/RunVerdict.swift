@@ -1,3 +1,4 @@
+import Foundation
 import IndicatorCore
 
 /// Whether the indicator was shown and hidden when the rules require it.
@@ -60,7 +61,7 @@ struct RunVerdict: Sendable, Hashable {
     }
 
     private static func text(_ change: VisibilityChange) -> String {
-        "\(change.isVisible ? "shown" : "hidden") at \(change.instant.secondsText)"
+        "\(change.isVisible ? "shown" : "hidden") at \(change.instant.hundredthsText)"
     }
 }
 
@@ -70,19 +71,5 @@ private func abs(_ duration: Duration) -> Duration {
 
 extension Duration {
     /// In seconds with two decimals: `2.41 s`.
-    var secondsText: String { "\(formatted(hundredths: true)) s" }
-
-    /// In seconds without trailing zeros: `0.2 s`.
-    var shortText: String {
-        var text = formatted(hundredths: false)
-        while text.contains("."), text.last == "0" || text.last == "." { text.removeLast() }
-        return "\(text) s"
-    }
-
-    private func formatted(hundredths: Bool) -> String {
-        let unit: Int64 = hundredths ? 100 : 1_000_000
-        let scaled = Int64((self / .seconds(1) * Double(unit)).rounded())
-        let fraction = String(unit + Swift.abs(scaled % unit)).dropFirst()
-        return "\(scaled < 0 ? "-" : "")\(Swift.abs(scaled / unit)).\(fraction)"
-    }
+    var hundredthsText: String { String(format: "%.2f s", self / .seconds(1)) }
 }

@@ -413,6 +413,21 @@ private final class Helper {
     var cost: String { "\(text(.seconds(cpu))) of CPU and \(memory) MiB" }
 }
 
+/// Whether a server listens on a local port.
+private func accepts(_ port: Int) -> Bool {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = in_port_t(port).bigEndian
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    return withUnsafePointer(to: address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+        }
+    }
+}
+
 /// Checks the condition every few milliseconds, for five minutes at most.
 private func waitUntil(_ condition: () -> Bool) {
     let end = ContinuousClock.now + .seconds(300)
@@ -450,18 +465,3 @@ struct MQTTScale {
     static func main() { print("this build has no MQTT; build with the trait MQTT") }
 }
 #endif
-
-/// Whether a server listens on a local port.
-private func accepts(_ port: Int) -> Bool {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(descriptor) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = in_port_t(port).bigEndian
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    return withUnsafePointer(to: address) {
-        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-        }
-    }
-}

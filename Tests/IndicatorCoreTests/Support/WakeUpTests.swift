@@ -1,8 +1,8 @@
 import Foundation
 import IndicatorCore
 import IndicatorThreads
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite struct WakeUpTests {
     /// Whether a thread that polls it would go on.
@@ -41,5 +41,23 @@ import Testing
     @Test(arguments: [(nil, -1), (-1, 0), (0.0002, 1), (86400e6, Int32.max)] as [(Double?, Int32)])
     func aTimeLimitIsRoundedUpAndFits(seconds: Double?, limit: Int32) {
         #expect(WakeUp.milliseconds(until: seconds.map { .now + .seconds($0) }) == limit)
+    }
+}
+
+/// The check that the tests of idle threads rely on.
+@Suite struct WakingThreadsTests {
+    @Test func aProcessThatWaitsWithATimeLimitWakesUp() async throws {
+        let daemon = try Daemon("sleep", ["1000"])
+        #expect(await eventually { wakingThreads(of: daemon.processID).waking.contains { $0.hasPrefix("sleep: ") } })
+    }
+
+    @Test func aProcessThatWaitsForInputDoesNotWakeUp() async throws {
+        let daemon = try Daemon("cat")
+        #expect(
+            await eventually {
+                let (waking, names) = wakingThreads(of: daemon.processID)
+                return names == ["cat"] && waking.isEmpty
+            }
+        )
     }
 }

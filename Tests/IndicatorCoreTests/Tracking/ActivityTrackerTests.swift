@@ -1,7 +1,7 @@
 import IndicatorCore
 import IndicatorThreads
-import TestSupport
 import Testing
+import TestSupport
 
 @Suite struct ActivityTrackerTests {
     private struct Failure: Error, Equatable {}
@@ -228,5 +228,27 @@ import Testing
         #expect(weakTracker?.status.isLoading == true)
         iterator = nil
         #expect(weakTracker == nil)
+    }
+}
+
+/// The cost of many activities in progress for those that begin and end, counted. (The benchmark measures times.)
+@Suite struct TrackingCostTests {
+    /// A subscriber is called once when the first activity ends, and never for those behind it, however many there are.
+    @Test(arguments: [10, 10_000])
+    func aSubscriberIsCalledOnlyForVisibleChanges(count: Int) {
+        let tracker = ActivityTracker<Int>()
+        var activities = (0..<count).map { ManagedTrackedActivity($0, in: tracker) }
+        let recorder = StatusRecorder<Int>()
+        tracker.subscribe(recorder)
+        #expect(recorder.statuses.count == 1)
+        for round in 0..<100 {
+            let newcomer = ManagedTrackedActivity(round, in: tracker)
+            newcomer.update(-round)
+            newcomer.end()
+            activities[1 + round % (count - 1)].update(-1)
+        }
+        #expect(recorder.statuses.count == 1)
+        activities.removeFirst().end()
+        #expect(recorder.statuses.count == 2)
     }
 }

@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [50, 60, 80]) func helpFitsTheTerminal(columns: Int) async throws {
+    @Test(arguments: [40, 50, 60, 80, 120]) func helpFitsTheTerminal(columns: Int) async throws {
         let demo = try DemoProgram()
         for command in ["run", "replay", "check-config", "backends", "watch", "serve"] {
             let result = try await demo.run(command, "--help", environment: ["COLUMNS": "\(columns)"])

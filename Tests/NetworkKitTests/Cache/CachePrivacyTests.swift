@@ -2,16 +2,17 @@ import Foundation
 import HTTPTypes
 import IndicatorCore
 import IndicatorThreads
+import TestSupport
 import Testing
 
 @testable import NetworkKit
 
 /// What the cache must not store, or not disclose. Each of these has failed before.
 @Suite struct CachePrivacyTests {
-    private let folder: TestFolder
+    private let folder: TemporaryDirectory
 
     init() throws {
-        folder = try TestFolder()
+        folder = try TemporaryDirectory()
     }
 
     private var directory: URL { folder.url.appending(path: "cache") }

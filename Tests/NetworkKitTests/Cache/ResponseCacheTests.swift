@@ -2,16 +2,17 @@ import Foundation
 import IndicatorCore
 import IndicatorTesting
 import IndicatorThreads
+import TestSupport
 import Testing
 
 @testable import NetworkKit
 
 @Suite struct ResponseCacheTests {
-    private let folder: TestFolder
+    private let folder: TemporaryDirectory
     private let clock = Clock()
 
     init() throws {
-        folder = try TestFolder()
+        folder = try TemporaryDirectory()
     }
 
     private func cache(memory: Int = 1 << 20, disk: Int = 1 << 20) -> ResponseCache {

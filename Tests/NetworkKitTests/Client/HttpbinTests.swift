@@ -14,11 +14,11 @@ extension Tag {
     private let httpbin: Httpbin
     private let recorder = NotificationRecorder()
     private let client: NetworkClient
-    private let folder: TestFolder
+    private let folder: TemporaryDirectory
 
     init() async throws {
         httpbin = try await Httpbin()
-        folder = try TestFolder()
+        folder = try TemporaryDirectory()
         client = NetworkClient(cache: ResponseCache(directory: folder.url), notificationCenter: recorder.center)
     }
 

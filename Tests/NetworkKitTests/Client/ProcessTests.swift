@@ -5,10 +5,10 @@ import Testing
 
 /// Tests that need a separate process, to measure it, kill it, fill its disk, or change its environment.
 @Suite struct ProcessTests {
-    private let folder: TestFolder
+    private let folder: TemporaryDirectory
 
     init() throws {
-        folder = try TestFolder()
+        folder = try TemporaryDirectory()
     }
 
     #if THREAD_SANITIZER

@@ -101,7 +101,7 @@ import Testing
 
     /// `Scripts/redirects` prints the table that this test writes.
     @Test func everyCellIsAsCurlDoesIt() async throws {
-        let folder = try TestFolder()
+        let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "body.bin")
         try Data(repeating: 7, count: 1000).write(to: file)
         var rows = ["| request | NetworkKit | curl -L |", "|---|---|---|"]
@@ -137,7 +137,7 @@ import Testing
 
     @Test(arguments: [307, 308], [false, true])
     func streamedBodiesAreSentAgain(status: Int, isOtherOrigin: Bool) async throws {
-        let folder = try TestFolder()
+        let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "body.bin")
         try Data(repeating: 7, count: 300_000).write(to: file)
         var form = MultipartForm()

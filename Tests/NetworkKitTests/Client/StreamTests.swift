@@ -10,10 +10,10 @@ import Testing
 /// Bodies that are read piece by piece, or written to files.
 @Suite struct StreamTests {
     private let recorder = NotificationRecorder()
-    private let folder: TestFolder
+    private let folder: TemporaryDirectory
 
     init() throws {
-        folder = try TestFolder()
+        folder = try TemporaryDirectory()
     }
 
     private func client(retry: NetworkClient.Retry = .never) -> NetworkClient {

@@ -6,12 +6,12 @@ import Testing
 
 /// TLS and HTTP/2, with a server that supports both: nghttpd.
 @Suite struct TLSTests {
-    private let folder: TestFolder
+    private let folder: TemporaryDirectory
     private let server: Daemon
     private let url: URL
 
     init() async throws {
-        folder = try TestFolder()
+        folder = try TemporaryDirectory()
         let address = try LoopbackAddress()
         let (key, certificate) = (folder.url.path + "/key.pem", folder.url.path + "/certificate.pem")
         let made = try await Command.run(

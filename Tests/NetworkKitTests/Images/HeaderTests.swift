@@ -12,7 +12,7 @@ import Testing
             package: "libgdk-pixbuf-2.0-dev pkg-config"
         )
         #expect(flags.status == 0, "\(flags.error) (apt-get install libgdk-pixbuf-2.0-dev)")
-        let folder = try TestFolder()
+        let folder = try TemporaryDirectory()
         let source = folder.url.appending(path: "both.c")
         try Data(
             """

@@ -18,7 +18,7 @@ import Testing
 
     /// Creates an image of noise, which does not compress, in another format (apt-get install imagemagick).
     private static func convert(to format: String, arguments: [String] = []) async throws -> Data {
-        let folder = try TestFolder()
+        let folder = try TemporaryDirectory()
         let target = folder.url.appending(path: "image.\(format)")
         _ = try await Python.run(
             "import subprocess, sys; subprocess.run(\(["convert", "-size", "64x48", "xc:gray", "-seed", "1", "+noise", "Random"] + arguments + [target.path]), check=True)"
@@ -30,7 +30,7 @@ import Testing
         let png = try Self.picture.pngData()
         let image = try DecodedImage(decoding: png)
         #expect(image == Self.picture)
-        let folder = try TestFolder()
+        let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "icon.png")
         try image.writePNG(to: file)
         #expect(try DecodedImage(decoding: Data(contentsOf: file)) == image)
@@ -128,7 +128,7 @@ import Testing
 
     @Test func onlyTheFirstFrameOfAnAnimationIsDecoded() async throws {
         let frames = (0..<20).flatMap { ["(", "-size", "64x48", "xc:rgb(\($0 * 10),0,0)", ")"] }
-        let folder = try TestFolder()
+        let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "animation.gif")
         let result = try await Command.run("convert", frames + [file.path], package: "imagemagick")
         #expect(result.status == 0, "\(result.error)")
@@ -167,6 +167,45 @@ import Testing
     @Test func imagesOfResponses() throws {
         let response = NetworkResponse(url: URL(string: "http://h")!, status: 200, data: try Self.picture.pngData())
         #expect(try response.image() == Self.picture)
+    }
+}
+#endif
+
+#if Images && DesktopNotification
+/// An image as the icon of a notification on a real notification server.
+@Suite struct NotificationIconTests {
+    /// Shows and closes a notification with an icon. Returns the file that the server used, and its warnings.
+    private func show(icon: URL) async throws -> (file: String, call: NotifyMonitor.Call?, complaints: String) {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", "icon=\(icon.path)", bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "Fetching")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("end")
+        #expect(try await eventually { try await server.historyCount == 1 })
+        return (try await server.historyIcons[0], monitor.shown.first, server.complaints)
+    }
+
+    @Test func aPNGFileIsUsedAsTheIcon() async throws {
+        let folder = try TemporaryDirectory()
+        let picture = DecodedImage(width: 32, height: 32, rgba: Data(repeating: 0x7F, count: 32 * 32 * 4))
+        let file = folder.url.appending(path: "an icon, 100 % ä.png")
+        try #require(picture).writePNG(to: file)
+        let shown = try await show(icon: file)
+        #expect(shown.call?.icon == file.absoluteString)
+        #expect(shown.file == file.path)
+        #expect(!shown.complaints.lowercased().contains("image"), "\(shown.complaints)")
+        #expect(!shown.complaints.lowercased().contains("icon"), "\(shown.complaints)")
+    }
+
+    @Test func aFileThatIsNotAnImageCausesAWarning() async throws {
+        let folder = try TemporaryDirectory()
+        let file = folder.url.appending(path: "icon.png")
+        try Data("no picture".utf8).write(to: file)
+        let shown = try await show(icon: file)
+        #expect(shown.complaints.contains(file.path), "\(shown.complaints)")
     }
 }
 #endif

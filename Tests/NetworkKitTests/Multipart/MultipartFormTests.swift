@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import NetworkKit
@@ -44,7 +45,7 @@ import Testing
             contentType: "application/x-own"
         )
         form.append(name: "stream") { InputStream(data: Data("streamed".utf8)) }
-        let folder = try TestFolder()
+        let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "big.bin")
         try Data(repeating: 42, count: 1_000_000).write(to: file)
         form.append(file: file, name: "file")

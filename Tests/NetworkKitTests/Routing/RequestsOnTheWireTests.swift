@@ -3,6 +3,7 @@ import HTTPTypes
 import IndicatorCore
 import IndicatorThreads
 import NetworkKit
+import TestSupport
 import Testing
 
 /// Requests as they arrive at the server.
@@ -74,7 +75,7 @@ import Testing
     }
 
     @Test func aFileIsStreamed() async throws {
-        let folder = try TestFolder()
+        let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "picture.png")
         try Data(repeating: 7, count: 300_000).write(to: file)
         let request = try await received(.put("file", body: .file(file)))

@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorCore
 import IndicatorThreads
+import NetworkKit
 
 /// A server on loopback whose bytes a test controls: it can send what no library would send.
 final class RawServer: Sendable {
@@ -188,5 +189,20 @@ struct RawConnection: Sendable {
             if body.count < 1 << 20 { body.append(buffer.assumingMemoryBound(to: UInt8.self), count: read) }
         }
         return body
+    }
+}
+
+/// A route for any request.
+func route(_ server: RawServer, _ request: RouteRequest = .get("")) -> URLRoute {
+    URLRoute(server.url, request)
+}
+
+/// The error that an asynchronous function throws, or `nil`.
+func thrown(_ body: () async throws -> Void) async -> (any Error)? {
+    do {
+        try await body()
+        return nil
+    } catch {
+        return error
     }
 }

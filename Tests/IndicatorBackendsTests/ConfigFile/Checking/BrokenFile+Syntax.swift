@@ -111,7 +111,7 @@ extension BrokenFile {
             "an alias without its anchor",
             "startDelay: *delay\n",
             reports: [
-                "indicator.yaml:1:13: error: this alias has no '&' with its name above it"
+                "indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, found the alias '*delay', but no '&delay' was read above it"
             ]
         ),
         BrokenFile(
@@ -130,27 +130,39 @@ extension BrokenFile {
         ),
         BrokenFile(
             "an alias bomb",
-            "a: &a [x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c]\ne: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d]\nf: &f [*e, *e, *e, *e, *e, *e, *e, *e, *e]\ng: &g [*f, *f, *f, *f, *f, *f, *f, *f, *f]\nh: &h [*g, *g, *g, *g, *g, *g, *g, *g, *g]\ni: &i [*h, *h, *h, *h, *h, *h, *h, *h, *h]\n",
-            reports: [
-                "indicator.yaml:6:28: error: the aliases ('*name') expand to more than 1 MiB"
-            ]
-        ),
-        BrokenFile(
-            "an alias bomb within the limit",
-            "a: &a [x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\nd: &d [*c, *c, *c]\n? *d\n: 1\n",
+            "a: &a [x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c]\ne: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d]\nf: &f [*e, *e, *e, *e, *e, *e, *e, *e, *e]\ng: &g [*f, *f, *f, *f, *f, *f, *f, *f, *f]\nh: &h [*g, *g, *g, *g, *g, *g, *g, *g, *g]\ni: &i [*h, *h, *h, *h, *h, *h, *h, *h, *h]\n? *i\n: 1\n",
             reports: [
                 "indicator.yaml:1:1: error: unknown key 'a'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
                 "indicator.yaml:2:1: error: unknown key 'b'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
                 "indicator.yaml:3:1: error: unknown key 'c'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
                 "indicator.yaml:4:1: error: unknown key 'd'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
-                "indicator.yaml:4:4: error: expected a name before ':', found a list",
+                "indicator.yaml:5:1: error: unknown key 'e'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
+                "indicator.yaml:6:1: error: unknown key 'f'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
+                "indicator.yaml:7:1: error: unknown key 'g'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
+                "indicator.yaml:8:1: error: unknown key 'h'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
+                "indicator.yaml:9:1: error: unknown key 'i'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
+                "indicator.yaml:9:4: error: expected a name before ':', found a list",
+            ]
+        ),
+        BrokenFile(
+            "a pattern that begins with an asterisk",
+            "logFile:\n  path: *.log\n",
+            reports: [
+                "indicator.yaml:2:9: error: 'path': expected the path of a file, found the alias '*.log', but no '&.log' was read above it; put quotes around a string that begins with '*'"
+            ]
+        ),
+        BrokenFile(
+            "an alias of a section with a mistake",
+            "audit: &audit {kind: logFile, path: /tmp/a.log, size: 1}\nother: *audit\n",
+            reports: [
+                "indicator.yaml:1:49: error: unknown key 'size' in 'audit'; settings of logFile: path, format, maxSize, keep, kind"
             ]
         ),
         BrokenFile(
             "an anchor that contains itself",
             "backends: &a [*a]\n",
             reports: [
-                "indicator.yaml:1:15: error: this alias has no '&' with its name above it"
+                "indicator.yaml:1:15: error: 'backends': expected a name, found the alias '*a', but no '&a' was read above it"
             ]
         ),
         BrokenFile(

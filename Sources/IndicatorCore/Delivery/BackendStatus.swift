@@ -12,7 +12,7 @@ public enum BackendState: Sendable, Hashable, CustomStringConvertible {
     case stopped
 
     /// The name of the state, without the reason.
-    public var name: String {
+    package var name: String {
         switch self {
         case .starting: "starting"
         case .running: "running"

@@ -1,0 +1,140 @@
+/// A surface that shows the indicator.
+///
+/// An ``IndicatorManager`` calls each backend on a separate thread, one call at a time, in order. A backend that is
+/// slow, throws, or never returns affects neither the app nor the other backends.
+///
+/// ### What is called when
+///
+/// 1. ``attach(to:)``, once, when the backend is added to a manager.
+/// 2. ``start()``. If it throws, the backend is ``BackendState/unavailable(reason:)`` and `start()` is called again:
+///    after 1 second, then 2, 4, … up to once a minute, or immediately after ``IndicatorControl/retry``.
+/// 3. ``update(_:)``, whenever there is something new to show. If it throws, the backend is unavailable: ``stop()`` is
+///    called, then `start()` again as in step 2, and the latest snapshot is delivered once that succeeds.
+/// 4. ``stop()``, when the backend is removed or the manager is shut down. `start()` may be called again later.
+///
+/// ### Guidance
+///
+/// - A call may block, because the thread is not shared. One that takes longer than ``BackendDelivery/updateTimeLimit``
+///   marks the backend ``BackendState/stalled`` until it returns.
+/// - Derive what you show from the snapshot alone: snapshots may be skipped or repeated, and the first may have any
+///   state.
+/// - Throw errors whose text describes the problem and the solution: it is the reason that the user reads. The failure
+///   and the recovery are logged once per outage.
+public protocol IndicatorBackend: Sendable {
+    /// The name that the config file and the diagnostics use. Unique among the backends of one manager.
+    var name: String { get }
+
+    /// Which snapshots the backend receives, and how. Read once, when the backend is added. Default: `.latestWins`.
+    var delivery: BackendDelivery { get }
+
+    /// Gives the backend a handle to the indicator that it belongs to. Called once, before the first ``start()``.
+    ///
+    /// Called on the thread that adds the backend, so it must return immediately. The default does nothing.
+    func attach(to control: IndicatorControl)
+
+    /// Acquires the resources of the surface.
+    ///
+    /// If it throws, the backend is unavailable and is retried at growing intervals. It must release what it acquired
+    /// before it throws: ``stop()`` is called only after a successful `start()`.
+    func start() async throws
+
+    /// Shows a snapshot. Calls are made one at a time, in order.
+    ///
+    /// An error means that the surface was lost: the backend is stopped and started again.
+    func update(_ snapshot: IndicatorSnapshot) async throws
+
+    /// Restores the surface. Called after a successful ``start()``, also when an update threw.
+    func stop() async
+}
+
+extension IndicatorBackend {
+    /// The default: the latest snapshot, while visible.
+    public var delivery: BackendDelivery { .latestWins }
+
+    /// The default does nothing.
+    public func attach(to control: IndicatorControl) {}
+}
+
+/// Which snapshots a backend receives, and how.
+public struct BackendDelivery: Sendable, Hashable {
+    /// How to handle snapshots that arrive faster than the backend processes them.
+    public enum Mode: Sendable, Hashable {
+        /// A newer snapshot replaces one that was not delivered yet, so a slow surface delays nothing else and always
+        /// ends with the current state.
+        case latestWins
+
+        /// Every showing and hiding is delivered, in order, through a queue of at most `capacity` snapshots. When the
+        /// queue is full, the oldest one is dropped and counted in ``BackendStatus/updatesDropped``. Other changes are
+        /// coalesced.
+        case everyTransition(capacity: Int)
+    }
+
+    /// How to handle snapshots that arrive faster than the backend processes them.
+    public var mode: Mode
+
+    /// Whether changes while the indicator is hidden (count, label, ``IndicatorState/delayingStart``) are delivered
+    /// too. Default `false`: a hidden indicator then costs the backend nothing.
+    public var includesHidden: Bool
+
+    /// While visible, the latest snapshot is delivered again at this interval, for backends that animate. Default
+    /// `nil`: it is delivered only when something changed. Less than 10 ms counts as 10 ms.
+    public var animationInterval: Duration?
+
+    /// How long a call to the backend may take before the backend counts as stalled. Default 5 seconds.
+    public var updateTimeLimit: Duration
+
+    /// Makes a delivery policy.
+    public init(
+        mode: Mode = .latestWins,
+        includesHidden: Bool = false,
+        animationInterval: Duration? = nil,
+        updateTimeLimit: Duration = .seconds(5)
+    ) {
+        self.mode = mode
+        self.includesHidden = includesHidden
+        self.animationInterval = animationInterval
+        self.updateTimeLimit = updateTimeLimit
+    }
+
+    /// The latest snapshot, while visible: suits most surfaces.
+    public static var latestWins: Self { Self() }
+
+    /// Every showing and hiding, in order, through a queue of 1024: for a record of events.
+    public static var everyTransition: Self { Self(mode: .everyTransition(capacity: 1024)) }
+}
+
+/// A backend's handle to its indicator.
+///
+/// A control does not keep the manager alive; after the manager is deallocated, calls have no effect. Any thread may
+/// call it.
+public struct IndicatorControl: Sendable {
+    /// Enables or disables the indicator, as ``IndicatorManager/isEnabled`` does: for backends with a switch.
+    public let setEnabled: @Sendable (_ isEnabled: Bool) -> Void
+
+    /// Reports that an unavailable backend may be available again: it is started immediately. Without effect while the
+    /// backend runs.
+    public let retry: @Sendable () -> Void
+
+    /// Reports that a running backend has lost its surface, before an update throws: the backend is stopped and started
+    /// again, as if an update had thrown an error with this text, which the user reads.
+    ///
+    /// Without effect while the backend does not run. If the surface is lost while ``IndicatorBackend/start()`` runs,
+    /// the next update must throw.
+    public let surfaceWasLost: @Sendable (_ reason: String) -> Void
+
+    /// The statuses of the indicator's backends. See ``IndicatorManager/backendStatuses``.
+    public let backendStatuses: @Sendable () -> [BackendStatus]
+
+    /// Makes a control, for the tests of a backend.
+    public init(
+        setEnabled: @escaping @Sendable (Bool) -> Void = { _ in },
+        retry: @escaping @Sendable () -> Void = {},
+        surfaceWasLost: @escaping @Sendable (String) -> Void = { _ in },
+        backendStatuses: @escaping @Sendable () -> [BackendStatus] = { [] }
+    ) {
+        self.setEnabled = setEnabled
+        self.retry = retry
+        self.surfaceWasLost = surfaceWasLost
+        self.backendStatuses = backendStatuses
+    }
+}
