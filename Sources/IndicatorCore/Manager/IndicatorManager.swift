@@ -91,7 +91,7 @@ public final class IndicatorManager: ActivityContainer {
     }
 
     /// The current state. Takes no lock.
-    package var state: IndicatorState { engine.counter.state }
+    public var state: IndicatorState { engine.counter.state }
 
     /// Whether the indicator is shown. Takes no lock.
     public var isVisible: Bool { engine.counter.phase.isVisible }
