@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// | signal | effect |
 /// |---|---|
-/// | `SIGINT`, `SIGTERM` | the indicators are shut down, in a second at most; then the same signal ends the process |
+/// | `SIGINT`, `SIGQUIT`, `SIGTERM` | the indicators are shut down, in a second at most; then the same signal ends the process |
 /// | `SIGHUP` | the configurations are reloaded; if the terminal was closed, as for `SIGTERM` |
 /// | `SIGTSTP` (Ctrl-Z) | titles are restored and lines removed, the process stops, and `fg` shows them again |
 /// | `exit` | as for `SIGTERM`, then the process exits |
@@ -75,7 +75,7 @@ package final class ProcessSignals: Sendable {
             state.engines[ObjectIdentifier(engine)] = engine
             _ = exitHook
             // Process 1 of a container ignores signals that it does not handle, so they must not end its indicator.
-            if getpid() != 1 { for signal in [SIGINT, SIGTERM, SIGTSTP] { _ = install(signal, &state) } }
+            if getpid() != 1 { for signal in [SIGINT, SIGQUIT, SIGTERM, SIGTSTP] { _ = install(signal, &state) } }
         }
         manager.engine.keep(EndOfIndicator(engine: engine))
     }
