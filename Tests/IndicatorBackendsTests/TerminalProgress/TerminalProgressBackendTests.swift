@@ -244,6 +244,42 @@ struct TerminalProgressBackendTests {
         await plain.stop()
     }
 
+    @Test("writes at most one plain line a second, also after the indicator is hidden")
+    func plainAfterHidden() async throws {
+        let backend = TerminalProgressBackend(
+            applicationName: "app",
+            settings: .init(mode: .plain),
+            descriptor: file.fileDescriptor,
+            environment: [:],
+            clock: clock
+        )
+        let indicator = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [backend]
+        )
+        let first = indicator.begin("one")
+        var text = ""
+        #expect(
+            await eventually {
+                text += written()
+                return text == "one: started\r\n"
+            }
+        )
+        first.end(.succeeded)
+        // The timer is set after the indicator was hidden.
+        #expect(await eventually { clock.deadlines == [.seconds(1)] })
+        #expect(written() == "")
+        clock.advance(by: .seconds(1))
+        #expect(
+            await eventually {
+                text += written()
+                return text.hasPrefix("one: started\r\none: done (") && text.hasSuffix(" s)\r\n")
+            }
+        )
+        #expect(clock.deadlines.isEmpty)
+        await indicator.shutdown()
+    }
+
     // MARK: Slow, stopped and closed terminals
 
     @Test(

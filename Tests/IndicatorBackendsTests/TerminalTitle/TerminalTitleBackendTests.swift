@@ -294,6 +294,8 @@ import Testing
         let activity = indicator.begin("C")
         activity.attention = "Passphrase?"
         #expect(await writes("\u{1B}]9;4;4\u{1B}\\"))
+        #expect(await writes("C: Passphrase?"))
+        #expect(!output.contains("\u{7}"), "it beeps")
         activity.attention = nil
         #expect(await writes("\u{1B}]9;4;3\u{1B}\\"))
         activity.end()
