@@ -13,9 +13,10 @@ import Synchronization
 /// | `exit` | as for `SIGTERM`, then the process exits |
 ///
 /// A handler is installed only if the signal has its default action, and a handler that the app installs later replaces
-/// it. It is a handler, not `SIG_IGN` or a blocked signal, because child processes inherit those. It writes a byte to a
-/// socket; a thread that reads the other end does everything else. A forked child inherits the handler, but the
-/// indicators belong to its parent: there the handler restores the default action and raises the signal again.
+/// it. (On machines with a Swift toolchain, Swift's runtime handles `SIGQUIT` in apps on a terminal: it prints a
+/// backtrace.) It is a handler, not `SIG_IGN` or a blocked signal, because child processes inherit those. It writes a
+/// byte to a socket; a thread that reads the other end does everything else. A forked child inherits the handler, but
+/// the indicators belong to its parent: there the handler restores the default action and raises the signal again.
 package final class ProcessSignals: Sendable {
     static let shared = ProcessSignals()
 
