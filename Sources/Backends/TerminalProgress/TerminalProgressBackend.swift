@@ -15,7 +15,7 @@ import IndicatorThreads
 ///   and ``IndicatorLogHandler`` appears above the lines immediately. After other output, the lines are complete again
 ///   within two seconds, few and short ones sooner.
 /// - There are at most ten frames a second, and none while the indicator is hidden. A frame is one write with the
-///   changes. Numbers change at most five times a second.
+///   changes. Numbers change at most three times a second.
 /// - Nothing is drawn while the process is in the background of its terminal.
 /// - The cursor is never hidden. The lines are removed when the indicator is hidden, the backend is stopped or the
 ///   process exits. For signals that end or stop the process, see `IndicatorManager.configured(for:)`.
@@ -34,7 +34,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
     /// The time between two frames.
     static let frameInterval: Duration = .milliseconds(100)
     /// The time between two changes of the numbers, which cost more bytes than the spinner.
-    static let contentInterval: Duration = .milliseconds(200)
+    static let contentInterval: Duration = .milliseconds(300)
     /// The longest time between two frames that are drawn completely.
     static let completeInterval: Duration = .seconds(2)
     /// The bytes per second for complete frames: few and short lines are complete again sooner after other output.
