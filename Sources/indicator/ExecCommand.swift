@@ -142,8 +142,8 @@ extension ChildCommand.Ending {
         }
     }
 
-    /// The ending of a command for which a shell has this exit status: above 128, that of a signal. `nil` if the command
-    /// has not ended, but was stopped.
+    /// The ending of a command for which a shell has this exit status: above 128, that of a signal. `nil` if the
+    /// command has not ended, but was stopped.
     fileprivate var reported: Self? {
         guard case .exited(let status) = self, (1...64).contains(status - 128) else { return self }
         let signal = status - 128

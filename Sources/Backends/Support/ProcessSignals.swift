@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// | signal | effect |
 /// |---|---|
-/// | `SIGINT`, `SIGQUIT`, `SIGTERM` | the indicators are shut down, in a second at most; then the same signal ends the process |
+/// | `SIGINT`, `SIGQUIT`, `SIGTERM` | the indicators are shut down within a second; then the signal ends the process |
 /// | `SIGHUP` | the configurations are reloaded; if the terminal was closed, as for `SIGTERM` |
 /// | `SIGTSTP` (Ctrl-Z) | titles are restored and lines removed, the process stops, and `fg` shows them again |
 /// | `exit` | as for `SIGTERM`, then the process exits |

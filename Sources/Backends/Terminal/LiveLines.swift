@@ -172,8 +172,8 @@ struct LiveLines: Sendable {
         String(repeating: " ", count: columns) + "\r" + eraseBelow
     }
 
-    /// Moves from behind the last column to the start of the next line: the space goes there, and BS back. In the middle
-    /// of a line, because others have written since, the cursor stays where it is.
+    /// Moves from behind the last column to the start of the next line: the space goes there, and BS back. In the
+    /// middle of a line, because others have written since, the cursor stays where it is.
     private static let breakFullLine = " \u{8}"
 
     /// The column of the cursor after a text, as many as the window has if its last line is full; `nil` if it is

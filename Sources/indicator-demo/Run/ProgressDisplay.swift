@@ -1,8 +1,8 @@
 import IndicatorBackends
 import IndicatorCommands
 
-/// Prints the progress of a run: a line whenever a step ends or the indicator is shown or hidden. On a terminal the lines
-/// are above the bars of the requests in progress.
+/// Prints the progress of a run: a line whenever a step ends or the indicator is shown or hidden. On a terminal the
+/// lines are above the bars of the requests in progress.
 struct ProgressDisplay {
     private let titles: [String]
     private let style: TerminalStyle
