@@ -46,7 +46,7 @@ struct ExecCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Seconds that have already passed, for a shell that reports a command that it has run itself.",
+            "For a shell: report a command that has lasted this long and ended with the status of this one ($?).",
             valueName: "seconds"
         )
     )
@@ -86,8 +86,8 @@ struct ExecCommand: ParsableCommand {
         // After the start of the command, which must have the same closed streams.
         StandardStreams.openMissing()
         let began = ContinuousClock.now - .seconds(lasted ?? 0)
-        var shown = lasted == nil ? nil : shownCommand(began)
-        var deadline = shown == nil ? began + Self.unshownTime : nil
+        var shown: ShownCommand?
+        var deadline = lasted == nil ? began + Self.unshownTime : nil
         while true {
             switch child.wait(until: deadline) {
             case .deadline:
@@ -97,7 +97,11 @@ struct ExecCommand: ParsableCommand {
                 child.stop(by: signal, after: ProcessSignals.suspendTerminals)
                 ProcessSignals.resumeTerminals()
             case .ended(let ending):
-                shown?.end(ending.outcome)
+                if lasted == nil {
+                    shown?.end(ending.outcome)
+                } else if let reported = ending.reported {
+                    shownCommand(began).end(reported.outcome)
+                }
                 child.end(ending)
             }
         }
@@ -136,6 +140,14 @@ extension ChildCommand.Ending {
         case .killed(SIGINT): .cancelled
         case .killed(let signal): .failed("killed by \(Self.name(of: signal))")
         }
+    }
+
+    /// The ending of a command for which a shell has this exit status: above 128, that of a signal. `nil` if the
+    /// command has not ended, but was stopped.
+    fileprivate var reported: Self? {
+        guard case .exited(let status) = self, (1...64).contains(status - 128) else { return self }
+        let signal = status - 128
+        return [SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU].contains(signal) ? nil : .killed(signal: signal)
     }
 
     private static func name(of signal: Int32) -> String {

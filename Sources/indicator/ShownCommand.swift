@@ -11,6 +11,8 @@ final class ShownCommand {
     private let began: ContinuousClock.Instant
     /// Notifies of the command's end if the desktop cannot; `nil` without notification.
     private var terminal: TerminalNotificationBackend?
+    /// How long the command must last for that.
+    private let after: Duration
 
     private static let desktopName = "execNotification"
 
@@ -21,7 +23,7 @@ final class ShownCommand {
     ///   - notify: when to notify of the end; `nil`: the setting of the config file, or always.
     ///   - after: how long the command must last for that; `nil`: the setting of the config file, or 10 seconds.
     init(label: String, began: ContinuousClock.Instant, app: String, notify: WhenDone?, after: Duration?) {
-        (self.label, self.began) = (label, began)
+        (self.label, self.began, self.after) = (label, began, after ?? .seconds(10))
         // These override the config file.
         var settings: [String: BackendSettingValue] = [:]
         if let notify { settings["whenDone"] = .string(notify.rawValue) }
@@ -45,7 +47,7 @@ final class ShownCommand {
             backend.kind.name == "terminalNotification"
                 || Self.notifies(backend.kind.name) && (backend.settings.string("whenDone") ?? "never") != "never"
         }
-        if isCovered != true, notify != .never { addNotification(of: app, notify ?? .always, after ?? .seconds(10)) }
+        if isCovered != true, notify != .never { addNotification(of: app, notify ?? .always) }
     }
 
     private static func notifies(_ kind: String) -> Bool {
@@ -60,7 +62,7 @@ final class ShownCommand {
         }
     }
 
-    private func addNotification(of app: String, _ whenDone: WhenDone, _ after: Duration) {
+    private func addNotification(of app: String, _ whenDone: WhenDone) {
         terminal = TerminalNotificationBackend(
             applicationName: app,
             settings: TerminalNotificationSettings(whenDone: whenDone, after: after)
@@ -77,14 +79,21 @@ final class ShownCommand {
         #endif
     }
 
+    /// The status of the notification on the desktop. Waits while it starts, half a second at most: a command may end
+    /// before.
+    private func desktopStatus() -> BackendStatus? {
+        func status() -> BackendStatus? { indicator.backendStatuses.first { $0.name == Self.desktopName } }
+        for _ in 0..<50 where status()?.state == .starting { usleep(10_000) }
+        return status()
+    }
+
     /// Ends the activity, notifies, and restores all backends.
     func end(_ outcome: ActivityOutcome) {
         activity.end(outcome)
-        let desktop = indicator.backendStatuses.first { $0.name == Self.desktopName }
-        if let terminal, !Self.isUsable(desktop) {
+        let duration = began.duration(to: .now)
+        if let terminal, duration >= after, !Self.isUsable(desktopStatus()) {
             // Errors are ignored: there may be no terminal, or one without notifications.
             try? terminal.open()
-            let duration = began.duration(to: .now)
             try? terminal.notify(of: [FinishedActivity(label: label, outcome: outcome, duration: duration)])
         }
         ProcessSignals.shutDownIndicators()

@@ -165,6 +165,78 @@ import Testing
         #expect(try await server.displayedCount == 1)
     }
 
+    /// Runs a command on a terminal that shows notifications, without a bus. Returns the notifications, with their
+    /// titles and bodies.
+    private func notifications(_ options: [String], _ command: [String]) async throws -> [String] {
+        let terminal = try PseudoTerminal()
+        let assignments = program.variables.filter { !$0.value.isEmpty }.map { "\($0.key)=\($0.value)" }
+        _ = try await terminal.run(
+            "env",
+            arguments: assignments + [program.path, "exec"] + options + ["--"] + command,
+            terminalType: "foot"
+        )
+        return String(decoding: terminal.read(), as: UTF8.self).matches(of: /\]777;notify;([^\u{1B}]*)\u{1B}/)
+            .map { String($0.1) }
+    }
+
+    @Test("By default, a command that has lasted 10 seconds leaves a notification", arguments: [(10, 1), (5, 0)])
+    func standardAfter(lasted: Int, count: Int) async throws {
+        #expect(try await notifications(["--lasted", "\(lasted)"], ["true"]).count == count)
+    }
+
+    @Test(
+        "With --lasted, the status is that of a shell",
+        arguments: [
+            (0, "Done after 20 s"), (3, "Failed after 20 s: exit status 3"),
+            (255, "Failed after 20 s: exit status 255"),
+            (128, "Failed after 20 s: exit status 128"), (143, "Failed after 20 s: killed by SIGTERM"), (130, nil),
+            (148, nil),
+        ]
+    )
+    func reportedStatus(status: Int, body: String?) async throws {
+        let shown = try await notifications(["--lasted", "20", "--label", "make"], ["sh", "-c", "exit \(status)"])
+        #expect(shown == (body.map { ["make;\($0)"] } ?? []))
+    }
+
+    @Test("A hundred commands leave nothing behind: no process, bus name, notification, title or line, and no file")
+    func nothingIsLeft() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let program = try ExecProgram(bus: bus)
+        try Self.configure(
+            program,
+            backends:
+                "terminalTitle, terminalProgress, terminalNotification, desktopNotification, dbusProperty, logFile"
+        )
+        let log = program.home.appending("log")
+        // The last ones are shown by every backend: the log is written after its backend was started, like the others.
+        let shown = "rm -f '\(log)'; until [ -s '\(log)' ]; do sleep 0.1; done; sleep 0.2"
+        let script = try program.home.write(
+            """
+            for i in $(seq 100); do '\(program.path)' exec -- true || exit 1; done
+            for i in $(seq 5); do '\(program.path)' exec -- sh -c "\(shown)" || exit 2; done
+            ps -o comm= --ppid $$ | grep -vE '^(ps|grep)$'; echo "end $?"
+            """,
+            to: "script"
+        )
+        let assignments = program.variables.filter { !$0.value.isEmpty }.map { "\($0.key)='\($0.value)'" }
+        try await Tmux.withServer { tmux in
+            try await tmux.type("PS1='ready> '; unset CI SSH_CONNECTION SSH_TTY; clear")
+            let title = try await tmux.title
+            try await tmux.type("env \(assignments.joined(separator: " ")) sh \(script) 2>&1")
+            #expect(try await eventually { try await tmux.screen.contains("end 1\nready>") })
+            #expect(try await tmux.title == title)
+            let screen = try await tmux.screen
+            #expect(!screen.contains("━") && !screen.contains(" 0:0"), "\(screen)")
+        }
+        let names = try await bus.busctl("call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "ListNames")
+            .output
+        #expect(names.contains("org.freedesktop.Notifications") && !names.contains("activityindicator"), "\(names)")
+        #expect(try await server.displayedCount == 0)
+        let left = try FileManager.default.contentsOfDirectory(atPath: program.home.path).sorted()
+        #expect(left == ["config", "log", "script"])
+    }
+
     @Test("Notifications follow the config file, and --notify overrides it")
     func configured() async throws {
         let terminal = try PseudoTerminal()

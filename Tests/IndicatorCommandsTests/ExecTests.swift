@@ -212,6 +212,28 @@ import Testing
         #expect(results[0].count == (signal == "KILL" ? 2 : 4))
     }
 
+    @Test("A signal to the whole job reaches the command twice, as documented: from the group, and forwarded")
+    func signalToTheJob() async throws {
+        // Real-time signals are queued, so that each one is counted.
+        let script = try program.home.write(
+            """
+            import signal, time
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGRTMIN + 3, signal.SIGRTMIN + 4})
+            print("run-%d" % 2, flush=True)
+            count = 0
+            while signal.sigwait({signal.SIGRTMIN + 3, signal.SIGRTMIN + 4}) == signal.SIGRTMIN + 3: count += 1
+            print("\\n<%d>" % count, flush=True)
+            """,
+            to: "script"
+        )
+        for (prefix, count) in [("", "1"), ("'\(program.path)' exec -- ", "2")] {
+            let shell = try await program.shell()
+            try await shell.run("\(prefix)python3 \(script) &", shows: "run-2")
+            // The last one is forwarded after the others: it has a higher number.
+            #expect(try await shell.value(of: "kill -RTMIN+3 %1; kill -RTMIN+4 $!; wait") == count)
+        }
+    }
+
     @Test("A background command that reads the terminal is stopped, and reads when it is in the foreground")
     func reading() async throws {
         var results: [String] = []

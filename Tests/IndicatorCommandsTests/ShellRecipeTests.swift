@@ -2,15 +2,20 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The shell functions of the article in the real shells.
+/// The shell functions of the article and the README in the real shells.
 @Suite struct ShellRecipeTests {
-    private static let article = URL(filePath: #filePath)
-        .appending(path: "../../../Sources/Backends/IndicatorBackends.docc/RunningCommands.md").standardized
-
-    private static func recipe(_ shell: String) throws -> String {
-        let text = try String(contentsOf: article, encoding: .utf8)
+    private static func recipe(_ shell: String, in document: String = articlePath) throws -> String {
+        let file = URL(filePath: #filePath).appending(path: "../../../\(document)").standardized
+        let text = try String(contentsOf: file, encoding: .utf8)
         let block = try #require(text.components(separatedBy: "```\(shell)\n").dropFirst().first)
         return block.components(separatedBy: "```")[0]
+    }
+
+    private static let articlePath = "Sources/Backends/IndicatorBackends.docc/RunningCommands.md"
+
+    @Test("The README has the article's function for bash")
+    func readme() throws {
+        #expect(try Self.recipe("bash", in: "README.md") == Self.recipe("bash"))
     }
 
     @Test(

@@ -39,14 +39,14 @@ package struct ScreenEmulator {
             case "\u{1B}":
                 switch scalars.popFirst() {
                 case "D": lineFeed()
-                case "7": saved = (row, column)
+                case "7": saved = (row, min(column, columns - 1))
                 case "8": (row, column) = saved
                 default:
                     let parameter = scalars.prefix { $0.value < 0x40 }
                     scalars = scalars.dropFirst(parameter.count)
                     let number = Int(String(String.UnicodeScalarView(parameter))) ?? 1
                     switch scalars.popFirst() {
-                    case "A": row = max(0, row - number)
+                    case "A": (row, column) = (max(0, row - number), min(column, columns - 1))
                     case "G": column = number - 1
                     case "K": erase()
                     case "J":
@@ -57,13 +57,14 @@ package struct ScreenEmulator {
                     }
                 }
             case "\r": column = 0
+            case "\u{8}": column = max(0, min(column, columns - 1) - 1)
             // In raw mode, a line feed does not return the cursor.
             case "\n": lineFeed()
             case _ where scalar.properties.generalCategory == .format: break
             default:
                 if column == columns {
-                    column = 0
                     lineFeed()
+                    column = 0
                 }
                 while window[row].count <= column { window[row].append(" ") }
                 window[row][column] = Character(scalar)
@@ -77,6 +78,8 @@ package struct ScreenEmulator {
     }
 
     private mutating func lineFeed() {
+        // Only printing continues after the last column, on the next line.
+        column = min(column, columns - 1)
         if row < rows - 1 { row += 1; return }
         history.append(window.removeFirst())
         window.append([])

@@ -24,10 +24,10 @@ extension IndicatorManager {
     ///
     /// Can be called from any thread; returns immediately.
     ///
-    /// If `SIGINT` or `SIGTERM` has its default action, the signal shuts the indicator down, in a second at most, and
-    /// then ends the process as it would have. `exit` and returning from `main` shut it down too. Ctrl-Z restores the
-    /// terminal's title until the process is continued. Signals that the app handles, now or later, are left to the
-    /// app.
+    /// If `SIGINT`, `SIGQUIT` or `SIGTERM` has its default action, the signal shuts the indicator down, in a second at
+    /// most, and then ends the process as it would have. `exit` and returning from `main` shut it down too. Ctrl-Z
+    /// restores the terminal's title until the process is continued. Signals that the app handles, now or later, are
+    /// left to the app.
     ///
     /// - Parameters:
     ///   - applicationName: the name of the app; also the name of its folder under `$XDG_CONFIG_HOME`.

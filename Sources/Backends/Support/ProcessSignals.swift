@@ -7,15 +7,16 @@ import Synchronization
 ///
 /// | signal | effect |
 /// |---|---|
-/// | `SIGINT`, `SIGTERM` | the indicators are shut down, in a second at most; then the same signal ends the process |
+/// | `SIGINT`, `SIGQUIT`, `SIGTERM` | the indicators are shut down within a second; then the signal ends the process |
 /// | `SIGHUP` | the configurations are reloaded; if the terminal was closed, as for `SIGTERM` |
 /// | `SIGTSTP` (Ctrl-Z) | titles are restored and lines removed, the process stops, and `fg` shows them again |
 /// | `exit` | as for `SIGTERM`, then the process exits |
 ///
 /// A handler is installed only if the signal has its default action, and a handler that the app installs later replaces
-/// it. It is a handler, not `SIG_IGN` or a blocked signal, because child processes inherit those. It writes a byte to a
-/// socket; a thread that reads the other end does everything else. A forked child inherits the handler, but the
-/// indicators belong to its parent: there the handler restores the default action and raises the signal again.
+/// it. (On machines with a Swift toolchain, Swift's runtime handles `SIGQUIT` in apps on a terminal: it prints a
+/// backtrace.) It is a handler, not `SIG_IGN` or a blocked signal, because child processes inherit those. It writes a
+/// byte to a socket; a thread that reads the other end does everything else. A forked child inherits the handler, but
+/// the indicators belong to its parent: there the handler restores the default action and raises the signal again.
 package final class ProcessSignals: Sendable {
     static let shared = ProcessSignals()
 
@@ -75,7 +76,7 @@ package final class ProcessSignals: Sendable {
             state.engines[ObjectIdentifier(engine)] = engine
             _ = exitHook
             // Process 1 of a container ignores signals that it does not handle, so they must not end its indicator.
-            if getpid() != 1 { for signal in [SIGINT, SIGTERM, SIGTSTP] { _ = install(signal, &state) } }
+            if getpid() != 1 { for signal in [SIGINT, SIGQUIT, SIGTERM, SIGTSTP] { _ = install(signal, &state) } }
         }
         manager.engine.keep(EndOfIndicator(engine: engine))
     }

@@ -9,7 +9,8 @@
 /// - Other output is at the cursor or above it. A drawing only changes what is to the right of the cursor and below it,
 ///   which is the lines' area: the user's input, a prompt without a line break and the output of a child process
 ///   remain. One exception: after the last column a terminal delays the line break, and moving down and back cancels
-///   that state. The character there is lost if its writer continues the line after a drawing.
+///   that state. The character there is lost if its writer continues the line after a drawing. Text that is written
+///   with ``write(_:)`` above lines is safe: its columns are counted, and the line is broken before the drawing.
 /// - After a line break in other output, the cursor is on the first of the lines, and the next drawing is one line
 ///   lower. Until a complete drawing (``show(_:_:size:anew:)``), old lines may remain below, and the rest of one after
 ///   a text that was written over it. None of the text is lost.
@@ -39,6 +40,8 @@ struct LiveLines: Sendable {
     private var size = TerminalDevice.Size()
     /// The text to write above the lines.
     private var text: [UInt8] = []
+    /// The column of the cursor after ``text``, if nothing else writes; `nil` if it is unknown.
+    private var column: Int?
     private var mustDrawAnew = false
     /// What the terminal shows after ``unwritten`` is written.
     private var shown: [LiveLine] = []
@@ -64,6 +67,7 @@ struct LiveLines: Sendable {
             claims.append(Claim(id: id, lines: lines))
         }
         if anew || size != self.size { mustDrawAnew = true }
+        if size != self.size { column = nil }
         self.size = size
     }
 
@@ -80,7 +84,9 @@ struct LiveLines: Sendable {
 
     /// Writes text above the lines.
     mutating func write(_ bytes: some Sequence<UInt8>) {
+        let start = text.endIndex
         text += bytes
+        column = Self.column(after: text[start...], from: column, columns: size.columns)
     }
 
     /// Writes lines of text above the lines, starting on a new line after partial output.
@@ -119,6 +125,7 @@ struct LiveLines: Sendable {
         if unwritten.isEmpty {
             (unwritten, shown) = transition()
             (text, lostMessages, mustDrawAnew) = ([], 0, false)
+            if column == size.columns, !shown.isEmpty { column = 0 }
         }
         unwritten = unwritten.dropFirst(count)
     }
@@ -136,6 +143,7 @@ struct LiveLines: Sendable {
             let messages = lostMessages == 1 ? "1 log message" : "\(lostMessages) log messages"
             bytes += "(\(messages) lost: the terminal accepted no output)\r\n".utf8
         }
+        if column == size.columns, !lines.isEmpty { bytes += Self.breakFullLine.utf8 }
         let isAnew = mustDrawAnew || hasText || shown.count > lines.count || shown.isEmpty
         bytes += drawing(lines, over: isAnew ? nil : shown).utf8
         return (ArraySlice(bytes), lines)
@@ -163,6 +171,32 @@ struct LiveLines: Sendable {
     private static func startOfLine(columns: Int) -> String {
         String(repeating: " ", count: columns) + "\r" + eraseBelow
     }
+
+    /// Moves from behind the last column to the start of the next line: the space goes there, and BS back. In the
+    /// middle of a line, because others have written since, the cursor stays where it is.
+    private static let breakFullLine = " \u{8}"
+
+    /// The column of the cursor after a text, as many as the window has if its last line is full; `nil` if it is
+    /// unknown.
+    private static func column(after text: ArraySlice<UInt8>, from column: Int?, columns: Int) -> Int? {
+        let lastBreak = text.lastIndex(of: UInt8(ascii: "\n"))
+        var column = lastBreak == nil ? column : 0
+        let lastLine = String(decoding: text[(lastBreak.map { $0 + 1 } ?? text.startIndex)...], as: UTF8.self)
+        for character in lastLine.replacing(sequence, with: "") {
+            switch character {
+            case "\r": column = 0
+            case _ where character.unicodeScalars.contains { $0.properties.generalCategory == .control }: column = nil
+            default:
+                guard let before = column else { continue }
+                let width = DisplayText.columns(of: character)
+                column = before + width > columns ? width : before + width
+            }
+        }
+        return column
+    }
+
+    /// A CSI sequence, such as a colour; those that move the cursor are unusual in an app's output.
+    private static var sequence: Regex<Substring> { /\u{1B}\[[0-?]*[ -\/]*[@-~]/ }
 
     /// ED: erases from the cursor to the end of the window.
     private static let eraseBelow = "\u{1B}[J"

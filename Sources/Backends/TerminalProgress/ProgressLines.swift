@@ -42,8 +42,8 @@ struct ProgressLines: Sendable {
 
     /// The length of the bars and the fields, from wide windows to narrow ones.
     private static let details: [(bar: Int, fields: [Field])] = [
-        (24, [.amount, .rate, .elapsed, .remaining]), (16, [.amount, .elapsed, .remaining]),
-        (12, [.amount, .remaining]),
+        (24, [.amount, .rate, .elapsed, .remaining]), (16, [.amount, .rate, .elapsed, .remaining]),
+        (16, [.amount, .elapsed, .remaining]), (12, [.amount, .remaining]),
         (10, [.percent, .remaining]), (8, [.percent]), (0, [.percent]), (0, []),
     ]
 

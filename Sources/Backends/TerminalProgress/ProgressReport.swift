@@ -3,12 +3,10 @@ import IndicatorCore
 
 /// Reports the beginnings and ends of activities as plain lines, for logs and screen readers.
 ///
-/// An activity is reported when it has lasted ``minimumDuration``, and when it ends. One that the settings select is
+/// An activity is reported when it has lasted the start delay, and when it ends. One that the settings select is
 /// reported at its end in any case. There is at most one line a second: reports in between are combined in the next
 /// one, failures first.
 struct ProgressReport: Sendable {
-    /// How long an activity must last to be reported: the default start delay.
-    static let minimumDuration: Duration = .seconds(1)
     /// The shortest time between two lines.
     static let interval: Duration = .seconds(1)
     /// The time between two progress reports for a screen reader.
@@ -30,6 +28,9 @@ struct ProgressReport: Sendable {
         self.look = look
     }
 
+    /// When the pending reports may be written; `nil` if there are none.
+    var due: Duration? { pending.isEmpty && omittedCount == 0 ? nil : nextLine ?? .zero }
+
     /// Processes a snapshot, and returns the line to write now, if any.
     ///
     /// - Parameters:
@@ -42,10 +43,14 @@ struct ProgressReport: Sendable {
         date: Date,
         at now: Duration
     ) -> String? {
-        for finished in finished where isReported(finished) { add(end(of: finished), finished.outcome.isFailure) }
+        for finished in finished
+        where finished.duration >= snapshot.startDelay || settings.finished.includes(finished.outcome) {
+            add(end(of: finished), finished.outcome.isFailure)
+        }
         omittedCount += snapshot.omittedFinishedCount
-        let minimumDuration = Self.minimumDuration / .seconds(1)
-        for activity in snapshot.activities where date.timeIntervalSince(activity.since) >= minimumDuration {
+        // The wall clock differs a little from the clock that measures the start delay.
+        let latestBeginning = date.addingTimeInterval(0.01 - snapshot.startDelay / .seconds(1))
+        for activity in snapshot.activities where activity.since <= latestBeginning {
             guard let label = activity.label, reported.insert(activity.id).inserted else { continue }
             add("\(look.text(label))\(settings.accessible ? " has started." : ": started")", false)
             nextProgress = max(nextProgress, now + Self.progressInterval)
@@ -57,14 +62,18 @@ struct ProgressReport: Sendable {
             nextProgress = now + Self.progressInterval
             add("\(look.text(label)) is \(percent.value) percent done.", false)
         }
-        // When the indicator is hidden, pending reports are written, not kept until it is shown again.
-        if snapshot.isVisible, let nextLine, now < nextLine { return nil }
+        return dueLine(at: now)
+    }
+
+    /// Returns the pending reports as a line, and clears them, if a line may be written now.
+    mutating func dueLine(at now: Duration) -> String? {
+        guard let due, due <= now else { return nil }
         return takeLine(at: now)
     }
 
     /// Returns the pending reports as a line, and clears them.
     mutating func takeLine(at now: Duration) -> String? {
-        guard !pending.isEmpty || omittedCount > 0 else { return nil }
+        guard due != nil else { return nil }
         nextLine = now + Self.interval
         let sorted = pending.filter(\.isFailure) + pending.filter { !$0.isFailure }
         var texts = sorted.prefix(Self.longestLine).map(\.text)
@@ -76,10 +85,6 @@ struct ProgressReport: Sendable {
 
     private mutating func add(_ text: String, _ isFailure: Bool) {
         if pending.count < 64 { pending.append((text, isFailure)) } else { omittedCount += 1 }
-    }
-
-    private func isReported(_ finished: FinishedActivity) -> Bool {
-        finished.duration >= Self.minimumDuration || settings.finished.includes(finished.outcome)
     }
 
     private func end(of finished: FinishedActivity) -> String {

@@ -15,15 +15,15 @@ import IndicatorThreads
 ///   and ``IndicatorLogHandler`` appears above the lines immediately. After other output, the lines are complete again
 ///   within two seconds, few and short ones sooner.
 /// - There are at most ten frames a second, and none while the indicator is hidden. A frame is one write with the
-///   changes. Numbers change at most five times a second.
+///   changes. Numbers change at most three times a second.
 /// - Nothing is drawn while the process is in the background of its terminal.
 /// - The cursor is never hidden. The lines are removed when the indicator is hidden, the backend is stopped or the
 ///   process exits. For signals that end or stop the process, see `IndicatorManager.configured(for:)`.
 /// - An activity that fails while the indicator is shown leaves a line (``TerminalProgressSettings/finished``).
 ///
 /// If standard error is not a terminal or does not support control sequences, and in CI (the variable `CI` is set), it
-/// writes plain lines instead: one for an activity that has lasted a second, and one when it ends; at most one a
-/// second.
+/// writes plain lines instead: one for an activity that has lasted the start delay, and one when it ends; at most one a
+/// second, and another one when the backend is stopped.
 public final class TerminalProgressBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
@@ -34,7 +34,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
     /// The time between two frames.
     static let frameInterval: Duration = .milliseconds(100)
     /// The time between two changes of the numbers, which cost more bytes than the spinner.
-    static let contentInterval: Duration = .milliseconds(200)
+    static let contentInterval: Duration = .milliseconds(300)
     /// The longest time between two frames that are drawn completely.
     static let completeInterval: Duration = .seconds(2)
     /// The bytes per second for complete frames: few and short lines are complete again sooner after other output.
@@ -43,7 +43,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
     static let finishedLimit = 64
 
     /// How the indicator is shown.
-    enum Display: Sendable, Hashable {
+    package enum Display: Sendable, Hashable {
         case live, plain, off
     }
 
@@ -71,6 +71,8 @@ public final class TerminalProgressBackend: IndicatorBackend {
     private let time: TimeSource
     private let date: @Sendable () -> Date
     private let state: Locked<State>
+    /// Writes the plain line that is due after the indicator was hidden.
+    private let reportTimer: DeadlineTimer
 
     /// Makes a backend. Writes nothing.
     ///
@@ -116,6 +118,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
             maxLines: settings.maxLines
         )
         state = Locked(State(report: ProgressReport(settings: settings, look: look)))
+        reportTimer = DeadlineTimer(time: time)
         delivery = BackendDelivery(
             animationInterval: display == .live ? Self.frameInterval : display == .plain ? .seconds(1) : nil,
             updateTimeLimit: TerminalDevice.updateTimeLimit
@@ -123,7 +126,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
     }
 
     /// How the indicator is shown on a descriptor with these settings.
-    static func display(
+    package static func display(
         _ settings: TerminalProgressSettings,
         descriptor: CInt,
         environment: [String: String]
@@ -161,16 +164,45 @@ public final class TerminalProgressBackend: IndicatorBackend {
     ///
     /// - Throws: if the terminal was closed.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
+        switch display {
+        case .off: break
+        case .plain: report(snapshot)
+        case .live: try show(snapshot)
+        }
+    }
+
+    private func report(_ snapshot: IndicatorSnapshot) {
         let (now, date) = (time.now, date())
-        if display == .off { return }
-        let (terminal, line) = state.withLock { state -> (SharedTerminal?, String?) in
-            if snapshot.isVisible, state.shownSince == nil { state.shownSince = snapshot.since }
-            // Activities that ended before the indicator was shown are not reported.
-            let finished = snapshot.finished.filter { $0.date >= state.shownSince ?? .distantFuture }
-            if !snapshot.isVisible { state.shownSince = nil }
-            guard let terminal = state.terminal else {
-                return (nil, state.report.line(for: snapshot, finished: finished, date: date, at: now))
+        let (line, due) = state.withLock { state in
+            let finished = Self.finished(of: snapshot, &state)
+            return (state.report.line(for: snapshot, finished: finished, date: date, at: now), state.report.due)
+        }
+        // While the indicator is visible, the next snapshot comes within a second. Updates are not concurrent, so the
+        // settings of the timer need no order.
+        reportTimer.set(snapshot.isVisible ? nil : due, version: 0) { [weak self] deadline in
+            guard let self, let line = state.withLock({ $0.report.dueLine(at: max(time.now, deadline)) }) else {
+                return
             }
+            let descriptor = descriptor
+            // The reader of a pipe may be slow, and this is the thread of all timers.
+            _ = ThreadStarter.start(named: "ind-report") { TerminalOutput.write(Array(line.utf8), to: descriptor) }
+        }
+        if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
+    }
+
+    /// The finished activities to consider: not those that ended before the indicator was shown.
+    private static func finished(of snapshot: IndicatorSnapshot, _ state: inout State) -> [FinishedActivity] {
+        if snapshot.isVisible, state.shownSince == nil { state.shownSince = snapshot.since }
+        let finished = snapshot.finished.filter { $0.date >= state.shownSince ?? .distantFuture }
+        if !snapshot.isVisible { state.shownSince = nil }
+        return finished
+    }
+
+    private func show(_ snapshot: IndicatorSnapshot) throws {
+        let (now, date) = (time.now, date())
+        let terminal = state.withLock { state -> SharedTerminal? in
+            let finished = Self.finished(of: snapshot, &state)
+            guard let terminal = state.terminal else { return nil }
             let wanted = finished.filter { settings.finished.includes($0.outcome) }
             state.finished += wanted
             let excess = max(state.finished.count - Self.finishedLimit, 0)
@@ -184,9 +216,8 @@ public final class TerminalProgressBackend: IndicatorBackend {
                 (state.content, state.frameDue) = (nil, .zero)
                 terminal.changeLines { $0.hide(ObjectIdentifier(self)) }
             }
-            return (terminal, nil)
+            return terminal
         }
-        if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
         try terminal?.settle()
     }
 

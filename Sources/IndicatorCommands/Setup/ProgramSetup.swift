@@ -54,7 +54,11 @@ package struct ProgramSetup: Sendable {
             observe: options.observe
         )
         if !options.backends.isEmpty { overrides.backends = options.backends }
-        var defaults = ConfigurationValues()
+        // The program itself prints the outcomes.
+        let bars = BackendKind.terminalProgress.name
+        var defaults = ConfigurationValues(
+            settings: [bars: ["finished": .string(TerminalProgressSettings.Finished.none.rawValue)]]
+        )
         let registry = BackendRegistry.standard
         let kinds = registry.kinds.map(\.name)
         func load() throws(ConfigurationError) -> IndicatorConfiguration {
@@ -66,8 +70,8 @@ package struct ProgramSetup: Sendable {
         }
         usesAllBackends = loaded.file == nil && !isChosen
         if usesAllBackends {
-            // It would draw over the demo's output.
-            defaults.backends = kinds.filter { $0 != BackendKind.terminalProgress.name }
+            // Bars, but no plain lines, which would repeat the program's own output.
+            defaults.backends = kinds.filter { $0 != bars || includingUnused || Self.showsBars }
             loaded = try load()
         }
         var backends = await ProgramBackend.all(of: loaded)
@@ -91,6 +95,13 @@ package struct ProgramSetup: Sendable {
         self.backends = backends
         self.overrides = overrides
         self.defaults = defaults
+    }
+
+    /// Whether standard output and standard error are a terminal that shows bars.
+    private static var showsBars: Bool {
+        let environment = ProcessInfo.processInfo.environment
+        return isatty(STDOUT_FILENO) == 1
+            && TerminalProgressBackend.display(.init(), descriptor: STDERR_FILENO, environment: environment) == .live
     }
 
     /// The backends with their current status. Waits until none is starting, at most 1 s.

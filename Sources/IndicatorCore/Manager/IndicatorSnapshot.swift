@@ -22,6 +22,9 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// When ``label`` last changed, by the wall clock; if its activity has changed it, when that was published.
     package var labelSince: Date
 
+    /// The start delay of the indicator, for backends that report single activities. Default: 1 s.
+    package var startDelay: Duration = .seconds(1)
+
     /// The storage of ``finished`` and ``omittedFinishedCount``.
     var finishedActivities = FinishedActivities()
 

@@ -110,6 +110,7 @@ package struct IndicatorStateMachine: Sendable {
             since: since
         )
         snapshot.labelSince = labelSince
+        snapshot.startDelay = visibility.delays.startDelay
         return snapshot
     }
 

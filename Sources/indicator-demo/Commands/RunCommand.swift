@@ -14,8 +14,8 @@ struct RunCommand: AsyncParsableCommand {
             Makes the requests with NetworkKit to a server inside the demo: some are too short to show, one is long, \
             some overlap, two have a short gap between them, one is not found, one is refused, one is cancelled, one \
             is suspended and resumed, one is an upload. Then it loads an app store's feeds concurrently, the icons \
-            from the server and again from the cache, and posts JSON and a picture. Watch the terminal's title. The \
-            timeline at the end shows when each request ran and when the indicator was shown.
+            from the server and again from the cache, and posts JSON and a picture. Watch the terminal's title and \
+            the bars. The timeline at the end shows when each request ran and when the indicator was shown.
 
             --base-url selects another server, such as one started with 'serve', or httpbin, which has no store. \
             Requests that it does not support are left out.

@@ -83,6 +83,8 @@ struct Probe {
             manager.start("work", label: words[1])
         case "label":
             manager.update("work") { $0.label = words[1] }
+        case "attention":
+            manager.update("work") { $0.attention = words[1].isEmpty ? nil : words[1] }
         case "long":
             manager.update("work") { $0.label = String(repeating: words[1], count: 100_000 / words[1].utf8.count) }
         case "end":

@@ -13,7 +13,7 @@ import Logging
 /// | `bytes NAME COMPLETED TOTAL` | sets its progress in bytes |
 /// | `end NAME`, `fail NAME TEXT` | ends it |
 /// | `log TEXT` | logs through `IndicatorLogHandler` |
-/// | `print TEXT` | prints to `TerminalOutput.shared` |
+/// | `print TEXT`, `piece TEXT` | prints to `TerminalOutput.shared`, with or without a line break |
 /// | `raw TEXT`, `part TEXT` | writes directly to standard error, with or without a line break |
 /// | `shutdown` | shuts the indicator down |
 /// | `exit`, `return` | ends the process |
@@ -50,6 +50,7 @@ struct ProgressHelper {
             case "fail": activities.removeValue(forKey: parts[0])?.end(.failed(String(parts[1])))
             case "log": logger.info("\(rest)")
             case "print": print(rest, to: &TerminalOutput.shared)
+            case "piece": print(rest, terminator: "", to: &TerminalOutput.shared)
             case "raw": write(STDERR_FILENO, String(rest) + "\n", rest.utf8.count + 1)
             case "part": write(STDERR_FILENO, String(rest), rest.utf8.count)
             case "shutdown": await indicator.shutdown()

@@ -51,6 +51,25 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
+    @Test("A request for the user's attention has normal urgency and no sound")
+    func attention() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "Signing")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        #expect(await eventually { monitor.shown.last?.hints["urgency"] == "y 0" })
+        try await probe.tell("attention", "Passphrase?")
+        #expect(await eventually { monitor.shown.last?.body == "Signing: Passphrase?" })
+        #expect(monitor.shown.last?.hints["urgency"] == "y 1")
+        #expect(monitor.shown.allSatisfy { $0.hints["suppress-sound"] == "b 1" && $0.hints["sound-name"] == nil })
+        try await probe.tell("attention", "")
+        #expect(await eventually { monitor.shown.last?.hints["urgency"] == "y 0" })
+        try await probe.shutdown()
+    }
+
     private static let labels = [
         "<b>&amp; \"quoted\"", "</b></markup> 1 < 2 && 3 > 2", "<img src=\"file:///etc/passwd\"/>",
         "\u{1B}]0;x\u{07}\u{08}bell",

@@ -60,6 +60,43 @@ struct ProgressLinesTests {
         #expect(texts(activities, width: 20) == ["debian-13.iso  40%", "Packages.gz    10%"])
     }
 
+    @Test("have the rate and the time left if they are known, and if they fit")
+    func estimates() {
+        var details = activity("debian-13.iso", 16_200_000, of: 40_000_000)
+        details.rate = 1_300_000
+        details.remaining = .seconds(18)
+        #expect(
+            texts([details], width: 100) == [
+                "debian-13.iso  ━━━━━━━━━╸──────────────  16.2 of 40.0 MB  1.3 MB/s  0:12  0:18 left"
+            ]
+        )
+        #expect(
+            texts([details], width: 80) == [
+                "debian-13.iso  ━━━━━━──────────  16.2 of 40.0 MB  1.3 MB/s  0:12  0:18 left"
+            ]
+        )
+        #expect(texts([details], width: 60) == ["debian-13.iso  ━━━━╸───────  16.2 of 40.0 MB  0:18 left"])
+        #expect(texts([details], width: 24) == ["debian-13.iso  40%"])
+    }
+
+    @Test("are indented by the depth of the groups")
+    func groups() {
+        var activities = ["Uploading", "album", "one.jpg", "Other"].map { activity($0) }
+        (activities[1].depth, activities[2].depth) = (1, 2)
+        #expect(
+            texts(activities, width: 40) == [
+                "⠋ Uploading    0:12", "⠋   album      0:12", "⠋     one.jpg  0:12", "⠋ Other        0:12",
+            ]
+        )
+    }
+
+    @Test("begin with what an activity asks the user for")
+    func attention() {
+        var details = activity("Signing")
+        details.attention = "Pass\u{7}phrase?"
+        #expect(texts([details], width: 40) == ["⠋ Passphrase? - Signing  0:12"])
+    }
+
     private static let labels = [
         "Work", "Fetching äöü", "日本語のファイルを取得しています", "👨‍👩‍👧‍👦🇩🇪☎️ family", "שלום עולם", "e\u{301}e\u{301} combining",
         String(repeating: "long ", count: 2000), "\u{1B}[2J\u{7}bad\r\nlabel", "",
@@ -169,6 +206,28 @@ struct ProgressReportTests {
         FinishedActivity(label: label, outcome: outcome, duration: .seconds(seconds), date: start)
     }
 
+    @Test("announce work that has lasted the start delay, and its end", arguments: [0, 0.3, 4])
+    func startDelay(seconds: Double) {
+        var report = makeReport()
+        func line(age: Double, ends: [FinishedActivity] = [], at now: Int) -> String? {
+            var busy = snapshot(["a"], age: age)
+            busy.startDelay = .seconds(seconds)
+            return report.line(for: busy, finished: ends, date: start, at: .seconds(now))
+        }
+        if seconds > 0 { #expect(line(age: seconds - 0.1, at: 0) == nil) }
+        #expect(line(age: seconds, at: 2) == "a: started\n")
+        let ends = [0.1, -0.1].map { difference in
+            FinishedActivity(
+                label: difference > 0 ? "long" : "short",
+                outcome: .succeeded,
+                duration: .seconds(seconds + difference),
+                date: start
+            )
+        }
+        #expect(line(age: seconds, ends: ends, at: 4)?.hasPrefix("long: done (") == true)
+        #expect(line(age: seconds, ends: Array(ends.suffix(1)), at: 6) == nil)
+    }
+
     @Test("announce work that has lasted a second, and its end; at most one line a second")
     func lines() {
         var report = makeReport()
@@ -204,7 +263,7 @@ struct ProgressReportTests {
         #expect(report.line(for: busy, finished: [], date: start, at: .seconds(10)) == "Fetching is 40 percent done.\n")
         let failed = [finished("Fetching", .failed("HTTP 503"), 12)]
         #expect(
-            report.line(for: IndicatorSnapshot(), finished: failed, date: start, at: .seconds(10.5))
+            report.line(for: IndicatorSnapshot(), finished: failed, date: start, at: .seconds(11))
                 == "Fetching failed after 12.0 s: HTTP 503.\n"
         )
     }

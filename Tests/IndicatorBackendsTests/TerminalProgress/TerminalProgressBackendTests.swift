@@ -120,10 +120,10 @@ struct TerminalProgressBackendTests {
         let backend = makeBackend(.init(), ["LANG": "C.UTF-8"])
         try await backend.start()
         var random = SplitMix(state: 14)
-        var details = ActivityDetails(label: "debian-13.1.0-amd64-netinst.iso", since: start)
+        var details = ActivityDetails(label: "debian-13.iso", since: start)
         details.unit = .bytes
         details.total = 783_286_272
-        var (count, writes) = (0, 0)
+        var (count, frames) = (0, 0)
         for step in 0..<600 {
             details.completed = min(
                 details.completed + Int.random(in: 1_000_000...1_610_000, using: &random),
@@ -136,11 +136,12 @@ struct TerminalProgressBackendTests {
             try await backend.update(snapshot)
             let frame = terminal.read()
             count += frame.count
-            writes += frame.isEmpty ? 0 : 1
-            if step == 300 { #expect(!frame.isEmpty) }
+            frames += frame.isEmpty ? 0 : 1
+            if step == 0 { #expect(String(decoding: frame, as: UTF8.self).contains("MB/s")) }
+            if step == 300 { #expect(frames > 80) }
             clock.advance(by: .milliseconds(100))
         }
-        #expect(count < 20_000, "\(count) bytes in \(writes) frames")
+        #expect(count < 20_000, "\(count) bytes in \(frames) frames")
         #expect(count > 5_000)
     }
 
@@ -242,6 +243,42 @@ struct TerminalProgressBackendTests {
         try await plain.update(busy("Work"))
         #expect(written() == "Work: started\r\n")
         await plain.stop()
+    }
+
+    @Test("writes at most one plain line a second, also after the indicator is hidden")
+    func plainAfterHidden() async throws {
+        let backend = TerminalProgressBackend(
+            applicationName: "app",
+            settings: .init(mode: .plain),
+            descriptor: file.fileDescriptor,
+            environment: [:],
+            clock: clock
+        )
+        let indicator = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [backend]
+        )
+        let first = indicator.begin("one")
+        var text = ""
+        #expect(
+            await eventually {
+                text += written()
+                return text == "one: started\r\n"
+            }
+        )
+        first.end(.succeeded)
+        // The timer is set after the indicator was hidden.
+        #expect(await eventually { clock.deadlines == [.seconds(1)] })
+        #expect(written() == "")
+        clock.advance(by: .seconds(1))
+        #expect(
+            await eventually {
+                text += written()
+                return text.hasPrefix("one: started\r\none: done (") && text.hasSuffix(" s)\r\n")
+            }
+        )
+        #expect(clock.deadlines.isEmpty)
+        await indicator.shutdown()
     }
 
     // MARK: Slow, stopped and closed terminals

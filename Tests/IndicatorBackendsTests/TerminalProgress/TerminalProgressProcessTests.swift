@@ -47,7 +47,9 @@ struct TerminalProgressProcessTests {
     ) async throws {
         try await Tmux.withServer { tmux in
             try await tmux.command("resize-window", "-x", "\(columns)", "-y", "\(rows)")
-            try await tmux.type("export LC_ALL=C.UTF-8 NO_COLOR=1; unset CI; PS1='ready> '; clear")
+            try await tmux.type(
+                "export LC_ALL=C.UTF-8 NO_COLOR=1; unset CI; PS1='ready> ' SWIFT_BACKTRACE=enable=no; clear"
+            )
             try #require(await eventually { try await screen(tmux) == ["ready>"] })
             let line = "clear; \(prefix)\(helper) \(arguments.joined(separator: " "))\(suffix)"
             try await tmux.type(line)
@@ -94,6 +96,13 @@ struct TerminalProgressProcessTests {
         }
     }
 
+    @Test("looks like the recording in its article")
+    func recording() async throws {
+        let script = URL(filePath: #filePath).appending(path: "../../../../Scripts/recording").standardized.path
+        let result = try await Command.run(script, ["check", helper])
+        #expect(result.status == 0, "\(result.output)\(result.error)")
+    }
+
     @Test("keeps logged and printed text above the lines, and foreign output readable")
     func output() async throws {
         try await inTerminal { tmux in
@@ -103,6 +112,17 @@ struct TerminalProgressProcessTests {
                     && lines[3].contains(" one ") && lines[4].contains(" two ")
             }
             #expect(try await shows(tmux, isWhole))
+            // Up to the right margin, and wider.
+            let full = String(repeating: "日", count: 30) + String(repeating: "x", count: 20)
+            try await tell("piece \(full)")
+            #expect(try await shows(tmux) { $0.count == 6 && $0[3] == full && $0[5].contains(" two ") })
+            try await tell("print y\(full)")
+            #expect(
+                try await shows(tmux) {
+                    $0.count == 8 && $0[3] == full && $0[4] == "y\(full.dropLast())" && $0[5] == "x"
+                        && $0[7].contains(" two ")
+                }
+            )
             try await tell("part Password: ")
             // The terminal echoes typed keys at the cursor.
             try await tmux.command("send-keys", "-l", "secret")
@@ -110,7 +130,7 @@ struct TerminalProgressProcessTests {
             try await tell("fail two HTTP 503", "end one")
             #expect(
                 try await shows(tmux) {
-                    $0.count == 5 && $0[3] == "Password: secret" && $0[4].hasPrefix("✗ two: HTTP 503 (")
+                    $0.count == 8 && $0[6] == "Password: secret" && $0[7].hasPrefix("✗ two: HTTP 503 (")
                 }
             )
         }
@@ -118,7 +138,9 @@ struct TerminalProgressProcessTests {
 
     @Test(
         "leaves the cursor visible at the start of a clean line, however it ends",
-        arguments: ["exit", "return", "shutdown", "C-c", "C-\\", "TERM", "INT", "QUIT", "ABRT", "PIPE", "ALRM", "KILL"]
+        arguments: [
+            "exit", "return", "shutdown", "C-c", "C-\\", "TERM", "INT", "QUIT", "ABRT", "PIPE", "ALRM", "SEGV", "KILL",
+        ]
     )
     func ends(how: String) async throws {
         try await inTerminal(suffix: " & echo $! > \(folder.appending("pid")); fg >/dev/null") { tmux in
@@ -134,8 +156,12 @@ struct TerminalProgressProcessTests {
             }
             #expect(try await shows(tmux) { $0.contains { $0.hasPrefix("ready>") } })
             #expect(try await tmux.command("display-message", "-p", "#{cursor_flag},#{cursor_x}") == "1,7")
-            // A handler runs for these only; after the others, lines may remain below the cursor.
-            if ["exit", "return", "shutdown", "C-c", "TERM", "INT"].contains(how) {
+            if ["ABRT", "PIPE", "ALRM", "SEGV", "KILL"].contains(how) {
+                // No handler runs: lines may remain below the cursor, whose own line is clean. The shell continues
+                // there, with the name of the signal or its prompt.
+                let lines = try await screen(tmux)
+                #expect(lines[0] == "printed" && !lines[1].contains("one") && !lines[1].contains("two"), "\(lines)")
+            } else {
                 #expect(try await shows(tmux) { $0.first == "printed" && $0.last == "ready>" })
             }
         }
@@ -196,17 +222,108 @@ struct TerminalProgressProcessTests {
         await daemon.end()
     }
 
-    /// Starts the app with standard error on a terminal.
-    private func start(on terminal: PseudoTerminal) throws -> Daemon {
-        try Daemon(
+    /// Starts the app with standard error on a terminal. The file `pid` has its process ID.
+    private func start(on terminal: PseudoTerminal, environment: [String: String] = [:]) throws -> Daemon {
+        let script = #"echo $$ >"$0"; exec "$@""#
+        return try Daemon(
             "sh",
             [
                 "-c", #"terminal=$1; shift; exec setsid --ctty --wait "$@" <"$terminal" 2<>"$terminal""#, "sh",
-                terminal.path, helper,
+                terminal.path, "sh", "-c", script, folder.appending("pid"), helper,
             ]
                 + arguments,
-            environment: ["LC_ALL": "C.UTF-8", "TERM": "xterm", "NO_COLOR": "1", "CI": ""]
+            environment: ["LC_ALL": "C.UTF-8", "TERM": "xterm", "NO_COLOR": "1", "CI": ""].merging(environment) { $1 }
         )
+    }
+
+    private func processID() throws -> Int32 {
+        try #require(Int32(try folder.read("pid").trimmingCharacters(in: .newlines)))
+    }
+
+    @Test("writes plain lines without control characters to a terminal in CI")
+    func ciOnTerminal() async throws {
+        let terminal = try PseudoTerminal()
+        let daemon = try start(on: terminal, environment: ["CI": "true"])
+        try await tell("begin one")
+        var text = ""
+        func written() -> String {
+            text += String(decoding: terminal.read(), as: UTF8.self)
+            return text
+        }
+        #expect(await eventually { written() == "one: started\r\n" })
+        try await tell("fail one HTTP 503", "shutdown")
+        #expect(written().hasPrefix("one: started\r\none: failed: HTTP 503 ("))
+        #expect(!text.unicodeScalars.contains { $0.value < 0x20 && $0 != "\r" && $0 != "\n" })
+        try send("return")
+        #expect(await eventually { !daemon.isRunning })
+    }
+
+    @Test("writes a frame with one system call")
+    func writes() async throws {
+        let terminal = try PseudoTerminal()
+        let daemon = try start(on: terminal)
+        try await tell("begin one", "begin two", "bytes two 1000 2000", "end one", "end two")
+        // The system calls of the process that write, as the kernel counts them (proc(5)).
+        func count() throws -> Int {
+            let text = try String(contentsOfFile: "/proc/\(processID())/io", encoding: .utf8)
+            return try #require(text.firstMatch(of: /syscw: (\d+)/).flatMap { Int($0.1) })
+        }
+        var text = ""
+        func written() -> String {
+            text += String(decoding: terminal.read(), as: UTF8.self)
+            return text
+        }
+        #expect(await eventually { written().hasSuffix("\u{1B}[J") })
+        text = ""
+        let before = try count()
+        try await tell("begin one", "begin two", "bytes two 1000 2000")
+        // A frame restores the cursor.
+        func frames() -> Int { written().components(separatedBy: "\u{1B}8").count - 1 }
+        #expect(await eventually { frames() >= 20 })
+        try await tell("end one", "end two")
+        #expect(await eventually { written().hasSuffix("\u{1B}[J") })
+        // A write for each frame, one that removes the lines, and the answers to the five commands.
+        #expect(try count() - before == frames() + 1 + 5)
+        try send("return")
+        #expect(await eventually { !daemon.isRunning })
+    }
+
+    @Test("causes no wake-ups while the indicator is hidden")
+    func wakeUps() async throws {
+        let terminal = try PseudoTerminal()
+        let daemon = try start(on: terminal)
+        try await tell("begin one")
+        let process = try processID()
+        #expect(await eventually { !wakingThreads(of: process).waking.isEmpty })
+        try await tell("end one")
+        #expect(await eventually { wakingThreads(of: process).waking.isEmpty })
+        #expect(wakingThreads(of: process).names.contains { $0.hasPrefix("ind-terminalPro") })
+        try send("return")
+        #expect(await eventually { !daemon.isRunning })
+    }
+
+    @Test("neither blocks nor damages anything on a terminal that takes a byte a second throughout")
+    func alwaysAByteASecond() async throws {
+        let terminal = try PseudoTerminal()
+        let daemon = try start(on: terminal)
+        let reader = SlowReader(terminal)
+        let reading = Task {
+            while !Task.isCancelled {
+                reader.readByte()
+                try await Task.sleep(for: .seconds(1))
+            }
+        }
+        try await tell("begin one", "begin two", "bytes one 1 40", "log logged", "fail two HTTP 503")
+        try await tell("begin three", "raw foreign", "end one", "end three", "shutdown")
+        try send("return")
+        #expect(await eventually { !daemon.isRunning })
+        reading.cancel()
+        _ = await reading.result
+        var screen = ScreenEmulator(columns: 80, rows: 24)
+        screen.receive(String(decoding: reader.bytes(all: true), as: UTF8.self))
+        let lines = screen.lines
+        #expect(lines.contains { $0.hasSuffix(" logged") } && lines.contains("foreign"), "\(lines)")
+        #expect(lines.contains { $0.hasPrefix("✗ two: HTTP 503 (") } && lines.count == 3 && screen.unknown == [])
     }
 
     @Test("does not block on a terminal that takes a byte a second, and is complete afterwards")

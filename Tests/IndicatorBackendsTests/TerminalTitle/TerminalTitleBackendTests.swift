@@ -294,6 +294,9 @@ import Testing
         let activity = indicator.begin("C")
         activity.attention = "Passphrase?"
         #expect(await writes("\u{1B}]9;4;4\u{1B}\\"))
+        #expect(await writes("C: Passphrase?"))
+        // BEL ends a title; elsewhere it would beep.
+        #expect(!output.replacing(#/\x1B\]0;[^\x07]*\x07/#, with: "").contains("\u{7}"))
         activity.attention = nil
         #expect(await writes("\u{1B}]9;4;3\u{1B}\\"))
         activity.end()

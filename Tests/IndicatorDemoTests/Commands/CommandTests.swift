@@ -169,6 +169,7 @@ import Testing
                 $0.hasPrefix("terminalTitle") && $0.contains("unavailable") && $0.contains("no controlling terminal")
             }
         )
+        #expect(lines.contains { $0.hasPrefix("terminalProgress ") })
         #expect(!result.output.contains("\u{1B}"))
     }
 

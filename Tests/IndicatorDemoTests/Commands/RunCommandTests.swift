@@ -212,6 +212,24 @@ import Testing
         }
     }
 
+    @Test func barsAreShownInATerminalBelowTheWholeLinesOfTheRun() async throws {
+        let demo = try DemoProgram()
+        try await Tmux.withServer { tmux in
+            let command = "\(demo.shellCommand) run --start-delay 0.1 --slack \(Self.slack)"
+            try await tmux.type("unset CI; clear; \(command); echo \"status $?\"")
+            // Perhaps a spinner, then the request, perhaps with a bar, and the time.
+            #expect(try await eventually { try await tmux.screen.contains(#/\n([⠁-⣿] |  )?GET /.* \d:\d\d/#) })
+            #expect(try await eventually { try await tmux.screen.contains("status 0") })
+            let lines = try await tmux.command("capture-pane", "-p", "-S", "-").split(separator: "\n")
+            #expect(lines.contains { $0.contains(#/✓ terminalProgress +/dev/pts/\d+$/#) })
+            let events = lines.filter { $0.contains(#/^ +\d+\.\d\d s  [^ ] /#) }
+            #expect(events.count >= 20, "\(lines)")
+            // Nothing of a bar is left behind them.
+            #expect(events.allSatisfy { !$0.contains(#/ \d:\d\d|[━─╸]|[⠁-⣿]/#) }, "\(events)")
+            #expect(!lines.contains { $0.contains(#/^[⠁-⣿] /#) }, "\(lines)")
+        }
+    }
+
     @Test(arguments: ["INT", "TERM"]) func theTitleIsRestoredAfterASignal(signal: String) async throws {
         let demo = try DemoProgram()
         let pidFile = demo.home.appending("pid")
