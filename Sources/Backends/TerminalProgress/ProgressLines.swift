@@ -56,9 +56,10 @@ struct ProgressLines: Sendable {
         let width = max(width - 1, 1)
         var activities = Array(snapshot.activities.prefix(maxLines))
         if activities.isEmpty { activities = [ActivityDetails(label: applicationName, since: snapshot.since)] }
-        // A snapshot lists at most 16 activities. Beyond that the total count is used, although it includes those
-        // without a label.
-        let count = snapshot.activities.count < 16 ? snapshot.activities.count : snapshot.activityCount
+        // A snapshot lists at most 16 activities. Beyond that, those without a label are counted, too; further members
+        // of groups are not.
+        let (listed, groups) = (snapshot.activities.count, snapshot.activities.count { $0.depth == 0 })
+        let count = listed + (listed < 16 ? 0 : max(snapshot.activityCount - groups, 0))
         let labels = activities.map(label)
         let labelWidth = labels.map { DisplayText.columns(of: $0) }.max() ?? 0
         let hasSpinner = activities.contains { $0.progress == nil }

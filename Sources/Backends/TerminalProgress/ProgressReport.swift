@@ -55,7 +55,8 @@ struct ProgressReport: Sendable {
             add("\(look.text(label))\(settings.accessible ? " has started." : ": started")", false)
             nextProgress = max(nextProgress, now + Self.progressInterval)
         }
-        reported.formIntersection(snapshot.activities.map(\.id))
+        // Not at each snapshot: members of groups may displace an activity from the list for a while.
+        if reported.count > 1024 { reported.formIntersection(snapshot.activities.map(\.id)) }
         if settings.accessible, now >= nextProgress, let label = snapshot.label,
             let percent = Percentage(snapshot.progress)
         {

@@ -87,6 +87,24 @@ struct LogFileEventsTests {
         #expect(times == times.sorted())
     }
 
+    /// From the 1025th on, each snapshot had one line more.
+    @Test("begin once, also after many activities that lost their label before their end")
+    func beginnings() async throws {
+        let backend = backend([.begin])
+        try await backend.start()
+        for number in 1...1100 {
+            let activities = [("first", 0), ("\(number)", number)].map { label, id in
+                var details = ActivityDetails(label: label)
+                details.id = UInt64(id)
+                return details
+            }
+            try await backend.update(IndicatorSnapshot(state: .active, activityCount: 2, activities: activities))
+        }
+        await backend.stop()
+        #expect(lines.count == 1101)
+        #expect(lines.filter { $0 == #"begin label="first""# }.count == 1)
+    }
+
     @Test("are selected one by one")
     func selection() async throws {
         let backend = backend([.hidden])

@@ -126,6 +126,14 @@ struct ProgressLinesTests {
         #expect(texts(activities, width: 80, count: 500).last == "and 2 more")
         let many = (1...16).map { activity("number \($0)") }
         #expect(texts(many, width: 80, count: 1000).last == "and 996 more")
+        // A group of 20 members is one activity, and the list ends after 15 of them.
+        let group = many.enumerated().map { index, activity in
+            var activity = activity
+            activity.depth = index == 0 ? 0 : 1
+            return activity
+        }
+        #expect(texts(group, width: 80, count: 1).last == "and 12 more")
+        #expect(texts(group, width: 80, count: 3).last == "and 14 more")
         #expect(texts(activities, width: 80, layout(maxLines: 6)).count == 6)
     }
 
@@ -242,6 +250,14 @@ struct ProgressReportTests {
             report.line(for: snapshot(["a", "e"], age: 2), finished: [], date: start, at: .seconds(2))
                 == "c: failed: no (0.0 s); d: done (1:10); e: started\n"
         )
+    }
+
+    @Test("announce an activity once, also if the list has no room for it for a while")
+    func displaced() {
+        var report = makeReport()
+        #expect(report.line(for: snapshot(["a"], age: 2), finished: [], date: start, at: .zero) == "a: started\n")
+        #expect(report.line(for: snapshot([], age: 2), finished: [], date: start, at: .seconds(2)) == nil)
+        #expect(report.line(for: snapshot(["a"], age: 6), finished: [], date: start, at: .seconds(4)) == nil)
     }
 
     @Test("combine many events, failures first, and count those that are omitted")
