@@ -302,6 +302,7 @@ let package = Package(
             dependencies: [
                 "IndicatorCore",
                 "IndicatorMetrics",
+                "IndicatorTesting",
                 "TestSupport",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),

@@ -10,12 +10,12 @@ import IndicatorThreads
 /// | `indicator_activities` | gauge | | the number of activities in progress |
 /// | `indicator_visible` | gauge | | 1 while the indicator is shown, otherwise 0 |
 /// | `indicator_activity_duration` | timer | `outcome` | the duration of labelled activities |
-/// | `indicator_activities_unmeasured` | counter | | ended activities whose duration is unknown |
+/// | `indicator_activities_unmeasured` | counter | | labelled activities that ended and are not in a timer |
 /// | `indicator_backend_drops` | counter | `backend` | updates that a slow backend missed |
 /// | `indicator_backend_outages` | counter | `backend` | how often a backend became unavailable |
 ///
 /// An `outcome` is `unspecified`, `succeeded`, `failed` or `cancelled`; a `backend` is a backend's name. Labels are not
-/// a dimension, because their number is unlimited.
+/// a dimension, because their number is unlimited. Activities without a label have no duration: they are only counted.
 ///
 /// ```swift
 /// MetricsSystem.bootstrap(PrometheusMetricsFactory())
@@ -119,7 +119,13 @@ public final class MetricsBackend: IndicatorBackend {
         }
         // Only one thread at a time reads and applies statuses, so that an older status does not follow a newer one.
         let increments = refreshing.withLock { _ in
-            control.backendStatuses().compactMap { status in state.withLock { $0.apply(status) } }
+            let statuses = control.backendStatuses()
+            let names = Set(statuses.map(\.name))
+            return state.withLock { state in
+                // The next backend with the name of a removed one begins at 0.
+                for name in state.counters.keys where !names.contains(name) { state.counters[name]?.status = nil }
+                return statuses.compactMap { state.apply($0) }
+            }
         }
         for (drops, newDrops, outages, newOutages) in increments {
             drops.increment(by: newDrops)

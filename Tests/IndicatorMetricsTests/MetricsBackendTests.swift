@@ -2,6 +2,7 @@ import CoreMetrics
 import Foundation
 import IndicatorCore
 import IndicatorMetrics
+import IndicatorTesting
 import MetricsTestKit
 import TestSupport
 import Testing
@@ -45,6 +46,58 @@ import Testing
         let dimensions = metrics.timers.flatMap(\.dimensions) + metrics.counters.flatMap(\.dimensions)
         #expect(Set(dimensions.map(\.0)) == ["outcome", "backend"])
         #expect(!dimensions.contains { $0.1.contains("secret") })
+    }
+
+    @Test("A timer has the duration of each labelled activity; the gauges include the others, and end at 0")
+    func durations() async throws {
+        let metrics = TestMetrics()
+        let clock = VirtualClock()
+        let indicator = IndicatorManager(
+            delays: try .init(startDelay: .seconds(1), completionDelay: .zero),
+            backends: [MetricsBackend(factory: metrics)],
+            clock: clock
+        )
+        let activities = try metrics.expectRecorder("indicator_activities")
+        let visible = try metrics.expectRecorder("indicator_visible")
+        let outcomes: [(String, ActivityOutcome)] = [
+            ("unspecified", .unspecified), ("succeeded", .succeeded), ("failed", .failed("no space")),
+            ("cancelled", .cancelled),
+        ]
+        for (number, (name, outcome)) in outcomes.enumerated() {
+            let activity = indicator.begin("Copying")
+            clock.advance(by: .milliseconds(250 * (number + 1)))
+            activity.end(outcome)
+            let timer = try metrics.expectTimer("indicator_activity_duration", [("outcome", name)])
+            #expect(await eventually { timer.values == [Int64(number + 1) * 250_000_000] }, "\(name): \(timer.values)")
+        }
+        let unlabelled = indicator.begin()
+        // Changes while hidden are delivered ten times a second.
+        clock.advance(by: .milliseconds(500))
+        #expect(await eventually { activities.lastValue == 1 && visible.lastValue == 0 })
+        clock.advance(by: .seconds(1))
+        #expect(await eventually { visible.lastValue == 1 })
+        await indicator.shutdown()
+        #expect(activities.lastValue == 0 && visible.lastValue == 0)
+        unlabelled.end()
+        #expect(metrics.timers.flatMap(\.values).count == 4)
+        #expect(metrics.counterTotal(label: "indicator_activities_unmeasured") == 0)
+    }
+
+    @Test("A new backend with the name of a removed one continues its counters")
+    func newBackend() async throws {
+        let metrics = TestMetrics()
+        let backend = MetricsBackend(factory: metrics)
+        let indicator = IndicatorManager(backends: [backend])
+        for number in 1...3 {
+            indicator.addBackend(Broken())
+            #expect(await eventually { indicator.backendStatuses.last?.outages == 1 })
+            backend.refresh()
+            let counter = metrics.counterTotal(label: "indicator_backend_outages", dimensions: [("backend", "broken")])
+            #expect(counter == number)
+            await indicator.removeBackend(named: "broken")
+            backend.refresh()
+        }
+        await indicator.shutdown()
     }
 
     @Test func activitiesThatDoNotFitIntoASnapshotAreCounted() async throws {
