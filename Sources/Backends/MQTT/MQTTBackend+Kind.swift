@@ -7,14 +7,14 @@ extension BackendKind {
     public static var mqtt: BackendKind {
         BackendKind(
             name: "mqtt",
-            summary: "an MQTT broker, for those who watch many machines",
+            summary: "an MQTT broker, for watching many machines",
             settings: [
                 BackendSetting(
                     "url",
                     .string,
                     default: .string("mqtt://localhost:1883"),
                     example: .string("mqtts://broker.example:8883"),
-                    summary: "the broker, as mqtt:// or with TLS as mqtts://; without a user name",
+                    summary: "the broker: mqtt://, or mqtts:// for TLS, then host and port",
                     validate: { value in
                         guard case .string(let text) = value else { return nil }
                         do {
@@ -27,43 +27,43 @@ extension BackendKind {
                         }
                     }
                 ),
-                BackendSetting("username", .string, example: .string("build"), summary: "the name of the user"),
+                BackendSetting("username", .string, example: .string("build"), summary: "the user name"),
                 BackendSetting(
                     "password",
                     .string,
                     example: .string("secret"),
-                    summary: "the password; better in 'passwordFile' or the variable INDICATOR_MQTT_PASSWORD",
+                    summary: "the password; prefer 'passwordFile' or the variable INDICATOR_MQTT_PASSWORD",
                     isSecret: true
                 ),
                 BackendSetting(
                     "passwordFile",
                     .path,
                     example: .string("~/.config/my-app/mqtt-password"),
-                    summary: "the file that has the password in its first line"
+                    summary: "a file whose first line is the password"
                 ),
                 BackendSetting(
                     "caFile",
                     .path,
                     example: .string("/etc/ssl/broker-ca.pem"),
-                    summary: "the certificates of the authorities to trust, by default those of the system"
+                    summary: "the certificates of trusted authorities, in PEM; by default the system's"
                 ),
                 BackendSetting(
                     "certificateFile",
                     .path,
                     example: .string("~/.config/my-app/client.pem"),
-                    summary: "the certificate of this client"
+                    summary: "the certificate of this client, in PEM"
                 ),
                 BackendSetting(
                     "keyFile",
                     .path,
                     example: .string("~/.config/my-app/client.key"),
-                    summary: "its private key, without a passphrase"
+                    summary: "the private key of that certificate, in PEM, without a passphrase"
                 ),
                 BackendSetting(
                     "topic",
                     .string,
                     default: .string(MQTTSettings.standardTopic),
-                    summary: "what all topics begin with",
+                    summary: "the prefix of all topics",
                     validate: { value in
                         if case .string(let text) = value { MQTTTopic.problem(withPrefix: text) } else { nil }
                     }
@@ -72,7 +72,7 @@ extension BackendKind {
                     "host",
                     .string,
                     example: .string("build-17"),
-                    summary: "the name of this machine, by default that of the system"
+                    summary: "the name of this machine in topics; by default the system's host name"
                 ),
                 BackendSetting(
                     "interval",

@@ -95,7 +95,7 @@ public final class MQTTBackend: IndicatorBackend {
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         outbox.add(snapshot)
         guard let connection = state.withLock({ $0.connection }) else {
-            throw state.withLock { $0.lastError } ?? MQTTError.lost(settings.url, reason: "it is not connected")
+            throw state.withLock { $0.lastError } ?? MQTTError.lost(settings.url, reason: "it is closed")
         }
         connection.wakeUp.wake()
     }

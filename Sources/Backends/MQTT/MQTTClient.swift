@@ -37,7 +37,9 @@ package final class MQTTClient {
 
     private let url: MQTTURL
     private let handle: OpaquePointer
-    private var refusal: String?
+    /// How often to call libmosquitto's keep-alive check, in seconds: three times in each interval.
+    private var checkInterval = keepAlive / 3
+    private var refusal: (what: String, reason: String)?
     /// Whether the TCP connection is established.
     private var isOpen = false
 
@@ -56,7 +58,7 @@ package final class MQTTClient {
         setCallbacks()
         if settings.username != nil || settings.password != nil {
             let status = mosquitto_username_pw_set(handle, settings.username ?? "", try settings.password?.read())
-            guard status == 0 else { throw .refused(url, reason: "user name or password are not valid in MQTT") }
+            guard status == 0 else { throw .invalidUsername }
         }
         if settings.url.usesTLS { try useTLS(settings) }
     }
@@ -181,7 +183,7 @@ package final class MQTTClient {
 
     /// Sleeps until the socket is ready, ``WakeUp/wake()`` is called, or `deadline`; then reads and writes.
     package func turn(_ wakeUp: WakeUp, until deadline: ContinuousClock.Instant? = nil) throws(MQTTError) {
-        guard socket >= 0 else { throw lost("the connection was closed") }
+        guard socket >= 0 else { throw lost("it closed the connection") }
         var descriptors = [
             pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
             pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
@@ -207,9 +209,9 @@ package final class MQTTClient {
         }
         if socket >= 0 { try check(mosquitto_loop_misc(handle)) }
         if let connectionAnswer, connectionAnswer != 0 {
-            throw .refused(url, reason: String(cString: mosquitto_reason_string(connectionAnswer)))
+            throw .refused(url, what: "the connection", reason: Self.reason(ofCode: connectionAnswer))
         }
-        if let refusal { throw .refused(url, reason: refusal) }
+        if let refusal { throw .refused(url, what: refusal.what, reason: refusal.reason) }
     }
 
     private func check(_ status: Int32) throws(MQTTError) {
@@ -223,7 +225,7 @@ package final class MQTTClient {
     }
 
     private var tlsError: MQTTError {
-        .tls(reason: "the certificates of \(url) and of this client do not fit, or the broker does not use TLS")
+        .tls(reason: "the broker at \(url) or this client rejected a certificate, or that port does not use TLS")
     }
 
     private func reason(_ status: Int32) -> String {
@@ -231,11 +233,19 @@ package final class MQTTClient {
         return switch status {
         case MOSQ_ERR_ERRNO.code: String(cString: strerror(number))
         case MOSQ_ERR_KEEPALIVE.code: "no answer"
+        case MOSQ_ERR_EAI.code: "its host name could not be resolved"
+        case MOSQ_ERR_CONN_LOST.code: "it closed the connection"
+        case MOSQ_ERR_PROTOCOL.code, MOSQ_ERR_MALFORMED_PACKET.code: "its answer is not valid MQTT"
         default: Self.text(of: status)
         }
     }
 
-    private static func text(of status: Int32) -> String { String(cString: mosquitto_strerror(status)) }
+    private static func text(of status: Int32) -> String {
+        let text = String(cString: mosquitto_strerror(status))
+        return text.hasSuffix(".") ? String(text.dropLast()) : text
+    }
+
+    private static func reason(ofCode code: Int32) -> String { String(cString: mosquitto_reason_string(code)) }
 
     /// Calls `body` with a list of properties, which is released if `body` returns `true`.
     private func withExpiry(_ expiry: UInt32?, _ body: (OpaquePointer?) -> Bool) {
@@ -253,14 +263,14 @@ package final class MQTTClient {
         mosquitto_publish_v5_callback_set(handle) { _, client, _, code, _ in
             guard let client = MQTTClient.from(client) else { return }
             client.unacknowledged -= 1
-            if code >= 128 { client.refusal = "publishing: " + String(cString: mosquitto_reason_string(code)) }
+            if code >= 128 { client.refusal = ("a message", MQTTClient.reason(ofCode: code)) }
         }
         mosquitto_subscribe_v5_callback_set(handle) { _, client, _, count, granted, _ in
             // The answer to `subscribeToOthers(at:)` is ignored: the broker may refuse it.
             guard let client = MQTTClient.from(client), client.unansweredSubscriptions > 0 else { return }
             client.unansweredSubscriptions -= 1
             for code in UnsafeBufferPointer(start: granted, count: Int(count)) where code >= 128 {
-                client.refusal = "subscribing: " + String(cString: mosquitto_reason_string(code))
+                client.refusal = ("a subscription", MQTTClient.reason(ofCode: Int32(code)))
             }
         }
         mosquitto_message_v5_callback_set(handle) { _, client, message, properties in

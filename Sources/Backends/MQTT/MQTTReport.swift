@@ -95,7 +95,7 @@ package struct MQTTTopic: Sendable, Hashable {
                 !level.isEmpty
                     && level.unicodeScalars.allSatisfy { $0 == "$" || $0 == "%" || escaped("\($0)") == "\($0)" }
             }
-        return isValid ? nil : "the beginning of topics, such as indicator/1, without '+' and '#'"
+        return isValid ? nil : "a prefix of topics such as indicator/1, without '+' and '#'"
     }
 }
 

@@ -50,14 +50,14 @@ public struct MQTTURL: Sendable, Hashable, CustomStringConvertible {
     public init(_ text: String) throws {
         // The text may contain a password: no error quotes it.
         guard let separator = text.range(of: "://"), ["mqtt", "mqtts"].contains(text[..<separator.lowerBound]) else {
-            throw MQTTError.invalidURL(reason: "it does not begin with mqtt:// or mqtts://")
+            throw MQTTError.invalidURL(reason: "it must begin with mqtt:// or mqtts://")
         }
         usesTLS = text.hasPrefix("mqtts")
         var rest = text[separator.upperBound...]
         if rest.hasSuffix("/") { rest.removeLast() }
         guard !rest.contains("@") else {
             throw MQTTError.invalidURL(
-                reason: "user name and password are settings of their own: 'username', 'passwordFile'"
+                reason: "it must not contain a user name or password, which have their own settings"
             )
         }
         guard let parts = rest.wholeMatch(of: /(\[[0-9A-Fa-f:.%a-z]+\]|[^\[\]:\/?#\s]+)(?::([0-9]{1,5}))?/)?.output
@@ -131,8 +131,10 @@ package enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
     case tls(reason: String)
     /// The broker cannot be reached, or does not answer.
     case unreachable(MQTTURL, reason: String)
+    /// The user name contains a character that MQTT does not allow.
+    case invalidUsername
     /// The broker does not allow this client to connect, publish or subscribe.
-    case refused(MQTTURL, reason: String)
+    case refused(MQTTURL, what: String, reason: String)
     /// The connection was lost.
     case lost(MQTTURL, reason: String)
     /// The process has reached its limit of threads, descriptors or memory.
@@ -141,27 +143,29 @@ package enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What was wrong.
     package var reason: String {
         switch self {
-        case .invalidURL(let reason): "that is not the address of an MQTT broker: \(reason)"
-        case .invalidTopic(let topic): "'\(QuotedText.shortened(topic))' cannot be the beginning of topics"
+        case .invalidURL(let reason): "the address of the MQTT broker is invalid: \(reason)"
+        case .invalidTopic(let topic): "'\(QuotedText.shortened(topic))' is not a valid prefix of topics"
         case .unreadableFile(let path, let reason): "'\(QuotedText.shortened(path))' cannot be used: \(reason)"
-        case .tls(let reason): "no encrypted connection can be made: \(reason)"
+        case .invalidUsername: "the user name contains a control character, which MQTT does not allow"
+        case .tls(let reason): "TLS failed: \(reason)"
         case .unreachable(let url, let reason): "the broker at \(url) cannot be reached: \(reason)"
-        case .refused(let url, let reason): "the broker at \(url) refuses: \(reason)"
-        case .lost(let url, let reason): "the broker at \(url) was lost: \(reason)"
-        case .noResources(let reason): "the system has no room for a connection to a broker: \(reason)"
+        case .refused(let url, let what, let reason): "the broker at \(url) rejected \(what): \(reason)"
+        case .lost(let url, let reason): "the connection to the broker at \(url) was lost: \(reason)"
+        case .noResources(let reason): "a connection to a broker could not be created: \(reason)"
         }
     }
 
     /// What to do about it; `nil` if the user cannot do anything.
     package var help: String? {
         switch self {
-        case .invalidURL: "write such as mqtt://broker.example:1883 or mqtts://broker.example:8883"
-        case .invalidTopic: "write such as indicator/1, without '+' and '#'"
-        case .unreadableFile: "check the path and who may read the file"
-        case .tls: "check 'caFile', 'certificateFile' and 'keyFile': PEM files, and a key without a passphrase"
-        case .unreachable, .lost: "check that the broker runs and can be reached from here"
-        case .refused: "check 'username' and 'passwordFile', and what the broker's ACL allows"
-        case .noResources: "see ulimit -n and ulimit -u"
+        case .invalidURL: "use an address such as mqtt://broker.example:1883 or mqtts://broker.example:8883"
+        case .invalidTopic: "use a prefix such as indicator/1, without '+' and '#'"
+        case .unreadableFile: "check the path, and that this user may read the file"
+        case .invalidUsername: "check the user name"
+        case .tls: "check the CA file, the certificate and the key: PEM files, and a key without a passphrase"
+        case .unreachable, .lost: "check that the broker runs and can be reached from this machine"
+        case .refused: "check the user name and password, and what the broker's ACL allows"
+        case .noResources: "raise the limits on descriptors (ulimit -n) or threads (ulimit -u)"
         }
     }
 
