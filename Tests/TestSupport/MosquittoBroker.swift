@@ -12,6 +12,7 @@ package final class MosquittoBroker: Sendable {
 
     private let daemon = Locked<Daemon?>(nil)
     private let wrapper: [String]
+    private let clientOptions: [String]
 
     /// Starts one, or only chooses its address.
     ///
@@ -21,19 +22,22 @@ package final class MosquittoBroker: Sendable {
     ///   - settings: more lines of its configuration; `FOLDER` is replaced by its folder.
     ///   - files: files in its folder, by name.
     ///   - address: the address that it listens on; `nil` for a new one.
-    ///   - wrapper: a program and arguments that run it, such as those of nsenter(1).
+    ///   - clientOptions: arguments of its foreign clients, such as a user name.
+    ///   - wrapper: a program and arguments that run it and its clients, such as those of nsenter(1).
     package init(
         isRunning: Bool = true,
         isPersistent: Bool = false,
         settings: String = "allow_anonymous true",
         files: [String: String] = [:],
         address: String? = nil,
+        clientOptions: [String] = [],
         wrapper: [String] = []
     ) async throws {
         folder = try TemporaryDirectory("indicator-broker")
         let free = try LoopbackAddress()
         self.address = address ?? free.host
         port = free.port
+        self.clientOptions = clientOptions
         self.wrapper = wrapper
         for (name, text) in files { try folder.write(text, to: name) }
         // As root it would switch to another user, who may not read this folder.
@@ -55,11 +59,27 @@ package final class MosquittoBroker: Sendable {
         if isRunning { try await start() }
     }
 
-    /// Its address as in the kernel's table of connections: the bytes in the order of memory.
-    package var addressInTable: String {
-        address.split(separator: ".").reversed().map { part in
-            String(0x100 | (Int(part) ?? 0), radix: 16, uppercase: true).dropFirst()
-        }.joined()
+    /// How many bytes its connections have received and it has not read.
+    package var unreadBytes: Int {
+        get throws {
+            // The local address is the second field, with the bytes in the order of memory, and the fifth has the sizes
+            // of the send and receive queues.
+            let host = address.split(separator: ".").reversed().map { part in
+                String(0x100 | (Int(part) ?? 0), radix: 16, uppercase: true).dropFirst()
+            }
+            let own = host.joined() + ":" + String(port, radix: 16, uppercase: true)
+            var sum = 0
+            for fields in try connectionTable() {
+                if fields[1] == own, fields[3] == "01" { sum += Int(fields[4].suffix(8), radix: 16) ?? 0 }
+            }
+            return sum
+        }
+    }
+
+    /// What it has stored, as text.
+    package var stored: String {
+        let data = try? Data(contentsOf: URL(filePath: folder.appending("mosquitto.db")))
+        return String(decoding: data ?? Data(), as: UTF8.self)
     }
 
     /// Its URL.
@@ -90,12 +110,9 @@ package final class MosquittoBroker: Sendable {
 
     /// A foreign reader, `mosquitto_sub`: a line of its output is `1` for a retained message or `0`, the topic, and the
     /// payload. Returns when it has subscribed.
-    package func reader(of filter: String = "#", _ options: String...) async throws -> Daemon {
-        let reader = try Daemon(
-            "stdbuf",
-            ["-oL", try Command.find("mosquitto_sub", package: "mosquitto-clients"), "-h", address, "-p", "\(port)"]
-                + ["-t", filter, "-q", "1", "-F", "%r %t %p", "-d"] + options
-        )
+    package func reader(of filter: String = "#") async throws -> Daemon {
+        let command = try client("mosquitto_sub", ["-t", filter, "-q", "1", "-F", "%r %t %p", "-d"])
+        let reader = try Daemon(command[0], Array(command.dropFirst()))
         guard await eventually({ reader.output.contains("Subscribed") || !reader.isRunning }), reader.isRunning else {
             throw NotStarted(error: reader.errors + reader.output)
         }
@@ -103,12 +120,9 @@ package final class MosquittoBroker: Sendable {
     }
 
     /// The payloads that the broker retains, by topic.
-    package func retained(_ options: String...) async throws -> [String: String] {
-        let result = try await Command.run(
-            "mosquitto_sub",
-            ["-h", address, "-p", "\(port)", "-t", "#", "--retained-only", "-W", "1", "-F", "%t %p"] + options,
-            package: "mosquitto-clients"
-        )
+    package func retained() async throws -> [String: String] {
+        let command = try client("mosquitto_sub", ["-t", "#", "--retained-only", "-W", "1", "-F", "%t %p"])
+        let result = try await Command.run(command[0], Array(command.dropFirst()))
         var payloads: [String: String] = [:]
         for line in result.output.split(separator: "\n") {
             let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
@@ -119,12 +133,25 @@ package final class MosquittoBroker: Sendable {
 
     /// Publishes with a foreign client, `mosquitto_pub`.
     package func publish(_ topic: String, _ options: String...) async throws {
-        let result = try await Command.run(
-            "mosquitto_pub",
-            ["-h", address, "-p", "\(port)", "-q", "1", "-t", topic] + options,
-            package: "mosquitto-clients"
-        )
+        let command = try client("mosquitto_pub", ["-q", "1", "-t", topic] + options)
+        let result = try await Command.run(command[0], Array(command.dropFirst()))
         if result.status != 0 { throw NotStarted(error: result.error) }
+    }
+
+    /// The command line of a foreign client, without buffering.
+    private func client(_ program: String, _ options: [String]) throws -> [String] {
+        let path = try Command.find(program, package: "mosquitto-clients")
+        return wrapper + [try Command.find("stdbuf"), "-oL", path, "-h", address, "-p", "\(port)"] + clientOptions
+            + options
+    }
+
+    /// The text of a password file with one user.
+    package static func passwordFile(user: String, password: String) async throws -> String {
+        let folder = try TemporaryDirectory()
+        let arguments = ["-b", "-c", folder.appending("passwords"), user, password]
+        let result = try await Command.run("mosquitto_passwd", arguments, package: "mosquitto")
+        if result.status != 0 { throw NotStarted(error: result.error) }
+        return try folder.read("passwords")
     }
 
     package struct NotStarted: Error, CustomStringConvertible {
@@ -135,4 +162,12 @@ package final class MosquittoBroker: Sendable {
             self.error = error
         }
     }
+}
+
+/// The kernel's table of TCP connections over IPv4, as a process sees it: the fields of each line.
+package func connectionTable(of process: Int32 = getpid()) throws -> [[String]] {
+    // `String(contentsOfFile:)` reads only the beginning of a long file in /proc.
+    let file = try FileHandle(forReadingFrom: URL(filePath: "/proc/\(process)/net/tcp"))
+    let text = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
+    return text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
 }

@@ -37,7 +37,8 @@ public final class MQTTBackend: IndicatorBackend {
         var call: UInt64?
     }
 
-    /// How long ``start()`` waits for the broker. The attempt continues, and the backend starts when it succeeds.
+    /// How long ``start()`` waits for the broker, and for a name server. The attempt continues, and the backend starts
+    /// when it succeeds.
     private static let patience = Duration.seconds(1)
     /// A connection that lasts this long counts as a success.
     private static let successTime = Duration.seconds(30)

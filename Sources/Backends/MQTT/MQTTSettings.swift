@@ -60,13 +60,22 @@ public struct MQTTURL: Sendable, Hashable, CustomStringConvertible {
                 reason: "it must not contain a user name or password, which have their own settings"
             )
         }
-        guard let parts = rest.wholeMatch(of: /(\[[0-9A-Fa-f:.%a-z]+\]|[^\[\]:\/?#\s]+)(?::([0-9]{1,5}))?/)?.output
-        else {
-            throw MQTTError.invalidURL(reason: "after mqtt:// there is a host, then a port if it is not the usual one")
+        // Not a regular expression: few apps run another one, and its libraries occupy 0.8 MiB.
+        var name = rest
+        var digits: Substring?
+        // The last colon, unless it is in the brackets of an IPv6 address.
+        if let colon = rest.lastIndex(of: ":"), !rest[colon...].contains("]") {
+            (name, digits) = (rest[..<colon], rest[rest.index(after: colon)...])
         }
-        host = String(parts.1).trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
-        port = parts.2.flatMap { Int($0) } ?? (usesTLS ? 8883 : 1883)
-        guard (1...65535).contains(port) else { throw MQTTError.invalidURL(reason: "a port is from 1 to 65535") }
+        let isBracketed = name.hasPrefix("[") && name.hasSuffix("]")
+        if isBracketed { name = name.dropFirst().dropLast() }
+        let isValid = !name.contains { "[]/?#".contains($0) || $0.isWhitespace || !isBracketed && $0 == ":" }
+        let isNumber = digits?.allSatisfy { ("0"..."9").contains($0) } ?? true
+        guard isValid, isNumber, !name.isEmpty, let port = digits.map({ Int($0) }) ?? (usesTLS ? 8883 : 1883) else {
+            throw MQTTError.invalidURL(reason: "it must have a host, and may have a port, but nothing else")
+        }
+        (host, self.port) = (String(name), port)
+        guard (1...65535).contains(port) else { throw MQTTError.invalidURL(reason: "the port must be from 1 to 65535") }
     }
 
     /// The address as ``init(_:)`` reads it.
@@ -88,7 +97,7 @@ public struct MQTTPassword: Sendable, Hashable, CustomStringConvertible, CustomD
     /// The password itself.
     public static func text(_ text: String) -> Self { Self(source: .text(text)) }
 
-    /// The first line of a file, which is read for every connection.
+    /// The first line of a file, which is read for every connection. An empty first line is an error.
     public static func file(_ path: String) -> Self { Self(source: .file(path: path)) }
 
     /// The password.
@@ -100,8 +109,9 @@ public struct MQTTPassword: Sendable, Hashable, CustomStringConvertible, CustomD
             do { text = try String(contentsOfFile: path, encoding: .utf8) } catch {
                 throw .unreadableFile(path: path, reason: "it does not exist, may not be read, or is not UTF-8")
             }
-            guard let line = text.split(whereSeparator: \.isNewline).first, line.utf8.count < 65536 else {
-                throw .unreadableFile(path: path, reason: "there is no password in its first line")
+            let line = text.prefix { !$0.isNewline }
+            guard (1..<65536).contains(line.utf8.count) else {
+                throw .unreadableFile(path: path, reason: "its first line, the password, is empty or too long")
             }
             return String(line)
         }

@@ -8,8 +8,8 @@ import Testing
 
 /// The backend with a real mosquitto, read by mosquitto_sub.
 @Suite struct MQTTBackendTests {
-    private func settings(_ broker: MosquittoBroker, scheme: String = "mqtt") throws -> MQTTSettings {
-        var settings = MQTTSettings(url: try MQTTURL("\(scheme)://\(broker.address):\(broker.port)"))
+    private func settings(_ broker: MosquittoBroker) throws -> MQTTSettings {
+        var settings = MQTTSettings(url: try MQTTURL(broker.url))
         settings.interval = .zero
         settings.host = "h/1"
         return settings
@@ -33,10 +33,24 @@ import Testing
 
         let activity = manager.begin("Copying\n\u{1B}[31mfiles")
         activity.progress = 0.25
-        #expect(await eventually { reader.output.contains(#""label":"Copying [31mfiles","progress":0.25"#) })
+        activity.attention = "Overwrite?"
+        func messages(at topic: String) -> [String] {
+            reader.output.split(separator: "\n").filter { $0.hasPrefix("0 \(topic) {") }.map {
+                // Times and durations vary.
+                String($0.dropFirst(topic.count + 3)).replacing(/"since":"[-0-9]+T[0-9:.]+Z"/, with: "SINCE")
+                    .replacing(/"seq":[0-9]+/, with: "SEQ").replacing(/"seconds":[0-9.e-]+/, with: "SECONDS")
+            }
+        }
+        let state = """
+            {"activities":[{"label":"Copying [31mfiles","progress":0.25,SINCE}],"attention":"Overwrite?","count":1,\
+            "epoch":1,"label":"Copying [31mfiles","progress":0.25,SEQ,SINCE,"state":"active","visible":true}
+            """
+        #expect(await eventually { messages(at: topic).last == state }, "\(messages(at: topic))")
         activity.end(.failed("HTTP 503"))
-        #expect(await eventually { reader.output.contains("0 \(topic)/events {") })
-        #expect(reader.output.contains(#""message":"HTTP 503","outcome":"failed""#))
+        let events = """
+            {"epoch":1,"finished":[{"label":"Copying [31mfiles","message":"HTTP 503","outcome":"failed",SECONDS}]}
+            """
+        #expect(await eventually { messages(at: topic + "/events") == [events] }, "\(reader.output)")
         await manager.shutdown()
         // `shutdown()` returns after the delivery.
         #expect(try await broker.retained().isEmpty)
@@ -61,99 +75,59 @@ import Testing
         #expect(messages.first { $0.contains("/events") }?.contains("Step 199") == true)
     }
 
-    @Test("The password is read from a file; a wrong one causes an error that does not contain it")
-    func password() async throws {
-        let passwords = try TemporaryDirectory()
-        let made = try await Command.run("mosquitto_passwd", ["-b", "-c", passwords.appending("p"), "me", "hush"])
-        #expect(made.status == 0)
-        let broker = try await MosquittoBroker(
-            settings: "allow_anonymous false\npassword_file FOLDER/passwords\nacl_file FOLDER/acl",
-            files: [
-                "passwords": try passwords.read("p"),
-                "acl": "user me\ntopic readwrite indicator/1/h%2F1/#\n",
-            ]
-        )
-        let file = try passwords.write("hush\n", to: "secret")
-        var settings = try settings(broker)
-        settings.username = "me"
-        settings.password = .file(file)
-        let (right, topic) = try manager(settings)
-        let login = ["-u", "me", "-P", "hush"]
-        #expect(await eventually { right.backendStatuses[0].state == .running })
-        #expect(
-            try await eventually { try await broker.retained(login[0], login[1], login[2], login[3])[topic] != nil }
-        )
-        await right.shutdown()
-
-        try passwords.write("hush-hush\n", to: "secret")
-        let (wrong, _) = try manager(settings)
-        #expect(await eventually { wrong.backendStatuses[0].state.description.contains("refuses") })
-        #expect(!"\(wrong.backendStatuses)".contains("hush"))
-        await wrong.shutdown()
-
-        // With MQTT 5, mosquitto reports what the ACL forbids.
-        settings.password = .text("hush")
-        settings.host = "elsewhere"
-        let (elsewhere, _) = try manager(settings)
-        #expect(
-            await eventually { elsewhere.backendStatuses[0].lastError?.contains("publishing: Not authorized") == true }
-        )
-        await elsewhere.shutdown()
-    }
-
-    @Test("TLS with a client certificate; a broker certificate from another authority is rejected")
-    func tls() async throws {
-        let certificates = try await Certificates()
-        let broker = try await MosquittoBroker(
-            settings: """
-                allow_anonymous true
-                cafile \(certificates.folder.path)/ca.pem
-                certfile \(certificates.folder.path)/server.pem
-                keyfile \(certificates.folder.path)/server.key
-                require_certificate true
-                """
-        )
-        try await certificates.sign("server", for: broker.address)
-        await broker.end()
-        try await broker.start()
-        var settings = try settings(broker, scheme: "mqtts")
-        settings.caFile = certificates.folder.appending("ca.pem")
-        settings.certificateFile = certificates.folder.appending("client.pem")
-        settings.keyFile = certificates.folder.appending("client.key")
-        let reader = try await broker.reader(
-            of: "#",
-            "--cafile",
-            settings.caFile!,
-            "--cert",
-            settings.certificateFile!,
-            "--key",
-            settings.keyFile!
-        )
+    @Test("A burst of changes becomes two messages a second, and the last one has the last change")
+    func burst() async throws {
+        let broker = try await MosquittoBroker()
+        let reader = try await broker.reader()
+        var settings = MQTTSettings(url: try MQTTURL(broker.url))
+        #expect(settings.interval == .milliseconds(500), "the default")
+        settings.host = "h"
+        let start = ContinuousClock.now
         let (manager, topic) = try manager(settings)
         #expect(await eventually { reader.output.contains("0 \(topic) {") })
-        await manager.shutdown()
-        #expect(await eventually { reader.output.contains("0 \(topic) \n") })
-
-        settings.caFile = certificates.folder.appending("other.pem")
-        let (other, _) = try self.manager(settings)
-        #expect(await eventually { other.backendStatuses[0].state.description.contains("no encrypted connection") })
-        await other.shutdown()
-
-        settings.caFile = certificates.folder.appending("ca.pem")
-        settings.certificateFile = nil
-        settings.keyFile = nil
-        let (bare, _) = try self.manager(settings)
-        #expect(await eventually { if case .unavailable = bare.backendStatuses[0].state { true } else { false } })
-        await bare.shutdown()
-
-        settings.caFile = certificates.folder.appending("nowhere.pem")
-        let (missing, _) = try self.manager(settings)
+        let activity = ManagedActivity("Working", in: manager)
+        func messages() -> [Substring] { reader.output.split(separator: "\n").filter { $0.hasPrefix("0 \(topic)") } }
+        // Changes until several messages have arrived, each of which could have been another message.
+        var number = 0
         #expect(
             await eventually {
-                missing.backendStatuses[0].state.description.contains("cannot be used: it does not exist")
+                number += 1
+                activity.label = "Step \(number)"
+                return messages().count > 5
             }
         )
-        await missing.shutdown()
+        activity.label = "The last"
+        #expect(await eventually { messages().last?.contains("The last") == true })
+        let count = messages().count
+        let passed = ContinuousClock.now - start
+        // At any speed of this machine: the first is immediate, and the others are half a second apart.
+        #expect(Double(count) <= 1 + passed / settings.interval, "\(count) messages in \(passed)")
+        #expect(number > 2 * count, "most changes were not sent")
+        activity.end()
+        await manager.shutdown()
+        // The end of an activity and of the app do not wait for the interval, and nothing else follows.
+        #expect(await eventually { reader.output.hasSuffix("0 \(topic) \n") })
+        #expect(messages().dropFirst(count).contains { $0.contains("/events") })
+        #expect(messages().count <= count + 3)
+    }
+
+    @Test("Each indicator has its own client identifier, and keeps it when it reconnects; keep-alive is 15 s")
+    func identifiers() async throws {
+        let broker = try await MosquittoBroker()
+        let managers = try (0..<3).map { _ in try manager(try settings(broker)).0 }
+        func identifiers() -> [String] {
+            broker.log.matches(of: /New client connected from \S+ as (ind-\S+) \(p5, c1, k15\)/).map { String($0.1) }
+        }
+        #expect(await eventually { identifiers().count == 3 })
+        let first = Set(identifiers())
+        #expect(first.count == 3 && first.allSatisfy { $0.wholeMatch(of: /ind-[0-9]+-[0-9a-f]{8}/) != nil })
+        await broker.end()
+        try await broker.start()
+        #expect(await eventually { identifiers().count >= 3 })
+        #expect(Set(identifiers()) == first)
+        // Otherwise mosquitto would have closed one of two connections with the same identifier.
+        #expect(!broker.log.contains("already connected"))
+        for manager in managers { await manager.shutdown() }
     }
 
     @Test("Connections that are created concurrently do not change the app's handling of SIGPIPE")
@@ -175,87 +149,6 @@ import Testing
         }
         #expect(await eventually { left.withLock { $0 } == 0 })
         #expect(handler() == before)
-    }
-
-    @Test("A key with a passphrase is an error, without a prompt")
-    func passphrase() async throws {
-        let certificates = try await Certificates()
-        let key = certificates.folder.appending("client.key")
-        let locked = certificates.folder.appending("locked.key")
-        _ = try await Command.run("openssl", ["rsa", "-aes256", "-passout", "pass:hush", "-in", key, "-out", locked])
-        var settings = MQTTSettings(url: try MQTTURL("mqtts://127.0.0.1:9"))
-        settings.caFile = certificates.folder.appending("ca.pem")
-        settings.certificateFile = certificates.folder.appending("client.pem")
-        settings.keyFile = locked
-        let backend = MQTTBackend(applicationName: "x", settings: settings)
-        await #expect(throws: MQTTError.self) { try await backend.start() }
-    }
-}
-
-/// Certificates of a private authority, created with openssl.
-private struct Certificates {
-    let folder: TemporaryDirectory
-
-    init() async throws {
-        folder = try TemporaryDirectory()
-        for name in ["ca", "other"] {
-            try await openssl(
-                "req",
-                "-x509",
-                "-newkey",
-                "rsa:2048",
-                "-nodes",
-                "-days",
-                "2",
-                "-subj",
-                "/CN=\(name)",
-                "-keyout",
-                folder.appending("\(name).key"),
-                "-out",
-                folder.appending("\(name).pem")
-            )
-        }
-        try await sign("client", for: "127.0.0.1")
-        try await sign("server", for: "127.0.0.1")
-    }
-
-    func sign(_ name: String, for address: String) async throws {
-        let extensions = try folder.write("subjectAltName=IP:\(address)\n", to: "extensions")
-        let request = folder.appending("\(name).csr")
-        try await openssl(
-            "req",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-subj",
-            "/CN=\(name)",
-            "-keyout",
-            folder.appending("\(name).key"),
-            "-out",
-            request
-        )
-        try await openssl(
-            "x509",
-            "-req",
-            "-in",
-            request,
-            "-days",
-            "2",
-            "-CA",
-            folder.appending("ca.pem"),
-            "-CAkey",
-            folder.appending("ca.key"),
-            "-CAcreateserial",
-            "-extfile",
-            extensions,
-            "-out",
-            folder.appending("\(name).pem")
-        )
-    }
-
-    private func openssl(_ arguments: String...) async throws {
-        let result = try await Command.run("openssl", arguments, package: "openssl")
-        if result.status != 0 { throw MosquittoBroker.NotStarted(error: result.error) }
     }
 }
 #endif

@@ -1,0 +1,162 @@
+#if MQTT
+import Foundation
+import IndicatorBackends
+import IndicatorCore
+import TestSupport
+import Testing
+
+/// Passwords, certificates and rights, with a real mosquitto.
+@Suite struct MQTTCredentialsTests {
+    private func manager(_ settings: MQTTSettings) throws -> (IndicatorManager, topic: String) {
+        let backend = MQTTBackend(applicationName: "a", settings: settings)
+        let delays = try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
+        return (IndicatorManager(delays: delays, backends: [backend]), backend.stateTopic)
+    }
+
+    /// A broker with the user `me`, who may use the topics of the host `h`.
+    private func brokerWithPassword() async throws -> MosquittoBroker {
+        try await MosquittoBroker(
+            settings: "allow_anonymous false\npassword_file FOLDER/passwords\nacl_file FOLDER/acl",
+            files: [
+                "passwords": try await MosquittoBroker.passwordFile(user: "me", password: "hush"),
+                "acl": "user me\ntopic readwrite indicator/1/h/#\n",
+            ],
+            clientOptions: ["-u", "me", "-P", "hush"]
+        )
+    }
+
+    @Test("The password is read from a file; a wrong one causes an error that does not contain it")
+    func password() async throws {
+        let broker = try await brokerWithPassword()
+        let folder = try TemporaryDirectory()
+        var settings = MQTTSettings(url: try MQTTURL(broker.url))
+        settings.host = "h"
+        settings.username = "me"
+        settings.password = .file(try folder.write("hush\nsecond line\n", to: "secret"))
+        let (right, topic) = try manager(settings)
+        #expect(await eventually { right.backendStatuses[0].state == .running })
+        #expect(try await eventually { try await broker.retained()[topic] != nil })
+        await right.shutdown()
+
+        try folder.write("hush-hush\n", to: "secret")
+        let (wrong, _) = try manager(settings)
+        #expect(await eventually { wrong.backendStatuses[0].state.description.contains("rejected the connection") })
+        #expect(!"\(wrong.backendStatuses)".contains("hush"))
+        await wrong.shutdown()
+
+        try folder.write("\nhush\n", to: "secret")
+        let (empty, _) = try manager(settings)
+        #expect(
+            await eventually { empty.backendStatuses[0].state.description.contains("its first line, the password") }
+        )
+        await empty.shutdown()
+
+        // With MQTT 5, mosquitto reports what the ACL forbids.
+        settings.password = .text("hush")
+        settings.host = "elsewhere"
+        let (elsewhere, _) = try manager(settings)
+        #expect(
+            await eventually {
+                elsewhere.backendStatuses[0].lastError?.contains("rejected a message: Not authorized") == true
+            }
+        )
+        await elsewhere.shutdown()
+    }
+
+    @Test(
+        "The password is read from the environment, and is neither in the process list nor in an error or the log",
+        arguments: ["hush", "wrong-hush"]
+    )
+    func environment(password: String) async throws {
+        let broker = try await brokerWithPassword()
+        let folder = try TemporaryDirectory()
+        let config = try folder.write(
+            "backends: [mqtt]\nmqtt: {url: '\(broker.url)', host: h, username: me}\n",
+            to: "c.yaml"
+        )
+        let app = try Daemon(
+            try Command.built("desktop-probe"),
+            ["config=\(config)"],
+            environment: ["INDICATOR_MQTT_PASSWORD": password]
+        )
+        if password == "hush" {
+            #expect(try await eventually { try await broker.retained().count == 1 })
+        } else {
+            #expect(await eventually { app.errors.contains("rejected the connection: Not authorized") })
+        }
+        #expect(try !String(contentsOfFile: "/proc/\(app.processID)/cmdline", encoding: .utf8).contains("hush"))
+        app.write("status")
+        app.write("quit")
+        #expect(await eventually { !app.isRunning })
+        #expect(app.output.contains("mqtt="))
+        for text in [app.output, app.errors, broker.log] { #expect(!text.contains("hush")) }
+    }
+
+    @Test("TLS with a client certificate; a broker certificate from another authority is rejected")
+    func tls() async throws {
+        let address = try LoopbackAddress().host
+        let certificates = try await Certificates(address: address)
+        let broker = try await MosquittoBroker(
+            settings: "allow_anonymous true\n\(certificates.brokerSettings)",
+            address: address,
+            clientOptions: certificates.clientOptions
+        )
+        var settings = MQTTSettings(url: try MQTTURL("mqtts://\(address):\(broker.port)"))
+        settings.caFile = certificates.path("ca.pem")
+        settings.certificateFile = certificates.path("client.pem")
+        settings.keyFile = certificates.path("client.key")
+        let reader = try await broker.reader()
+        let (manager, topic) = try manager(settings)
+        #expect(await eventually { reader.output.contains("0 \(topic) {") })
+        await manager.shutdown()
+        #expect(await eventually { reader.output.contains("0 \(topic) \n") })
+
+        settings.caFile = certificates.path("other.pem")
+        let (other, _) = try self.manager(settings)
+        #expect(await eventually { other.backendStatuses[0].state.description.contains("TLS failed") })
+        await other.shutdown()
+
+        settings.caFile = certificates.path("ca.pem")
+        settings.certificateFile = nil
+        settings.keyFile = nil
+        let (bare, _) = try self.manager(settings)
+        #expect(await eventually { if case .unavailable = bare.backendStatuses[0].state { true } else { false } })
+        await bare.shutdown()
+
+        settings.caFile = certificates.path("nowhere.pem")
+        let (missing, _) = try self.manager(settings)
+        #expect(
+            await eventually {
+                missing.backendStatuses[0].state.description.contains("cannot be used: it does not exist")
+            }
+        )
+        await missing.shutdown()
+    }
+
+    @Test("A key with a passphrase is an error, without a prompt")
+    func passphrase() async throws {
+        let certificates = try await Certificates()
+        let key = certificates.path("client.key")
+        let locked = certificates.path("locked.key")
+        let made = try await Command.run(
+            "openssl",
+            ["ec", "-aes256", "-passout", "pass:hush", "-in", key, "-out", locked]
+        )
+        #expect(made.status == 0)
+        var settings = MQTTSettings(url: try MQTTURL("mqtts://127.0.0.1:9"))
+        settings.caFile = certificates.path("ca.pem")
+        settings.certificateFile = certificates.path("client.pem")
+        settings.keyFile = locked
+        let backend = MQTTBackend(applicationName: "x", settings: settings)
+        let error = await #expect(throws: MQTTError.self) { try await backend.start() }
+        #expect(error?.reason.hasPrefix("TLS failed: ") == true, "\(String(describing: error))")
+    }
+
+    @Test func aUserNameWithAControlCharacterIsAnError() async throws {
+        var settings = MQTTSettings(url: try MQTTURL("mqtt://127.0.0.1:9"))
+        settings.username = "me\u{1}"
+        let backend = MQTTBackend(applicationName: "x", settings: settings)
+        await #expect(throws: MQTTError.invalidUsername) { try await backend.start() }
+    }
+}
+#endif
