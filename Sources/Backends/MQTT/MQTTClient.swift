@@ -21,7 +21,7 @@ package final class MQTTClient {
         var expiry: UInt32?
     }
 
-    /// The keep-alive interval, in seconds.
+    /// The keep-alive interval that the client proposes, in seconds.
     package static let keepAlive: Int32 = 15
     /// How long the broker may take to accept the client.
     private static let attemptLimit = Duration.seconds(20)
@@ -193,7 +193,7 @@ package final class MQTTClient {
             descriptors[0].events |= Int16(POLLOUT)
         }
         if !isConnected { descriptors[0].events |= Int16(POLLRDHUP) }
-        let keepAliveCheck = ContinuousClock.now + .seconds(Self.keepAlive / 3)
+        let keepAliveCheck = ContinuousClock.now + .seconds(checkInterval)
         poll(&descriptors, 2, WakeUp.milliseconds(until: min(deadline ?? keepAliveCheck, keepAliveCheck)))
         if descriptors[1].revents != 0 { wakeUp.clear() }
         let events = Int32(descriptors[0].revents)
@@ -257,8 +257,15 @@ package final class MQTTClient {
     }
 
     private func setCallbacks() {
-        mosquitto_connect_v5_callback_set(handle) { _, client, code, _, _ in
-            MQTTClient.from(client)?.connectionAnswer = code
+        mosquitto_connect_v5_callback_set(handle) { _, client, code, _, properties in
+            guard let client = MQTTClient.from(client) else { return }
+            client.connectionAnswer = code
+            // libmosquitto uses the interval that the broker demands instead.
+            var interval: UInt16 = 0
+            let identifier = Int32(MQTT_PROP_SERVER_KEEP_ALIVE.rawValue)
+            if mosquitto_property_read_int16(properties, identifier, &interval, false) != nil {
+                client.checkInterval = max(1, Int32(interval) / 3)
+            }
         }
         mosquitto_publish_v5_callback_set(handle) { _, client, _, code, _ in
             guard let client = MQTTClient.from(client) else { return }
