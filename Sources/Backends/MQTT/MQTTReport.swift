@@ -163,8 +163,7 @@ package struct MQTTReport: Codable, Sendable, Hashable {
     /// Decodes a message; `nil` if it is not a report.
     package init?(_ payload: UnsafeRawBufferPointer) {
         guard payload.count <= Self.longestPayload,
-            let report = try? JSONDecoder().decode(Self.self, from: Data(payload)),
-            report.state == "lost" || IndicatorState(rawValue: report.state) != nil
+            let report = try? JSONDecoder().decode(Self.self, from: Data(payload)), report.isPlausible
         else { return nil }
         self = report
         // Texts from other senders may be long, and a watcher keeps many reports.
@@ -173,6 +172,13 @@ package struct MQTTReport: Codable, Sendable, Hashable {
         activities = activities?.prefix(16).map {
             Activity(label: Self.text($0.label), progress: $0.progress, since: Self.text($0.since))
         }
+    }
+
+    /// Whether an indicator can have sent it.
+    private var isPlausible: Bool {
+        let progress = [progress] + (activities ?? []).map(\.progress)
+        return (state == "lost" || IndicatorState(rawValue: state) != nil) && epoch > 0 && seq ?? 1 > 0
+            && count ?? 0 >= 0 && progress.allSatisfy { (0...1).contains($0 ?? 0) }
     }
 
     /// The longest message that is decoded, in bytes. The longest that is sent is about half as long.
@@ -227,9 +233,16 @@ package struct MQTTEvents: Codable, Sendable, Hashable {
     /// Decodes a message; `nil` if it does not contain events.
     package init?(_ payload: UnsafeRawBufferPointer) {
         guard payload.count <= MQTTReport.longestPayload,
-            let events = try? JSONDecoder().decode(Self.self, from: Data(payload))
+            let events = try? JSONDecoder().decode(Self.self, from: Data(payload)), events.isPlausible
         else { return nil }
         self = events
+    }
+
+    /// Whether an indicator can have sent it.
+    private var isPlausible: Bool {
+        let outcomes = ["unspecified", "succeeded", "failed", "cancelled"]
+        return epoch > 0 && omitted ?? 0 >= 0
+            && finished.allSatisfy { outcomes.contains($0.outcome) && $0.seconds >= 0 && $0.seconds.isFinite }
     }
 
     init(epoch: Int, finished: [Finished], omitted: Int) {

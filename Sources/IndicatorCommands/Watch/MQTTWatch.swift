@@ -173,8 +173,7 @@ struct MQTTWatchLine: Encodable {
 
     /// The progress in percent.
     var progress: String? {
-        guard let value = state?.progress, (0...1).contains(value) else { return nil }
-        return "\(Int((value * 100 + 1e-6).rounded(.down)))%"
+        state?.progress.map { "\(Int(($0 * 100 + 1e-6).rounded(.down)))%" }
     }
 
     static func name(_ topic: MQTTTopic) -> String {
