@@ -288,6 +288,7 @@ let package = Package(
         .testTarget(
             name: "IndicatorCommandsTests",
             dependencies: [
+                "desktop-probe",
                 "indicator",
                 "IndicatorBackends",
                 "IndicatorCore",

@@ -31,7 +31,7 @@ package final class MQTTClient {
     /// How many messages the broker has not acknowledged.
     package private(set) var unacknowledged = 0
     /// How many subscriptions the broker has not acknowledged.
-    private(set) var unansweredSubscriptions = 0
+    var unansweredSubscriptions = 0
     /// Called with each received message.
     var onMessage: (Message) -> Void = { _ in }
 

@@ -33,8 +33,8 @@ package struct MQTTRoster {
 
     /// How many messages below the prefix did not come from an indicator, or exceeded ``capacity``.
     package private(set) var ignoredCount = 0
-    /// How many retained states the broker did not send at the beginning: brokers drop messages beyond their queue
-    /// limits. Such an indicator appears with its next message.
+    /// How many indicators have appeared although the broker did not send their retained states at the beginning: brokers
+    /// drop messages beyond their queue limits.
     package private(set) var missedCount = 0
 
     private let prefix: String
@@ -60,9 +60,15 @@ package struct MQTTRoster {
     /// Whether the broker still has a state from before this connection. If not, it was restarted without persistence.
     private var hasBrokerMemory = false
 
+    /// Whether the broker has dropped retained messages of this connection.
+    private var hasGaps = false
+
+    /// Takes note that the broker has dropped retained messages: what it has not sent may exist.
+    mutating func noteGaps() { hasGaps = true }
+
     /// Prepares for a connection, on which the broker sends all retained messages again.
     package mutating func connected(at now: ContinuousClock.Instant) {
-        hasBrokerMemory = false
+        (hasBrokerMemory, hasGaps) = (false, false)
         for key in entries.keys { entries[key]?.isConfirmed = false }
         retainedEnd = now + Self.quietTime
     }
@@ -117,7 +123,7 @@ package struct MQTTRoster {
         if let end = retainedEnd, end <= now {
             retainedEnd = nil
             // A broker that was restarted without persistence receives the states again within about a minute.
-            if hasBrokerMemory {
+            if hasBrokerMemory, !hasGaps {
                 for topic in entries.filter({ !$0.value.isConfirmed }).keys { events.append(vanish(topic)) }
             }
         }

@@ -9,7 +9,7 @@ package struct MQTTWatcher: Sendable {
     package enum Report: Sendable {
         /// An indicator has changed.
         case event(MQTTRoster.Event)
-        /// A notice for the user: the broker was lost, is back, or has not sent everything.
+        /// A notice for the user: the broker was lost, reconnected, or has not sent everything.
         case notice(String)
     }
 
@@ -35,11 +35,15 @@ package struct MQTTWatcher: Sendable {
         }
     }
 
-    /// Removes the lost indicators from the broker. Returns their topics.
-    package func forgetLost() async throws -> [MQTTTopic] {
+    /// Removes the lost indicators from the broker. Returns their topics, or throws `CancellationError`.
+    ///
+    /// - Parameter report: called with notices, on the watcher's thread.
+    package func forgetLost(_ report: @escaping @Sendable (Report) throws -> Void = { _ in }) async throws
+        -> [MQTTTopic]
+    {
         let forgotten = Locked<[MQTTTopic]>([])
         try await onThread { wakeUp in
-            let topics = try Watch(watcher: self, wakeUp: wakeUp, report: { _ in }).forgetLost()
+            let topics = try Watch(watcher: self, wakeUp: wakeUp, report: report).forgetLost()
             forgotten.withLock { $0 = topics }
         }
         return forgotten.withLock { $0 }
@@ -84,8 +88,10 @@ private final class Watch {
     private var failures = 0
     /// Whether the broker has granted all subscriptions on some connection.
     private var hasFollowed = false
-    private var reportedMissed = 0
+    private var nextMissedNotice = 1
     private var nextIgnoredNotice = 1
+    /// When the latest retained message for a subscription arrived.
+    private var lastRetained: ContinuousClock.Instant?
 
     init(watcher: MQTTWatcher, wakeUp: WakeUp, report: @escaping (MQTTWatcher.Report) throws -> Void) {
         self.watcher = watcher
@@ -104,7 +110,7 @@ private final class Watch {
                 guard hasFollowed else { throw error }
                 if failures == 0 { try report(.notice(error.reason)) }
                 failures = min(failures + 1, 5)
-                let end = ContinuousClock.now + .seconds(Double(1 << failures) * .random(in: 0.25...1))
+                let end = ContinuousClock.now + MQTTBackend.pause(afterFailures: failures)
                 while !wakeUp.isStopped, .now < end { wakeUp.wait(until: end) }
             }
         }
@@ -115,12 +121,21 @@ private final class Watch {
         try follow(client, untilComplete: true)
         let lost = roster.lost
         for topic in lost {
-            while client.unacknowledged >= 16 { try client.turn(wakeUp) }
+            try waitUntilAcknowledged(client, exceptFor: 15)
             try client.publish(topic: topic.state, payload: [], retain: true)
         }
-        while client.unacknowledged > 0 { try client.turn(wakeUp) }
+        try waitUntilAcknowledged(client)
         disconnect(client)
         return lost
+    }
+
+    /// Waits until the broker has acknowledged all messages, or all but a few. Throws if the task is cancelled.
+    private func waitUntilAcknowledged(_ client: MQTTClient, exceptFor count: Int = 0) throws {
+        while true {
+            if wakeUp.isStopped { throw CancellationError() }
+            if client.unacknowledged <= count { return }
+            try client.turn(wakeUp)
+        }
     }
 
     private func connect() throws(MQTTError) -> MQTTClient {
@@ -149,39 +164,57 @@ private final class Watch {
     private func follow(_ client: MQTTClient, untilComplete: Bool = false) throws {
         roster.connected(at: .now)
         client.onMessage = { [unowned self] in receive($0) }
-        for filter in watcher.filters {
-            try client.subscribe(to: filter)
-            try client.subscribe(to: filter + "/events")
-            while client.unansweredSubscriptions > 0, !wakeUp.isStopped { try client.turn(wakeUp) }
-        }
-        if hasFollowed { try report(.notice("the broker is back")) }
+        for filter in watcher.filters where !wakeUp.isStopped { try subscribe(client, to: filter) }
+        if hasFollowed { try report(.notice("reconnected to the broker")) }
         (hasFollowed, failures) = (true, 0)
         while !wakeUp.isStopped, !untilComplete || !roster.isComplete {
             try client.turn(wakeUp, until: .now + .seconds(1))
             if let error { throw error }
             for event in roster.advance(to: .now) { try report(.event(event)) }
             if roster.ignoredCount >= nextIgnoredNotice {
-                // At 1, 2, 4 and so on, so that another sender cannot fill the log.
+                // At 1, 2, 4 and so on, so that the log stays short.
                 nextIgnoredNotice = 2 * roster.ignoredCount
-                try report(
-                    .notice("messages that no indicator has sent, and that are ignored: \(roster.ignoredCount)")
-                )
+                try report(.notice("ignored messages that are not from an indicator: \(roster.ignoredCount)"))
             }
-            if roster.missedCount > reportedMissed {
-                reportedMissed = roster.missedCount
+            if roster.missedCount >= nextMissedNotice {
+                nextMissedNotice = 2 * roster.missedCount
                 try report(
-                    .notice(
-                        """
-                        the broker has not sent \(reportedMissed) of the indicators at the beginning; set \
-                        max_queued_messages (mosquitto) to more than there are, or follow some with --host and --app
-                        """
-                    )
+                    .notice("states that the broker did not send at the beginning: \(roster.missedCount) so far")
                 )
             }
         }
     }
 
+    /// Subscribes to the states and the events of some indicators, and receives the retained states.
+    ///
+    /// When a client's queue is full, mosquitto 2.0 drops all packets for it, also the answer to the subscription
+    /// (https://github.com/eclipse/mosquitto/issues/2196). So an answer that does not follow the states was dropped.
+    private func subscribe(_ client: MQTTClient, to filter: String) throws {
+        lastRetained = nil
+        try client.subscribe(to: filter)
+        try client.subscribe(to: filter + "/events")
+        while client.unansweredSubscriptions > 0, !wakeUp.isStopped {
+            let end = lastRetained.map { $0 + MQTTRoster.quietTime }
+            if let end, .now >= end {
+                client.unansweredSubscriptions = 0
+                roster.noteGaps()
+                try report(
+                    .notice(
+                        """
+                        the broker did not send all states, which appear when they change; raise its queue limits \
+                        (max_queued_messages of mosquitto), or watch fewer indicators with --host and --app
+                        """
+                    )
+                )
+            } else {
+                try client.turn(wakeUp, until: end)
+                if let error { throw error }
+            }
+        }
+    }
+
     private func receive(_ message: MQTTClient.Message) {
+        if message.isRetained { lastRetained = .now }
         guard error == nil, let event = roster.receive(message, at: .now) else { return }
         do { try report(.event(event)) } catch { self.error = error }
     }

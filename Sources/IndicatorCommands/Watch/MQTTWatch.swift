@@ -92,7 +92,10 @@ struct MQTTWatch {
         try await Output.guarding {
             do {
                 if options.forget {
-                    for topic in try await watcher.forgetLost() {
+                    let forgotten = try await watcher.forgetLost { report in
+                        if case .notice(let text) = report { try? Output.error.write("\(Program.name): \(text)\n") }
+                    }
+                    for topic in forgotten {
                         try Output.standard.write("\(MQTTWatchLine.name(topic)) forgotten\n")
                     }
                 } else {

@@ -78,6 +78,20 @@ import Testing
         #expect(name(receive(&roster, state(epoch: 1, seq: 3), after: 1600)) == "appeared")
     }
 
+    @Test("Silent indicators are looked for once a second, not after each message")
+    func checks() {
+        var roster = MQTTRoster(prefix: "p")
+        let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j")
+        _ = receive(&roster, state(epoch: 1, seq: 1))
+        _ = receive(&roster, state(epoch: 1, seq: 1), topic: other.state, after: 1)
+        #expect(roster.advance(to: start + .seconds(899.9)).isEmpty)
+        // The first one has now been silent for more than 15 minutes, then the other one.
+        #expect(roster.advance(to: start + .seconds(900.8)).isEmpty)
+        #expect(roster.advance(to: start + .seconds(900.9)).map(name) == ["lost"])
+        #expect(roster.advance(to: start + .seconds(901.8)).isEmpty)
+        #expect(roster.advance(to: start + .seconds(901.9)).map(name) == ["lost"])
+    }
+
     @Test("The age of a retained state follows from its remaining expiry, not from any clock")
     func age() {
         var roster = MQTTRoster(prefix: "p")
@@ -108,6 +122,20 @@ import Testing
         #expect(roster.advance(to: start + .seconds(3)) == [.vanished(other)])
         #expect(roster.advance(to: start + .seconds(4)) == [])
         #expect(roster.count == 1)
+    }
+
+    @Test("After a reconnection, what the broker has dropped does not count as vanished")
+    func gaps() {
+        var roster = MQTTRoster(prefix: "p")
+        let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j")
+        _ = receive(&roster, state(epoch: 1, seq: 1))
+        _ = receive(&roster, state(epoch: 1, seq: 1), topic: other.state)
+        for hasGaps in [true, false] {
+            roster.connected(at: start)
+            #expect(name(receive(&roster, state(epoch: 1, seq: 1), isRetained: true, expiry: 1800)) == "nothing")
+            if hasGaps { roster.noteGaps() }
+            #expect(roster.advance(to: start + .seconds(3)) == (hasGaps ? [] : [.vanished(other)]))
+        }
     }
 
     @Test("After a broker restart without persistence, indicators vanish only if they stay silent")
@@ -164,6 +192,49 @@ import Testing
         #expect(name(receive(&roster, "{}", topic: topic.events)) == "nothing")
         #expect(roster.ignoredCount == payloads.count + 2)
         #expect(roster.count == 0)
+    }
+
+    @Test(
+        "Numbers that no indicator sends are ignored and counted",
+        arguments: [
+            #""epoch":0"#, #""epoch":-1"#, #""epoch":1.5"#, #""epoch":9223372036854775808"#, #""epoch":NaN"#,
+            #""epoch":1,"seq":0"#, #""epoch":1,"count":-5"#, #""epoch":1,"count":1e400"#, #""epoch":1,"progress":7"#,
+            #""epoch":1,"progress":-0.1"#, #""epoch":1,"progress":NaN"#, #""epoch":1,"progress":1e400"#,
+            #""epoch":1,"activities":[{"label":"x","since":"","progress":2}]"#,
+        ]
+    )
+    func numbers(text: String) {
+        var roster = MQTTRoster(prefix: "p")
+        #expect(name(receive(&roster, #"{"state":"active",\#(text)}"#)) == "nothing")
+        #expect((roster.ignoredCount, roster.count) == (1, 0))
+    }
+
+    @Test(
+        "Finished activities with numbers or outcomes that no indicator sends are ignored and counted",
+        arguments: [
+            #""seconds":-1,"outcome":"failed""#, #""seconds":NaN,"outcome":"failed""#,
+            #""seconds":1e400,"outcome":"failed""#, #""seconds":1,"outcome":"exploded""#,
+        ]
+    )
+    func finishedNumbers(text: String) {
+        var roster = MQTTRoster(prefix: "p")
+        func events(_ text: String, omitted: Int) -> String {
+            #"{"epoch":1,"omitted":\#(omitted),"finished":[{"label":"x",\#(text)}]}"#
+        }
+        #expect(name(receive(&roster, events(text, omitted: 1), topic: topic.events)) == "nothing")
+        let right = #""seconds":1,"outcome":"failed""#
+        #expect(name(receive(&roster, events(right, omitted: -1), topic: topic.events)) == "nothing")
+        #expect(roster.ignoredCount == 2)
+        #expect(name(receive(&roster, events(right, omitted: 1), topic: topic.events)) == "finished")
+    }
+
+    @Test("The numbers at the ends of their ranges are accepted")
+    func extremes() {
+        var roster = MQTTRoster(prefix: "p")
+        let state = #"{"state":"active","epoch":9223372036854775807,"seq":1,"count":9223372036854775807,"progress":"#
+        #expect(name(receive(&roster, state + "0}")) == "appeared")
+        #expect(name(receive(&roster, state.replacing(#""seq":1"#, with: #""seq":2"#) + "1}")) == "changed")
+        #expect(roster.ignoredCount == 0)
     }
 
     @Test func randomMessagesDoNoHarm() {

@@ -1,12 +1,18 @@
 #if MQTT
 import Foundation
+import IndicatorBackends
+import IndicatorThreads
 import TestSupport
 import Testing
 
-/// `indicator-demo watch --mqtt`, on a private broker.
+/// `indicator watch --mqtt`, on a private broker.
 @Suite struct MQTTWatchTests {
     private func watch(_ broker: MosquittoBroker, _ options: String...) throws -> Daemon {
-        try Daemon(try Command.built("indicator-demo"), ["watch", "--mqtt", broker.url] + options)
+        try watch(broker, options)
+    }
+
+    private func watch(_ broker: MosquittoBroker, _ options: [String]) throws -> Daemon {
+        try Daemon(try Command.built("indicator"), ["watch", "--mqtt", broker.url] + options)
     }
 
     private func app(
@@ -61,7 +67,7 @@ import Testing
         let ghosts = try self.watch(broker)
         #expect(await eventually { ghosts.output.hasSuffix(" lost\n") })
         let forget = try await Command.run(
-            try Command.built("indicator-demo"),
+            try Command.built("indicator"),
             ["watch", "--mqtt", broker.url, "--forget"]
         )
         #expect(forget.status == 0 && forget.output.hasSuffix(" forgotten\n"), "\(forget)")
@@ -71,6 +77,142 @@ import Testing
             #expect(daemon.errors == "")
             await daemon.end(SIGINT)
         }
+    }
+
+    @Test("--app, --host and --topic select indicators, also in combination and with several values")
+    func filters() async throws {
+        let broker = try await MosquittoBroker()
+        let topics = ["1/h1/backup/i", "1/h1/build/i", "1/h2/backup/i", "1/h2/test/i", "other/h1/backup/i"]
+        for topic in topics {
+            let state = #"{"state":"active","epoch":1,"seq":1,"label":"\#(topic)"}"#
+            try await broker.publish("indicator/\(topic)", "-r", "-m", state)
+        }
+        let selections: [([String], [Int])] = [
+            ([], [0, 1, 2, 3]), (["--app", "backup"], [0, 2]), (["--app", "build", "--app", "test"], [1, 3]),
+            (["--app", "backup", "--host", "h2"], [2]), (["--topic", "indicator/other"], [4]),
+            (["--topic", "indicator/other", "--app", "backup", "--app", "build"], [4]),
+        ]
+        for (options, selected) in selections {
+            let watch = try watch(broker, ["--format", "{label}"] + options)
+            let expected = selected.map { topics[$0] }
+            func lines() -> Set<String> { Set(watch.output.split(separator: "\n").map(String.init)) }
+            #expect(await eventually { lines().isSuperset(of: expected) })
+            // A later message, so that all earlier ones have arrived.
+            let end = #"{"state":"active","epoch":1,"seq":1,"label":"end"}"#
+            try await broker.publish("indicator/\(expected[0])nd", "-m", end)
+            #expect(await eventually { lines().contains("end") })
+            #expect(lines() == Set(expected + ["end"]), "\(options)")
+            await watch.end(SIGINT)
+        }
+    }
+
+    @Test("User name, password and TLS: the password is in no argument, and a wrong one is an error without it")
+    func credentials() async throws {
+        let address = try LoopbackAddress().host
+        let certificates = try await Certificates(address: address)
+        let broker = try await MosquittoBroker(
+            settings: """
+                allow_anonymous false
+                password_file FOLDER/passwords
+                acl_file FOLDER/acl
+                \(certificates.brokerSettings)
+                """,
+            files: [
+                "passwords": try await MosquittoBroker.passwordFile(user: "me", password: "hush"),
+                "acl": "user me\ntopic readwrite indicator/1/#\n",
+            ],
+            address: address,
+            clientOptions: ["-u", "me", "-P", "hush"] + certificates.clientOptions
+        )
+        let state = #"{"state":"active","epoch":1,"seq":1,"label":"Copying"}"#
+        try await broker.publish("indicator/1/h/backup/i", "-r", "-m", state)
+        let folder = try TemporaryDirectory()
+        let options = [
+            "watch", "--mqtt", "mqtts://\(address):\(broker.port)", "--username", "me",
+            "--ca-file", certificates.path("ca.pem"), "--certificate-file", certificates.path("client.pem"),
+            "--key-file", certificates.path("client.key"),
+        ]
+        let program = try Command.built("indicator")
+        for (password, isRight) in [("hush", true), ("hush-hush", false)] {
+            let file = try folder.write(password + "\n", to: "password")
+            let sources = [
+                (options, ["INDICATOR_MQTT_PASSWORD": password]),
+                (options + ["--password-file", file], [:]),
+                // The file comes first.
+                (options + ["--password-file", file], ["INDICATOR_MQTT_PASSWORD": "other"]),
+            ]
+            for (options, environment) in sources {
+                let watch = try Daemon(program, options, environment: environment)
+                if isRight {
+                    #expect(await eventually { watch.output == "h/backup/i appeared: hidden, active, 'Copying'\n" })
+                    let arguments = try String(contentsOfFile: "/proc/\(watch.processID)/cmdline", encoding: .utf8)
+                    #expect(!arguments.contains("hush"))
+                } else {
+                    #expect(await eventually { !watch.isRunning })
+                    #expect(watch.status == 1 && watch.output.isEmpty)
+                    #expect(watch.errors.contains("rejected the connection: Not authorized"))
+                }
+                #expect(!watch.errors.contains("hush"))
+                await watch.end(SIGINT)
+            }
+        }
+        let other = try Daemon(
+            program,
+            options.map { $0.replacing("ca.pem", with: "other.pem") },
+            environment: ["INDICATOR_MQTT_PASSWORD": "hush"]
+        )
+        #expect(await eventually { !other.isRunning })
+        #expect(other.status == 1 && other.errors.hasPrefix("indicator: error: TLS failed: "))
+    }
+
+    // https://github.com/eclipse/mosquitto/issues/2196
+    @Test("States that a broker with default queue limits does not send are reported, and appear when they change")
+    func missingStates() async throws {
+        let broker = try await MosquittoBroker()
+        // More than mosquitto's queue of 1000 messages and the kernel's buffers take at once.
+        let count = 3000
+        let client = try MQTTClient(id: "crowd", settings: MQTTSettings(url: try MQTTURL(broker.url)))
+        let wakeUp = try #require(WakeUp())
+        try client.connect(usesIPv4Only: true)
+        let filler = String(repeating: "x", count: 16000)
+        func publish(_ number: Int, seq: Int) throws {
+            let state = """
+                {"state":"active","epoch":1,"seq":\(seq),"label":"\(seq)",\
+                "activities":[{"label":"\(filler)","since":""}]}
+                """
+            try client.publish(topic: "indicator/1/h/a/\(number)", payload: Array(state.utf8), retain: true)
+            while client.unacknowledged > 10 || !client.isConnected { try client.turn(wakeUp) }
+        }
+        while !client.isConnected { try client.turn(wakeUp) }
+        for number in 0..<count { try publish(number, seq: 1) }
+        let watch = try watch(broker, "--format", "{instance} {label}")
+        // The broker sends it after all others, unless its queue is still full.
+        #expect(
+            try await eventually {
+                try publish(count, seq: 1)
+                return watch.output.contains("\n\(count) ")
+            }
+        )
+        let known = Set(watch.output.split(separator: "\n").map { $0.prefix { $0 != " " } }).count - 1
+        #expect(known > 1000 && known < count)
+        #expect(await eventually { watch.errors.contains("indicator: the broker did not send all states") })
+        for part in 0..<count / 100 {
+            let numbers = part * 100..<part * 100 + 100
+            for number in numbers { try publish(number, seq: 2) }
+            #expect(await eventually { watch.output.contains("\n\(numbers.upperBound - 1) 2\n") })
+        }
+        let notices = {
+            watch.errors.matches(of: /did not send at the beginning: ([0-9]+) so far/).map { Int($0.1) ?? 0 }
+        }
+        // The number is printed whenever it has doubled.
+        #expect(await eventually { (notices().last ?? 0) > (count - known) / 2 })
+        #expect(notices().allSatisfy { $0 <= count - known })
+        await watch.end(SIGINT)
+
+        // Other commands do not wait for the answer to the subscription, either, which mosquitto drops, too.
+        try await broker.publish("indicator/1/0/a/i", "-r", "-m", #"{"state":"lost","epoch":1}"#)
+        let forget = try await Command.run(try Command.built("indicator"), ["watch", "--mqtt", broker.url, "--forget"])
+        #expect(forget.status == 0 && forget.error.contains("did not send all states"))
     }
 
     @Test("Foreign messages of any length do no harm; the watcher waits for a lost broker")
@@ -90,21 +232,28 @@ import Testing
         for (topic, file) in [("h/probe/x", "zeros"), ("h/probe/x", "bytes"), ("h", "bytes"), ("a/b/c/d/e", "zeros")] {
             try await broker.publish("indicator/1/\(topic)", "-r", "-f", folder.appending(file))
         }
-        let hostile = #"{"state":"active","epoch":1,"seq":1,"label":"\u001b]0;x\u0007y","count":-5,"progress":7}"#
-        try await broker.publish("indicator/1/%1B[2J/a\u{202E}b/c", "-m", hostile)
+        let hostile = #"{"state":"active","epoch":1,"seq":1,"label":"\u001b]0;x\u0007y","count":5,"progress":1}"#
+        let topic = "indicator/1/%1B[2J/a\u{202E}b/c"
+        for (right, wrong) in [(#""count":5"#, #""count":-5"#), (#""progress":1"#, #""progress":7"#)] {
+            try await broker.publish(topic, "-m", hostile.replacing(right, with: wrong))
+        }
+        try await broker.publish(topic, "-m", hostile)
         #expect(
-            await eventually { watch.output.contains("[2J/ab/c appeared: hidden, active, -5 activities, ']0;xy'\n") }
+            await eventually {
+                watch.output.contains("[2J/ab/c appeared: hidden, active, 5 activities, 100%, ']0;xy'\n")
+            }
         )
+        #expect(watch.output.count { $0 == "\n" } == 2, "numbers out of range are ignored")
         #expect(!watch.output.contains("\u{1B}"))
         await broker.end()
         #expect(await eventually { watch.errors.contains("was lost") || watch.errors.contains("cannot be reached") })
         try await broker.start()
-        #expect(await eventually { watch.errors.contains("the broker is back\n") })
+        #expect(await eventually { watch.errors.contains("reconnected to the broker\n") })
         app.write("begin\tWorking")
         #expect(await eventually { watch.output.contains("'Working'\n") })
         // The restarted broker has no retained messages, which does not mean that the instances have vanished.
         #expect(!watch.output.contains("vanished"))
-        #expect(watch.errors.contains("messages that no indicator has sent, and that are ignored: "))
+        #expect(watch.errors.contains("ignored messages that are not from an indicator: 4\n"))
         app.write("quit")
         #expect(await eventually { watch.output.hasSuffix(" vanished\n") })
         await watch.end(SIGINT)
@@ -117,7 +266,7 @@ import Testing
         ["--mqtt", "mqtt://x", "--json", "--format", "{host}"],
     ])
     func wrongUsageEndsWithStatus64(options: [String]) async throws {
-        let result = try await Command.run(try Command.built("indicator-demo"), ["watch"] + options)
+        let result = try await Command.run(try Command.built("indicator"), ["watch"] + options)
         #expect(result.status == 64)
     }
 
@@ -171,7 +320,7 @@ import Testing
         // The truth comes after a lost connection too, and the death of that one is over.
         await broker.end()
         try await broker.start()
-        #expect(await eventually { watch.errors.contains("the broker is back\n") })
+        #expect(await eventually { watch.errors.contains("reconnected to the broker\n") })
         wrong.write("begin\tThree")
         #expect(try await eventually { try Line.last(in: watch) { $0.host == "wrong" }?.state?.label == "Three" })
         let last = try #require(try Line.last(in: watch) { $0.host == "wrong" })
@@ -239,7 +388,7 @@ import Testing
         let url = "mqtt://localhost:\(broker.port)"
         let app = try await app(broker, url: url, in: folder, wrapper: Self.withHosts(hosts))
         #expect(try await eventually { try await broker.retained().count == 1 })
-        let command = Self.withHosts(hosts) + [try Command.built("indicator-demo"), "watch", "--mqtt", url]
+        let command = Self.withHosts(hosts) + [try Command.built("indicator"), "watch", "--mqtt", url]
         let watch = try Daemon(command[0], Array(command.dropFirst()))
         #expect(await eventually { watch.output.contains(" appeared: ") || !watch.isRunning })
         #expect(watch.errors == "")
@@ -272,16 +421,16 @@ import Testing
         let watch = try watch(broker)
         #expect(await eventually { !watch.isRunning })
         #expect(watch.status == 1)
-        let error = "indicator-demo: error: the broker at \(broker.url) refuses: subscribing: Not authorized"
+        let error = "indicator: error: the broker at \(broker.url) rejected a subscription: Not authorized"
         #expect(watch.errors.hasPrefix(error))
         #expect(watch.errors.count(where: \.isNewline) == 1)
     }
 
     @Test func anUnreachableBrokerIsAnError() async throws {
         let broker = try await MosquittoBroker(isRunning: false)
-        let result = try await Command.run(try Command.built("indicator-demo"), ["watch", "--mqtt", broker.url])
+        let result = try await Command.run(try Command.built("indicator"), ["watch", "--mqtt", broker.url])
         #expect(result.status == 1)
-        #expect(result.error.hasPrefix("indicator-demo: error: the broker at \(broker.url) cannot be reached"))
+        #expect(result.error.hasPrefix("indicator: error: the broker at \(broker.url) cannot be reached"))
     }
 }
 #endif

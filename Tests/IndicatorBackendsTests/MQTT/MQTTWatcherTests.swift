@@ -1,0 +1,33 @@
+#if MQTT
+import Foundation
+import IndicatorBackends
+import IndicatorThreads
+import TestSupport
+import Testing
+
+@Suite struct MQTTWatcherTests {
+    @Test("Forgetting lost indicators can be cancelled while the broker does not answer")
+    func cancellation() async throws {
+        let broker = try await MosquittoBroker(settings: "allow_anonymous true\nlog_type all")
+        let watcher = MQTTWatcher(settings: MQTTSettings(url: try MQTTURL(broker.url)))
+        var isInTime = false
+        while !isInTime {
+            try await broker.publish("indicator/1/h/a/i", "-r", "-m", #"{"epoch":1,"state":"lost"}"#)
+            let sent = broker.log.matches(of: /Sending PUBLISH to ind-watch-/).count
+            let hasEnded = Locked(false)
+            let task = Task {
+                defer { hasEnded.withLock { $0 = true } }
+                return try await watcher.forgetLost()
+            }
+            #expect(await eventually { broker.log.matches(of: /Sending PUBLISH to ind-watch-/).count > sent })
+            // The watcher waits for more messages first.
+            broker.send(SIGSTOP)
+            #expect(try await eventually { try broker.unreadBytes > 0 || hasEnded.withLock { $0 } })
+            isInTime = hasEnded.withLock { !$0 }
+            task.cancel()
+            if isInTime { await #expect(throws: CancellationError.self) { try await task.value } }
+            broker.send(SIGCONT)
+        }
+    }
+}
+#endif
