@@ -11,7 +11,8 @@ import IndicatorThreads
 /// Usage: `mqtt-scale [CONNECTIONS]`, by default 20 000, or as many as the descriptor limit allows one broker. Several
 /// processes hold the connections, each with a will. Measures births, a steady state in which each instance changes
 /// once in ten seconds, a storm in which all reconnect to a restarted broker, and watchers: `indicator watch` itself.
-/// `mqtt-scale app [SECONDS]` measures an app. Prints a line for each figure. The load is bounded, uses only
+/// `mqtt-scale app [SECONDS]` measures an app: the same program without the backend, with it, and with it and TLS, each
+/// in a process of its own. Prints a line for each figure. The load is bounded, uses only
 /// 127.0.0.1, and ends by itself.
 @main
 struct MQTTScale {
@@ -22,7 +23,8 @@ struct MQTTScale {
         // The helper processes.
         case "crowd": try Crowd(numbers: numbers[0]..<numbers[1]).run()
         case "watch": await WatchCommand.main(Array(arguments.dropFirst()))
-        case "app": try await measureApp(seconds: numbers.first ?? 60)
+        case "member": try await Member(arguments: Array(arguments.dropFirst(2))).run(seconds: numbers[0])
+        case "app": try measureApp(seconds: numbers.first ?? 60)
         default: try measure(count: numbers.first ?? 20000)
         }
     }
@@ -126,37 +128,43 @@ struct MQTTScale {
         watcher.helper.end()
     }
 
-    /// Measures the backend at two messages a second, compared to the same app without it.
-    private static func measureApp(seconds: Int) async throws {
-        let folder = NSTemporaryDirectory()
-        let broker = try Helper.broker(in: folder, limits: "")
-        defer { broker.end() }
-        let indicator = IndicatorManager(delays: try .init(startDelay: .zero, completionDelay: .zero))
-        let activity = ManagedActivity("Working", in: indicator)
-        let without = run(activity, seconds: seconds)
-        let before = residentKilobytes(getpid())
-        indicator.addBackend(MQTTBackend(applicationName: "app", settings: try settings()))
-        while indicator.backendStatuses.first?.state != .running { usleep(1000) }
-        let with = run(activity, seconds: seconds)
-        say(
-            """
-            10 changes and 2 messages a second for \(seconds) s: \(percent(with)) of a core, without the backend \
-            \(percent(without)); memory \(residentKilobytes(getpid()) - before) KiB more; load \(load)
-            """
+    /// Measures the backend at two messages a second, compared to the same program without it.
+    ///
+    /// The program links libmosquitto, libssl and libcrypto in any case: their pages are part of each figure.
+    private static func measureApp(seconds: Int) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "mqtt-scale-\(getpid())").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let (certificate, key, port) = (folder + "/certificate.pem", folder + "/key.pem", Helper.port + 1)
+        let openssl = try Process.run(
+            URL(filePath: "/usr/bin/openssl"),
+            arguments: [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                "-subj", "/CN=mqtt-scale", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out",
+                certificate,
+            ]
         )
-        await indicator.shutdown()
-    }
-
-    private static func run(_ activity: ManagedActivity, seconds: Int) -> Double {
-        let before = processCPU(getpid())
-        for number in 0..<seconds * 10 {
-            activity.update {
-                $0.label = "Step \(number)"
-                $0.progress = Double(number % 100) / 100
-            }
-            usleep(100_000)
+        openssl.waitUntilExit()
+        let listener = "listener \(port) 127.0.0.1\ncertfile \(certificate)\nkeyfile \(key)"
+        let broker = try Helper.broker(in: folder, limits: listener)
+        defer { broker.end() }
+        var base: [Int]?
+        for arguments in [[], ["\(try settings().url)"], ["mqtts://127.0.0.1:\(port)", certificate]] {
+            let app = try Helper(itself: ["member", "\(seconds)"] + arguments)
+            waitUntil { !app.lastLine.isEmpty }
+            let figures = app.lastLine.split(separator: " ").compactMap { Int($0) }
+            app.end()
+            base = base ?? figures
+            let more = zip(figures, base ?? []).map { $0 - $1 }
+            say(
+                """
+                10 changes a second for \(seconds) s, \(arguments.first ?? "without the backend"): \
+                \(percent(Double(figures[0]) / 100 / Double(seconds))) of a core; \(figures[1]) KiB resident (\(more[1]) \
+                more), \(figures[2]) of them private (\(more[2]) more), \(figures[3]) of libmosquitto, libssl and \
+                libcrypto; load \(load)
+                """
+            )
         }
-        return (processCPU(getpid()) - before) / Double(seconds)
     }
 
     fileprivate static func settings() throws -> MQTTSettings {
@@ -171,6 +179,37 @@ struct MQTTScale {
         limit.rlim_cur = min(limit.rlim_max, 100_000)
         setrlimit(resource, &limit)
         return Int(limit.rlim_cur)
+    }
+}
+
+/// An app that changes its activity ten times a second, without the backend or with it.
+private struct Member {
+    /// The broker's address and the file of its certificate, if any.
+    let arguments: [String]
+
+    /// Prints hundredths of a second of CPU, and the memory in KiB: resident, private, and that of the libraries.
+    func run(seconds: Int) async throws {
+        let indicator = IndicatorManager(delays: try .init(startDelay: .zero, completionDelay: .zero))
+        if let url = arguments.first {
+            var settings = MQTTSettings(url: try MQTTURL(url))
+            settings.caFile = arguments.dropFirst().first
+            indicator.addBackend(MQTTBackend(applicationName: "app", settings: settings))
+            while indicator.backendStatuses.first?.state != .running { usleep(1000) }
+        }
+        let activity = ManagedActivity("Working", in: indicator)
+        let before = processCPU(getpid())
+        for number in 0..<seconds * 10 {
+            activity.update {
+                $0.label = "Step \(number)"
+                $0.progress = Double(number % 100) / 100
+            }
+            usleep(100_000)
+        }
+        let hundredths = Int((processCPU(getpid()) - before) * 100)
+        let memory = ["VmRSS:", "RssAnon:"].map { memoryKilobytes(getpid(), $0) }
+        let libraries = ["libmosquitto", "libssl", "libcrypto"].reduce(0) { $0 + residentKilobytes(ofLibrary: $1) }
+        say("\(hundredths) \(memory[0]) \(memory[1]) \(libraries)")
+        await indicator.shutdown()
     }
 }
 
@@ -409,7 +448,7 @@ private final class Helper {
     /// In seconds.
     var cpu: Double { processCPU(process.processIdentifier) }
     /// In MiB.
-    var memory: Int { residentKilobytes(process.processIdentifier) / 1024 }
+    var memory: Int { memoryKilobytes(process.processIdentifier) / 1024 }
     var cost: String { "\(text(.seconds(cpu))) of CPU and \(memory) MiB" }
 }
 
@@ -454,10 +493,24 @@ private func processCPU(_ process: Int32) -> Double {
     return fields.count > 12 ? ((Double(fields[11]) ?? 0) + (Double(fields[12]) ?? 0)) / 100 : 0
 }
 
-private func residentKilobytes(_ process: Int32) -> Int {
+private func memoryKilobytes(_ process: Int32, _ kind: String = "VmRSS:") -> Int {
     let status = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
-    let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") } ?? ""
+    let line = status.split(separator: "\n").first { $0.hasPrefix(kind) } ?? ""
     return line.split(separator: " ").compactMap { Int($0) }.first ?? 0
+}
+
+/// The resident memory of a library in this process.
+private func residentKilobytes(ofLibrary name: String) -> Int {
+    var (sum, isCounted) = (0, false)
+    // `String(contentsOfFile:)` reads only the beginning of a long file in /proc.
+    let maps = try? FileHandle(forReadingAtPath: "/proc/self/smaps")?.readToEnd()
+    for line in String(decoding: maps ?? Data(), as: UTF8.self).split(separator: "\n") {
+        let words = line.split(separator: " ", omittingEmptySubsequences: true)
+        // The first line of a mapping begins with its addresses; the others with a name and a colon.
+        if !words[0].hasSuffix(":") { isCounted = line.contains("/" + name) }
+        if isCounted, words[0] == "Rss:" { sum += Int(words[1]) ?? 0 }
+    }
+    return sum
 }
 #else
 @main
