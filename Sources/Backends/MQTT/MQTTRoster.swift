@@ -33,8 +33,8 @@ package struct MQTTRoster {
 
     /// How many messages below the prefix did not come from an indicator, or exceeded ``capacity``.
     package private(set) var ignoredCount = 0
-    /// How many indicators have appeared although the broker did not send their retained states at the beginning: brokers
-    /// drop messages beyond their queue limits.
+    /// How many indicators have appeared whose retained states the broker did not send at the beginning: brokers drop
+    /// messages beyond their queue limits.
     package private(set) var missedCount = 0
 
     private let prefix: String

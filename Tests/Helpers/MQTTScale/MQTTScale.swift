@@ -155,11 +155,12 @@ struct MQTTScale {
             let figures = app.lastLine.split(separator: " ").compactMap { Int($0) }
             app.end()
             base = base ?? figures
+            let share = Double(figures[0]) / 100 / Double(seconds)
             let more = zip(figures, base ?? []).map { $0 - $1 }
             say(
                 """
                 10 changes a second for \(seconds) s, \(arguments.first ?? "without the backend"): \
-                \(percent(Double(figures[0]) / 100 / Double(seconds))) of a core; \(figures[1]) KiB resident (\(more[1]) \
+                \(percent(share)) of a core; \(figures[1]) KiB resident (\(more[1]) \
                 more), \(figures[2]) of them private (\(more[2]) more), \(figures[3]) of libmosquitto, libssl and \
                 libcrypto; load \(load)
                 """

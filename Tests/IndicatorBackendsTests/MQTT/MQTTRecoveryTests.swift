@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(
-        "A broker that is restarted after the death of an app has its last state if it is persistent, otherwise nothing",
+        "A broker restarted after the death of an app has its last state if it is persistent, otherwise nothing",
         arguments: [false, true]
     )
     func appAndBrokerAreKilled(isPersistent: Bool) async throws {
@@ -378,7 +378,7 @@ import Testing
     @Test("A keep-alive interval that the broker demands is used, also one of a second")
     func shortKeepAlive() async throws {
         let address = try LoopbackAddress()
-        // Accepts the client with a server keep-alive interval of 1 s, and closes the connection after a longer silence.
+        // Accepts the client with a server keep-alive interval of 1 s, and ends after a longer silence.
         let server = try Daemon(
             "python3",
             [
