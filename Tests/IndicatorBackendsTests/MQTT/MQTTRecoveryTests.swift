@@ -342,7 +342,8 @@ import Testing
     func nonsense() async throws {
         let folder = try TemporaryDirectory()
         for answer in [
-            "true", "head -c 100 /dev/urandom",
+            // Not random bytes: libmosquitto 2.0 fails an assertion at unknown properties.
+            "true", "printf 'HTTP/1.1 400 Bad Request\\r\\n\\r\\n'", "head -c 100 /dev/zero",
             "printf '\\040\\003\\000\\000'; sleep 0.1; printf '\\377\\377\\377\\377\\377'",
         ] {
             let port = Int.random(in: 20000..<30000)

@@ -356,7 +356,10 @@ struct TerminalProgressProcessTests {
                 let lines = screen().lines.filter { !$0.allSatisfy { $0 == "x" } }
                 // The text may begin in the last column of the filling, and continue on the next line.
                 let text = lines.joined().filter { $0 != " " }
-                return text.contains("(2logmessageslost:theterminalacceptednooutput)") && lines.count > 3
+                // On a busy machine, the terminal may have accepted one of the two meanwhile.
+                let reports = text.matches(of: /\((\d)logmessages?lost:theterminalacceptednooutput\)/)
+                let written = text.components(separatedBy: "lost").count - 1 - reports.count
+                return !reports.isEmpty && reports.reduce(written) { $0 + (Int($1.1) ?? 0) } == 2 && lines.count > 3
                     && lines[lines.count - 3].hasPrefix("✗ two: HTTP 503 (")
                     && lines[lines.count - 2].contains(" one ") && lines[lines.count - 1].contains(" three ")
             },
