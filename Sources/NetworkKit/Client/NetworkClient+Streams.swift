@@ -117,6 +117,8 @@ extension NetworkClient {
                 PartialFile.removeLeftovers(in: file.deletingLastPathComponent(), for: file)
                 return try PartialFile(for: file, mode: 0o666)
             }
+            // Not only when it is released: the thread of the last write may release it later.
+            defer { partial.remove() }
             var validator: String?
             return try await perform(route, task) { request, body in
                 var request = request

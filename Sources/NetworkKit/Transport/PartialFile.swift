@@ -37,8 +37,13 @@ final class PartialFile: @unchecked Sendable {
     }
 
     deinit {
-        if !isInPlace { unlink(path) }
+        remove()
         close(descriptor)
+    }
+
+    /// Removes the file unless it has replaced its target.
+    func remove() {
+        if !isInPlace { unlink(path) }
     }
 
     func write(_ data: Data) throws {

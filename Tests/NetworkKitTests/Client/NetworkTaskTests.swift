@@ -21,7 +21,7 @@ import Testing
         }
         let response = try await client().send(route(server, .get("a b/c")))
         #expect(try response.string() == "hello")
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
         #expect(recorder.all[0].label == "GET /a b/c")
         #expect(recorder.all[0].task != nil)
         #expect(recorder.all[0].task == recorder.all[1].task)
@@ -39,7 +39,7 @@ import Testing
         #expect(failure.status == 404)
         #expect(failure.headers[.contentLength] == "13")
         #expect(failure.bodyStart == Data("no such thing".utf8))
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
     @Test func aRefusedConnectionIsAnnouncedOnce() async throws {
@@ -51,7 +51,7 @@ import Testing
             return
         }
         #expect(failure.kind == .cannotConnect)
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
     @Test func aTimeoutIsAnnouncedOnce() async throws {
@@ -62,7 +62,7 @@ import Testing
             return
         }
         #expect(failure.kind == .timedOut)
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
     @Test func aTimeoutInTheMiddleOfTheBodyIsAnnouncedOnce() async throws {
@@ -76,13 +76,13 @@ import Testing
             return
         }
         #expect(failure.kind == .timedOut)
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
     @Test func aRequestThatCannotBeMadeIsAnnouncedOnce() async throws {
         let error = await thrown { _ = try await client().send(URLRoute(URL(string: "ftp://example.com")!)) }
         #expect("\(error as Any)".contains("is not an http or https URL"))
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
     @Test func cancellationBeforeTheStartIsAnnouncedAsAnEndOnly() async throws {
@@ -95,7 +95,7 @@ import Testing
         work.cancel()
         let error = await thrown { _ = try await work.value }
         #expect(error is CancellationError)
-        #expect(recorder.names == ["Complete"])
+        #expect(await eventually { recorder.names == ["Complete"] })
         #expect(server.requests.isEmpty)
     }
 
@@ -107,7 +107,7 @@ import Testing
         work.cancel()
         let error = await thrown { _ = try await work.value }
         #expect(error is CancellationError)
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
     @Test func aCancelledRequestEndsItsConnection() async throws {
@@ -132,7 +132,7 @@ import Testing
         #expect(try response.string() == "here")
         #expect(response.url.path() == "/3")
         #expect(server.requests.map(\.target) == ["/0", "/1", "/2", "/3"])
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
     @Test func aRedirectLoopEnds() async throws {
@@ -145,7 +145,7 @@ import Testing
             return
         }
         #expect(server.requests.count == 21)
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
     @Test func suspendAndResumeAreAnnouncedOnceEach() async throws {
@@ -165,7 +165,7 @@ import Testing
         #expect(try await task.response.string() == "late")
         task.suspend()
         task.cancel()
-        #expect(recorder.names == ["Resume", "Suspend", "Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Suspend", "Resume", "Complete"] })
     }
 
     @Test func aRequestCanBeSuspendedAsSoonAsItIsStarted() async throws {
@@ -180,7 +180,7 @@ import Testing
         task.resume()
         mayAnswer.withLock { $0 = true }
         #expect(try await task.response.string() == "late")
-        #expect(recorder.names == ["Resume", "Suspend", "Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Suspend", "Resume", "Complete"] })
     }
 
     @Test func aSuspendedRequestCanBeCancelled() async throws {
@@ -191,7 +191,7 @@ import Testing
         task.cancel()
         let error = await thrown { _ = try await task.response }
         #expect(error is CancellationError)
-        #expect(recorder.names == ["Resume", "Suspend", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Suspend", "Complete"] })
     }
 
     @Test func retriesAreAnnouncedAsOneRequest() async throws {
@@ -207,7 +207,7 @@ import Testing
         let response = try await client(retry: NetworkClient.Retry(maximumAttempts: 3, initialDelay: .milliseconds(1)))
             .send(route(server))
         #expect(try response.string() == "at last")
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
     @Test func theIndicatorShowsTheFractionOfAnUpload() async throws {
@@ -267,7 +267,7 @@ import Testing
         #expect(try await client.send(route(server)).source == .network)
         #expect(try await client.send(route(server)).source == .cache)
         #expect(server.requests.count == 1)
-        #expect(recorder.names == ["Resume", "Complete", "Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete", "Resume", "Complete"] })
     }
 
     @Test func aThousandConcurrentRequests() async throws {

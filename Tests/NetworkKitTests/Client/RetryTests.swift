@@ -113,6 +113,6 @@ import Testing
         work.cancel()
         await #expect(throws: CancellationError.self) { try await work.value }
         #expect(server.requests.count == 1)
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 }

@@ -41,7 +41,7 @@ import Testing
             pieces.append(piece)
         }
         #expect(pieces == [Data("hello".utf8), Data("world".utf8)])
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
     @Test func aSlowReaderBlocksTheSender() async throws {
@@ -69,7 +69,7 @@ import Testing
         // Releasing the stream ends the request.
         iterator = nil
         stream = nil
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
     @Test func aBadStatusIsAnErrorWithTheBeginningOfItsBody() async throws {
@@ -80,7 +80,7 @@ import Testing
             return
         }
         #expect(failure.bodyStart == Data("no such".utf8))
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
     @Test func aTruncatedBodyIsAnError() async throws {
@@ -90,7 +90,7 @@ import Testing
         let error = await thrown { for try await piece in stream { count += piece.count } }
         #expect(count == 5)
         #expect("\(error as Any)".contains("incompleteBody"))
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
     // MARK: - Files
@@ -113,7 +113,7 @@ import Testing
         #expect(try Data(contentsOf: target) == body)
         #expect(old.withLock { $0 } == Data("old".utf8))
         #expect(try files == ["file.bin"])
-        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
     /// A server that supports ranges and breaks off each answer without a range in the middle.
@@ -241,7 +241,7 @@ import Testing
         let taken = await thrown { _ = try await client().download(route(server), to: target) }
         #expect("\(taken as Any)".contains("cannot be written"))
         #expect(try files == ["file.bin"])
-        #expect(recorder.names == ["Resume", "Complete", "Resume", "Complete"])
+        #expect(await eventually { recorder.names == ["Resume", "Complete", "Resume", "Complete"] })
     }
 
     @Test func filesOfAKilledProcessAreRemoved() async throws {
