@@ -37,7 +37,9 @@ extension Tag {
         #expect(form.args == ["q": "ü +&="])
         let bytes = try await send(.put("put", body: .data(Data("raw".utf8)))).json()
         #expect(bytes.data.string == "raw")
-        #expect(await eventually { recorder.names == ["Resume", "Complete", "Resume", "Complete", "Resume", "Complete"] })
+        #expect(
+            await eventually { recorder.names == ["Resume", "Complete", "Resume", "Complete", "Resume", "Complete"] }
+        )
     }
 
     @Test func multipart() async throws {
