@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A real service group in a separate process. The log shows what happened to its indicator.
-@Suite("The indicator as a service", .timeLimit(.minutes(2)))
+@Suite("The indicator as a service", .timeLimit(.minutes(10)))
 struct IndicatorServiceTests {
     private let folder: TemporaryDirectory
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import IndicatorBackends
 
-@Suite("The events of a log file", .timeLimit(.minutes(2)))
+@Suite("The events of a log file", .timeLimit(.minutes(10)))
 struct LogFileEventsTests {
     private let folder: TemporaryDirectory
     private let path: String

@@ -6,7 +6,7 @@ import Testing
 
 @testable import IndicatorBackends
 
-@Suite("The watcher of a file", .timeLimit(.minutes(1)))
+@Suite("The watcher of a file", .timeLimit(.minutes(10)))
 struct FileWatcherTests {
     /// Counts the changes that a watcher reports.
     private final class Counter: Sendable {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("SIGHUP", .timeLimit(.minutes(1)))
+@Suite("SIGHUP", .timeLimit(.minutes(10)))
 struct HangupSignalTests {
     @discardableResult
     private func file(in folder: TemporaryFolder, startDelay: Int = 1) throws -> String {

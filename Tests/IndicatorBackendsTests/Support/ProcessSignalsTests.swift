@@ -5,7 +5,7 @@ import Testing
 @testable import IndicatorBackends
 
 /// Signals and `exit` in a real app with a config file. The log shows what happened to its indicator.
-@Suite("Signals", .timeLimit(.minutes(2)))
+@Suite("Signals", .timeLimit(.minutes(10)))
 struct ProcessSignalsTests {
     private let folder: TemporaryDirectory
     private let helper: String

@@ -285,7 +285,7 @@ struct TerminalProgressBackendTests {
 
     @Test(
         "completes every sequence on a slow terminal, and shows the latest state",
-        .timeLimit(.minutes(2))
+        .timeLimit(.minutes(10))
     )
     func slowTerminal() async throws {
         let backend = makeBackend(.init(), ["NO_COLOR": "1"])
@@ -335,7 +335,7 @@ struct TerminalProgressBackendTests {
 
     @Test(
         "does not keep the app from ending when the terminal is stopped, and removes the lines later",
-        .timeLimit(.minutes(1))
+        .timeLimit(.minutes(10))
     )
     func stoppedTerminal() async throws {
         let backend = makeBackend()

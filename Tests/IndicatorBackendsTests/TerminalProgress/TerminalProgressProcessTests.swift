@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Live progress of a real app: in tmux, under script(1), on pipes, and for every way to end.
-@Suite("Live progress of an app", .timeLimit(.minutes(3)))
+@Suite("Live progress of an app", .timeLimit(.minutes(10)))
 struct TerminalProgressProcessTests {
     private let folder: TemporaryDirectory
     private let helper: String

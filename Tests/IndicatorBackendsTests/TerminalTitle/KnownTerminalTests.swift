@@ -89,7 +89,7 @@ import Testing
         #expect(showsProgress(["TERM": "xterm-kitty", "KITTY_INSTALLATION_DIR": folder.path]) == shown)
     }
 
-    @Test(.timeLimit(.minutes(1))) func aFIFOInPlaceOfTheFileDoesNotBlock() throws {
+    @Test(.timeLimit(.minutes(10))) func aFIFOInPlaceOfTheFileDoesNotBlock() throws {
         let folder = try TemporaryDirectory()
         try FileManager.default.createDirectory(atPath: folder.appending("kitty"), withIntermediateDirectories: false)
         try #require(mkfifo(folder.appending("kitty/constants.py"), 0o600) == 0)

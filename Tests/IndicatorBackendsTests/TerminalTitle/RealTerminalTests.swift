@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The title in real terminals under Xvfb, read from their windows, and in the bytes that GNU screen passes on.
-@Suite("Real terminals", .serialized, .timeLimit(.minutes(3)))
+@Suite("Real terminals", .serialized, .timeLimit(.minutes(10)))
 struct RealTerminalTests {
     /// A terminal, and the expected end of its title after the work; `nil` for any title but the busy one.
     struct Terminal: Sendable, CustomTestStringConvertible {

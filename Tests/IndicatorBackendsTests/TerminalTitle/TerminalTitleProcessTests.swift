@@ -22,7 +22,7 @@ import Testing
         #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.screen == "")
     }
 
-    @Test(.timeLimit(.minutes(1))) func aStoppedTerminalDoesNotKeepTheProcessFromExiting() async throws {
+    @Test(.timeLimit(.minutes(10))) func aStoppedTerminalDoesNotKeepTheProcessFromExiting() async throws {
         let terminal = try PseudoTerminal()
         let ending = try await terminal.run(helper, "exit-stopped")
         #expect(ending.status == 3)
@@ -58,7 +58,7 @@ import Testing
         #expect(terminal.read() == [])
     }
 
-    @Test(.timeLimit(.minutes(1))) func aBackgroundJobIsNotStoppedByTheTerminal() async throws {
+    @Test(.timeLimit(.minutes(10))) func aBackgroundJobIsNotStoppedByTheTerminal() async throws {
         let terminal = try PseudoTerminal()
         // With `set -m` the job is a separate process group in the background; `tostop` stops it when it writes.
         let script = "stty tostop < /dev/tty; set -m; \(helper) stop & wait $!; echo status $?"

@@ -62,7 +62,7 @@ import Testing
 
     // MARK: Ctrl-S
 
-    @Test(.timeLimit(.minutes(1))) func updatesWaitForAStoppedTerminalAndOnlyTheLatestIsWritten() async throws {
+    @Test(.timeLimit(.minutes(10))) func updatesWaitForAStoppedTerminalAndOnlyTheLatestIsWritten() async throws {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path)
         try await backend.start()
@@ -84,7 +84,7 @@ import Testing
         #expect(emulator.title == "the old title" && emulator.saves == 1 && emulator.restores == 1)
     }
 
-    @Test(.timeLimit(.minutes(1))) func stopDoesNotWaitForAStoppedTerminalAndTheTitleIsRestoredLater() async throws {
+    @Test(.timeLimit(.minutes(10))) func stopDoesNotWaitForAStoppedTerminalAndTheTitleIsRestoredLater() async throws {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path)
         try await backend.start()
@@ -105,7 +105,7 @@ import Testing
         #expect(emulator.restores == 1 && emulator.progress == nil && !emulator.isInsideSequence)
     }
 
-    @Test(.timeLimit(.minutes(1))) func anIncompleteSequenceIsCompletedOnASlowTerminal() async throws {
+    @Test(.timeLimit(.minutes(10))) func anIncompleteSequenceIsCompletedOnASlowTerminal() async throws {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path)
         try await backend.start()
@@ -151,7 +151,7 @@ import Testing
         #expect(error?.description.isEmpty == false)
     }
 
-    @Test(.timeLimit(.minutes(1))) func closingAStoppedTerminalEndsTheWait() async throws {
+    @Test(.timeLimit(.minutes(10))) func closingAStoppedTerminalEndsTheWait() async throws {
         let terminal = try PseudoTerminal()
         let backend = try makeBackend(path: terminal.path)
         try await backend.start()

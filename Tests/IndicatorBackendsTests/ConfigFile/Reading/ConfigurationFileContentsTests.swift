@@ -21,7 +21,7 @@ struct ConfigurationFileContentsTests {
         }
     }
 
-    @Test("are read from a regular file only", .timeLimit(.minutes(1)))
+    @Test("are read from a regular file only", .timeLimit(.minutes(10)))
     func otherThings() throws {
         let folder = try TemporaryFolder()
         #expect(report(ofFileAt: folder.path) == "\(folder.path): error: this is a folder; expected a file")

@@ -8,7 +8,7 @@ import Testing
 
 @testable import IndicatorBackends
 
-@Suite("A section of an app's own file", .timeLimit(.minutes(2)))
+@Suite("A section of an app's own file", .timeLimit(.minutes(10)))
 struct ConfigurationSectionTests {
     private let folder: TemporaryFolder
 

@@ -58,7 +58,7 @@ private struct Fixture {
     }
 }
 
-@Suite("An indicator with a config file", .timeLimit(.minutes(1)))
+@Suite("An indicator with a config file", .timeLimit(.minutes(10)))
 struct ConfigurationReloadTests {
     /// Observes nothing: other tests post in the same center.
     private static let text = """
@@ -417,7 +417,7 @@ struct ConfigurationReloadTests {
 }
 
 /// Runs in a separate process: a process has one shared indicator.
-@Suite("The shared indicator", .timeLimit(.minutes(2)))
+@Suite("The shared indicator", .timeLimit(.minutes(10)))
 struct SharedIndicatorTests {
     private let folder: TemporaryFolder
 
