@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -130,15 +131,30 @@ import Testing
     @Test func anOutcomeIsNotLostWhileAnotherThreadSetsTheLabel() async throws {
         let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(backends: [surface])
-        let rounds = 500
-        for _ in 0..<rounds {
-            let activity = ManagedActivity(in: manager)
-            let other = JoinableThread { activity.label = "label" }
-            activity.end(.failed("reason"))
-            await other.join()
+        let count = 40_000
+        let activities = (0..<count).map { _ in ManagedActivity(in: manager) }
+        // Both threads go through the activities, and meet at each.
+        let arrivals = (0..<count).map { _ in AtomicCount() }
+        @Sendable func meet(_ index: Int) {
+            arrivals[index].value.wrappingAdd(1, ordering: .relaxed)
+            while arrivals[index].value.load(ordering: .relaxed) < 2 { sched_yield() }
         }
+        let other = JoinableThread {
+            for index in 0..<count {
+                meet(index)
+                activities[index].label = "label"
+            }
+        }
+        for index in 0..<count {
+            meet(index)
+            // At a different moment each time.
+            for _ in 0..<index % 500 { arrivals[index].value.wrappingAdd(1, ordering: .relaxed) }
+            activities[index].end(.failed("reason"))
+        }
+        await other.join()
         await manager.shutdown()
-        #expect(surface.snapshots.flatMap(\.finished).allSatisfy { $0.outcome == .failed("reason") })
+        let finished = surface.snapshots.flatMap(\.finished)
+        #expect(finished.allSatisfy { $0.outcome == .failed("reason") }, "\(finished.count)")
     }
 
     // MARK: - The estimate
@@ -341,6 +357,10 @@ import Testing
         #expect(indicator.surface.snapshots.last?.activities.first?.completed == 20)
         await indicator.manager.shutdown()
     }
+}
+
+private final class AtomicCount: Sendable {
+    let value = Atomic(0)
 }
 
 /// An activity list on a clock that the test advances.
