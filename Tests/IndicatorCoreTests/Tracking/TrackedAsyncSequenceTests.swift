@@ -1,14 +1,8 @@
-import FlyingFox
-import FlyingSocks
 import Foundation
 import IndicatorCore
 import IndicatorThreads
 import TestSupport
 import Testing
-
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
 
 @Suite struct TrackedAsyncSequenceTests {
     private struct SomeError: Error, Equatable {}
@@ -165,41 +159,5 @@ import FoundationNetworking
         }
         #expect(sum == 2)
         #expect(lines == ["false Empty", "true default", "true 1", "false Empty"])
-    }
-}
-
-@Suite struct HTTPBodyTrackingTests {
-    /// A server tracks the body of a real request while it arrives.
-    @Test func theBodyOfARequestIsTracked() async throws {
-        let tracker = ActivityTracker<Int>()
-        let recorder = StatusRecorder<Int>()
-        tracker.subscribe(recorder)
-        // The default limit of 15 seconds is too short for a busy machine.
-        let server = try HTTPServer(address: .inet(ip4: "127.0.0.1", port: 0), timeout: 600, logger: .disabled)
-        await server.appendRoute("POST /") { request in
-            let received = Locked(0)
-            let body = request.bodySequence.trackActivity(in: tracker, initialValue: 0) { chunk in
-                received.withLock { count in
-                    count += chunk.count
-                    return count
-                }
-            }
-            for try await chunk in body where chunk.isEmpty { Issue.record("An empty chunk arrived.") }
-            return HTTPResponse(statusCode: .ok, body: Data("\(received.withLock { $0 })".utf8))
-        }
-        let running = Task { try await server.run() }
-        defer { running.cancel() }
-        try await server.waitUntilListening(timeout: 60)
-        guard case .ip4(_, port: let port)? = await server.listeningAddress else {
-            Issue.record("The server has no address.")
-            return
-        }
-        var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:\(port)/")))
-        request.httpMethod = "POST"
-        let (answer, _) = try await URLSession.shared.upload(for: request, from: Data(repeating: 7, count: 20_000))
-        #expect(String(decoding: answer, as: UTF8.self) == "20000")
-        #expect(recorder.statuses.first == ActivityStatus(isLoading: false))
-        #expect(recorder.statuses.dropFirst().first == ActivityStatus(isLoading: true, associatedValue: 0))
-        #expect(recorder.statuses.suffix(2).map(\.associatedValue) == [20_000, nil])
     }
 }
