@@ -1,5 +1,5 @@
-/// Waits until a condition holds, by checking it every few milliseconds: for events on threads, in other processes or
-/// on a real clock.
+/// Waits until a condition holds, by checking it after 2 ms, 4 ms, … and then every 20 ms: for events on threads, in
+/// other processes or on a real clock.
 ///
 /// - Parameters:
 ///   - limit: how long to wait; generous, because it is only reached when the test fails.
@@ -11,11 +11,13 @@ package func eventually(
 ) async rethrows -> Bool {
     let clock = ContinuousClock()
     let deadline = clock.now.advanced(by: limit)
+    var pause = Duration.milliseconds(2)
     while clock.now < deadline {
         if try await condition() { return true }
         // By the time limit of a test: the sleep would not wait.
         if Task.isCancelled { return false }
-        try? await clock.sleep(for: .milliseconds(2))
+        try? await clock.sleep(for: pause)
+        pause = min(pause * 2, .milliseconds(20))
     }
     return try await condition()
 }

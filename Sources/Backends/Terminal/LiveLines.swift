@@ -67,7 +67,8 @@ struct LiveLines: Sendable {
             claims.append(Claim(id: id, lines: lines))
         }
         if anew || size != self.size { mustDrawAnew = true }
-        if size != self.size { column = nil }
+        // The start of a line stays there.
+        if size != self.size, column != 0 { column = nil }
         self.size = size
     }
 

@@ -82,26 +82,30 @@ struct LiveLinesTests {
         [1, 2]
     )
     func margin(text: String, times: Int) {
-        var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
-        var live = LiveLines()
-        live.show(id, lines("one"), size: size, anew: false)
-        screen.receive(take(&live))
-        live.write("first\r\n".utf8)
-        screen.receive(take(&live))
-        for _ in 0..<times {
-            live.write(text.utf8)
+        // What precedes the text is written before the window's size is known, or after.
+        for isShownFirst in [true, false] {
+            var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
+            var live = LiveLines()
+            if !isShownFirst { live.write("first\r\n".utf8) }
+            live.show(id, lines("one"), size: size, anew: false)
             screen.receive(take(&live))
+            if isShownFirst { live.write("first\r\n".utf8) }
+            screen.receive(take(&live))
+            for _ in 0..<times {
+                live.write(text.utf8)
+                screen.receive(take(&live))
+            }
+            live.show(id, lines("two"), size: size, anew: true)
+            screen.receive(take(&live))
+            live.write("continued\r\n".utf8)
+            screen.receive(take(&live))
+            live.hide(id)
+            screen.receive(take(&live))
+            // Without live lines.
+            var expected = ScreenEmulator(columns: size.columns, rows: size.rows)
+            expected.receive("first\r\n" + String(repeating: text, count: times) + "continued\r\n")
+            #expect(screen.lines == expected.lines && screen.column == 0 && screen.unknown == [])
         }
-        live.show(id, lines("two"), size: size, anew: true)
-        screen.receive(take(&live))
-        live.write("continued\r\n".utf8)
-        screen.receive(take(&live))
-        live.hide(id)
-        screen.receive(take(&live))
-        // Without live lines.
-        var expected = ScreenEmulator(columns: size.columns, rows: size.rows)
-        expected.receive("first\r\n" + String(repeating: text, count: times) + "continued\r\n")
-        #expect(screen.lines == expected.lines && screen.column == 0 && screen.unknown == [])
     }
 
     @Test("report once how many log messages were lost", arguments: [(1, "1 log message"), (3, "3 log messages")])
