@@ -97,12 +97,15 @@ let package = Package(
         .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CGdkPixbuf"),
+        // Reads JSON by tokens, with positions: for NetworkKit and for traces.
+        .target(name: "JSONScanning"),
         .target(
             name: "NetworkKit",
             dependencies: [
                 "CCurl",
                 "IndicatorCore",
                 "IndicatorThreads",
+                "JSONScanning",
                 .target(name: "CGdkPixbuf", condition: .when(traits: ["Images"])),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
@@ -115,6 +118,7 @@ let package = Package(
                 "IndicatorCore",
                 "IndicatorTesting",
                 "IndicatorThreads",
+                "JSONScanning",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -350,7 +354,9 @@ if Context.environment["INDICATOR_FUZZ"] != nil {
     package.targets.append(
         .executableTarget(
             name: "fuzz",
-            dependencies: ["CDBus", "IndicatorBackends", "IndicatorCore", "IndicatorTesting", "NetworkKit"],
+            dependencies: [
+                "CDBus", "IndicatorBackends", "IndicatorCore", "IndicatorTesting", "JSONScanning", "NetworkKit",
+            ],
             path: "Tests/Fuzz",
             // Of the linked folder Replay, only the trace reader is compiled.
             exclude: ["Seeds", "Replay/Replayer.swift", "Replay/ReplayTimeline.swift"]

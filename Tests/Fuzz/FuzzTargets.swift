@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import JSONScanning
 
 @testable import IndicatorBackends
 @testable import NetworkKit
@@ -79,6 +80,10 @@ private func fuzzTrace(_ bytes: [UInt8]) {
         _ = try? scanner.traceEvent(after: 0)
         scanner = JSONScanner(base, count: buffer.count)
         try? scanner.skipValue()
+    }
+    // What NetworkKit reads is the same after it is written and read again.
+    if let value = try? JSONValue(parsing: Data(bytes)) {
+        precondition((try? JSONValue(parsing: value.description)) == value)
     }
     var consumer = TraceCount()
     do {

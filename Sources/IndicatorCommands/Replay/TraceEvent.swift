@@ -1,5 +1,6 @@
 package import IndicatorCore
 package import IndicatorTesting
+package import JSONScanning
 
 /// One event of a trace.
 package struct TraceEvent: Hashable, Sendable {

@@ -1,3 +1,5 @@
+package import JSONScanning
+
 /// The keys of a trace in object form.
 package enum TraceObjectKey: String, CaseIterable {
     case name

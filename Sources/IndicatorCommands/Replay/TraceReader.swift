@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorCore
+import JSONScanning
 
 /// Receives the contents of a trace in order.
 package protocol TraceConsumer {

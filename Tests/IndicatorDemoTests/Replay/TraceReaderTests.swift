@@ -143,7 +143,7 @@ import Testing
             "t:2: error: a string must not contain the control character the end of the line"
         ),
         (#"{"t_ms": 5, "event": "start", "id": "\x"}"#, "t:2: error: invalid escape in the string"),
-        (#"{"t_ms": 5, "event": "start", "id": "\ud800"}"#, "t:2: error: invalid escape in the string"),
+        (#"{"t_ms": 5, "event": "start", "id": "\ud800"}"#, "t:2: error: unpaired surrogate"),
         (#"{'t_ms': 5, 'event': 'start'}"#, "t:2: error: expected a string, found '''"),
         (#"[1]"#, "t:2: error: expected '{', found '['"),
         (#"null"#, "t:2: error: expected '{', found 'null'"),

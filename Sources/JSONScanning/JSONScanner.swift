@@ -4,12 +4,18 @@ import Foundation
 package struct JSONProblem: Error, Hashable {
     package var offset: Int
     package var message: String
+
+    package init(offset: Int, message: String) {
+        self.offset = offset
+        self.message = message
+    }
 }
 
 /// Scans a JSON text (RFC 8259) in memory. The caller requests each token that it expects.
 ///
-/// A trace has a few short keys per line and may have millions of lines. `JSONDecoder` takes microseconds per line,
-/// builds a tree of each object, and does not report the position of a mistake. This scanner reads each byte once.
+/// It is the only reader of JSON that keeps positions and the text of numbers: `JSONDecoder` and `JSONSerialization` do
+/// not report where a mistake is, change large numbers, and take microseconds for each line of a trace, which may have
+/// millions. This scanner reads each byte once.
 package struct JSONScanner {
     /// The position of a string, without its quotes. It is not decoded yet.
     package struct StringToken {
@@ -20,12 +26,17 @@ package struct JSONScanner {
     private let base: UnsafePointer<UInt8>
     private let end: Int
     /// The offset of the next byte.
-    private(set) var position = 0
+    package private(set) var position = 0
 
     /// Creates a scanner. The text must outlive it.
     package init(_ base: UnsafePointer<UInt8>, count: Int) {
         self.base = base
         end = count
+    }
+
+    /// Skips a byte order mark at the beginning.
+    package mutating func skipByteOrderMark() {
+        if position == 0, end >= 3, base[0] == 0xEF, base[1] == 0xBB, base[2] == 0xBF { position = 3 }
     }
 
     /// Skips white space, and returns whether the end follows.
@@ -84,10 +95,55 @@ package struct JSONScanner {
             throw problem("invalid UTF-8 in the string", at: token.range.lowerBound)
         }
         guard token.hasEscapes else { return text }
-        guard let decoded = try? JSONDecoder().decode(String.self, from: Data("\"\(text)\"".utf8)) else {
-            throw problem("invalid escape in the string", at: token.range.lowerBound)
+        var result = ""
+        var inner = Self(base, count: token.range.upperBound)
+        inner.position = token.range.lowerBound
+        while inner.position < inner.end {
+            let start = inner.position
+            while inner.position < inner.end, base[inner.position] != UInt8(ascii: "\\") { inner.position += 1 }
+            let plain = UnsafeBufferPointer(start: base + start, count: inner.position - start)
+            result += String(decoding: plain, as: UTF8.self)
+            if inner.position < inner.end { result.unicodeScalars.append(try inner.escape()) }
         }
-        return decoded
+        return result
+    }
+
+    /// Reads an escape sequence in a string.
+    private mutating func escape() throws(JSONProblem) -> Unicode.Scalar {
+        let start = position
+        // The string does not end with a backslash.
+        let byte = base[position + 1]
+        position += 2
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(byte)
+        case UInt8(ascii: "b"): return "\u{8}"
+        case UInt8(ascii: "f"): return "\u{C}"
+        case UInt8(ascii: "n"): return "\n"
+        case UInt8(ascii: "r"): return "\r"
+        case UInt8(ascii: "t"): return "\t"
+        case UInt8(ascii: "u"):
+            var code = try hexadecimal()
+            if (0xD800...0xDBFF).contains(code), take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) {
+                let low = try hexadecimal()
+                guard (0xDC00...0xDFFF).contains(low) else { throw problem("unpaired surrogate", at: start) }
+                code = 0x10000 + (code - 0xD800) << 10 + (low - 0xDC00)
+            }
+            guard let scalar = Unicode.Scalar(code) else { throw problem("unpaired surrogate", at: start) }
+            return scalar
+        default: throw problem("invalid escape in the string", at: start)
+        }
+    }
+
+    private mutating func hexadecimal() throws(JSONProblem) -> UInt32 {
+        var code: UInt32 = 0
+        for _ in 0..<4 {
+            guard position < end, let digit = Character(Unicode.Scalar(base[position])).hexDigitValue else {
+                throw problem("expected four hexadecimal digits, found \(found)")
+            }
+            code = code << 4 | UInt32(digit)
+            position += 1
+        }
+        return code
     }
 
     /// Whether a string is equal to a name.
@@ -135,14 +191,50 @@ package struct JSONScanner {
         } else if isAtString() {
             _ = try text(of: string())
         } else {
-            let start = position
-            while position < end, Self.continuesWord(base[position]) { position += 1 }
-            let bytes = Data(bytes: base + start, count: position - start)
-            guard (try? JSONSerialization.jsonObject(with: bytes, options: .fragmentsAllowed)) != nil else {
-                position = start
-                throw problem("expected a value, found \(found)")
-            }
+            guard !skip("true"), !skip("false"), !skip("null") else { return }
+            _ = try number()
         }
+    }
+
+    /// Skips white space, and the word if it follows. Returns whether it did.
+    package mutating func skip(_ word: StaticString) -> Bool {
+        skipWhitespace()
+        let stop = position + word.utf8CodeUnitCount
+        guard stop <= end, memcmp(base + position, word.utf8Start, word.utf8CodeUnitCount) == 0,
+            stop == end || !Self.continuesWord(base[stop])
+        else { return false }
+        position = stop
+        return true
+    }
+
+    /// Skips a number, and returns its text.
+    package mutating func number() throws(JSONProblem) -> String {
+        skipWhitespace()
+        let start = position
+        let hasSign = take(UInt8(ascii: "-"))
+        guard position < end, Self.isDigit(base[position]) else {
+            if hasSign { throw problem("expected a digit, found \(found)") }
+            throw problem("expected a value, found \(found)")
+        }
+        if !take(UInt8(ascii: "0")) { try digits() }
+        if take(UInt8(ascii: ".")) { try digits() }
+        if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
+            if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
+            try digits()
+        }
+        return String(decoding: UnsafeBufferPointer(start: base + start, count: position - start), as: UTF8.self)
+    }
+
+    private mutating func digits() throws(JSONProblem) {
+        guard position < end, Self.isDigit(base[position]) else { throw problem("expected a digit, found \(found)") }
+        while position < end, Self.isDigit(base[position]) { position += 1 }
+    }
+
+    /// Skips the byte if it follows immediately.
+    private mutating func take(_ byte: UInt8) -> Bool {
+        guard position < end, base[position] == byte else { return false }
+        position += 1
+        return true
     }
 
     /// Reads the elements of an object or an array after its opening bracket, and the closing bracket.
@@ -186,6 +278,8 @@ package struct JSONScanner {
         let bytes = UnsafeBufferPointer(start: base + start, count: min(max(stop - start, 1), end - start))
         return bytes.isEmpty ? "the end" : "'\(String(decoding: bytes, as: UTF8.self))'"
     }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
     private static func continuesNumber(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: ".") || byte | 0x20 == UInt8(ascii: "e")
