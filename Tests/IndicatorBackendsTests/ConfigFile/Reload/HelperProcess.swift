@@ -1,14 +1,13 @@
 import Foundation
-import IndicatorCore
-import IndicatorThreads
 import TestSupport
 
 /// A `configuration-helper` process, killed when the value is deallocated.
 final class HelperProcess {
     private let process = Process()
     private let input = Pipe()
-    private let output = Pipe()
-    private let lines = Lines()
+    private let folder: TemporaryDirectory
+    /// The number of lines that ``says(_:)`` has passed.
+    private var lineCount = 0
 
     /// Starts the helper.
     ///
@@ -23,21 +22,18 @@ final class HelperProcess {
         standardInput: FileHandle? = nil,
         environment: [String: String]? = nil
     ) throws {
-        let folder = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-        let helper = folder.appending(path: "configuration-helper").path
-        let words = wrapper + [helper] + arguments
+        folder = try TemporaryDirectory()
+        let words = wrapper + [try Command.built("configuration-helper")] + arguments
         process.executableURL = URL(filePath: words[0])
         process.arguments = Array(words.dropFirst())
         if let environment { process.environment = environment }
-        process.standardOutput = output
+        // Not a pipe with a `readabilityHandler`, which can crash libdispatch when it is removed.
+        process.standardOutput = FileHandle(forWritingAtPath: try folder.write("", to: "output"))
         process.standardInput = standardInput ?? input
-        let lines = lines
-        output.fileHandleForReading.readabilityHandler = { lines.append($0.availableData) }
         try process.run()
     }
 
     deinit {
-        output.fileHandleForReading.readabilityHandler = nil
         // Also ends a helper behind a wrapper, for which `waitUntilExit` waits.
         try? input.fileHandleForWriting.close()
         if process.isRunning { kill(process.processIdentifier, SIGKILL) }
@@ -69,36 +65,12 @@ final class HelperProcess {
     func says(_ isExpected: (String) -> Bool) async -> String? {
         var found: String?
         _ = await eventually {
-            found = lines.take(isExpected)
-            return found != nil
+            let lines = ((try? folder.read("output")) ?? "").components(separatedBy: "\n").dropLast()
+            guard let index = lines.dropFirst(lineCount).firstIndex(where: isExpected) else { return false }
+            found = lines[index]
+            lineCount = index + 1
+            return true
         }
         return found
-    }
-}
-
-/// The unread lines from a pipe.
-private final class Lines: Sendable {
-    private struct State {
-        var lines: [String] = []
-        var rest: [UInt8] = []
-    }
-
-    private let state = Locked(State())
-
-    func append(_ data: Data) {
-        state.withLock { state in
-            state.rest += data
-            var parts = state.rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-            state.rest = parts.popLast().map(Array.init) ?? []
-            state.lines += parts.map { String(decoding: $0, as: UTF8.self) }
-        }
-    }
-
-    func take(_ isExpected: (String) -> Bool) -> String? {
-        state.withLock { state in
-            guard let index = state.lines.firstIndex(where: isExpected) else { return nil }
-            defer { state.lines.removeSubrange(...index) }
-            return state.lines[index]
-        }
     }
 }
