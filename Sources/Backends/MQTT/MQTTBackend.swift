@@ -21,9 +21,9 @@ import IndicatorThreads
 /// a process whose death the broker did not detect expires, too. In a topic, `/`, `+`, `#`, `$`, `%` and control
 /// characters of a name become `%2F` and so on.
 ///
-/// At most one message is sent in each ``MQTTSettings/interval``. While the broker is unreachable, the latest state and
-/// the last 64 finished activities are kept. Reconnection attempts are at random times, at increasing intervals of up
-/// to a minute.
+/// At most one message is sent in each ``MQTTSettings/interval``, except at the end and after a reconnection. While the
+/// broker is unreachable, the latest state and the last 64 finished activities are kept. Reconnection attempts are at
+/// random times, at increasing intervals of up to a minute.
 public final class MQTTBackend: IndicatorBackend {
     private struct State: Sendable {
         var control = IndicatorControl()
@@ -39,7 +39,7 @@ public final class MQTTBackend: IndicatorBackend {
 
     /// How long ``start()`` waits for the broker, and for a name server. The attempt continues, and the backend starts
     /// when it succeeds.
-    private static let patience = Duration.seconds(1)
+    private static let startTimeout = Duration.seconds(1)
     /// A connection that lasts this long counts as a success.
     private static let successTime = Duration.seconds(30)
 
@@ -89,7 +89,7 @@ public final class MQTTBackend: IndicatorBackend {
         }
         // After a start, the latest snapshot is delivered again.
         outbox.state.withLock { $0.snapshot = nil }
-        try await connection().waitUntilConnected(within: Self.patience)
+        try await connection().waitUntilConnected(within: Self.startTimeout)
     }
 
     /// Queues the snapshot for the connection's thread.

@@ -67,12 +67,21 @@ package struct MQTTWatcher: Sendable {
         }
     }
 
-    /// The topic filters to subscribe to, one after the other, so that the retained messages of each fit into the
-    /// broker's queue for this client.
-    fileprivate var filters: [String] {
+    /// The topic filters to subscribe to, in pairs, one after the other, so that the retained messages of each fit into
+    /// the broker's queue for this client. The answer to the second one of a pair comes after the states.
+    fileprivate var filters: [(String, String)] {
+        if hosts.isEmpty, apps.isEmpty {
+            // All, to count the messages of strangers. Nothing is published at the second one.
+            return [("\(settings.topic)/#", "\(settings.topic)/-/-/-/-")]
+        }
         let hosts = hosts.isEmpty ? ["+"] : hosts.map(MQTTTopic.level)
         let apps = apps.isEmpty ? ["+"] : apps.map(MQTTTopic.level)
-        return hosts.flatMap { host in apps.map { "\(settings.topic)/\(host)/\($0)/+" } }
+        return hosts.flatMap { host in
+            apps.map { app in
+                let states = "\(settings.topic)/\(host)/\(app)/+"
+                return (states, states + "/events")
+            }
+        }
     }
 }
 
@@ -164,7 +173,7 @@ private final class Watch {
     private func follow(_ client: MQTTClient, untilComplete: Bool = false) throws {
         roster.connected(at: .now)
         client.onMessage = { [unowned self] in receive($0) }
-        for filter in watcher.filters where !wakeUp.isStopped { try subscribe(client, to: filter) }
+        for filters in watcher.filters where !wakeUp.isStopped { try subscribe(client, to: filters) }
         if hasFollowed { try report(.notice("reconnected to the broker")) }
         (hasFollowed, failures) = (true, 0)
         while !wakeUp.isStopped, !untilComplete || !roster.isComplete {
@@ -189,10 +198,10 @@ private final class Watch {
     ///
     /// When a client's queue is full, mosquitto 2.0 drops all packets for it, also the answer to the subscription
     /// (https://github.com/eclipse/mosquitto/issues/2196). So an answer that does not follow the states was dropped.
-    private func subscribe(_ client: MQTTClient, to filter: String) throws {
+    private func subscribe(_ client: MQTTClient, to filters: (String, String)) throws {
         lastRetained = nil
-        try client.subscribe(to: filter)
-        try client.subscribe(to: filter + "/events")
+        try client.subscribe(to: filters.0)
+        try client.subscribe(to: filters.1)
         while client.unansweredSubscriptions > 0, !wakeUp.isStopped {
             let end = lastRetained.map { $0 + MQTTRoster.quietTime }
             if let end, .now >= end {

@@ -69,7 +69,7 @@ import Testing
         #expect(roster.lost.isEmpty)
     }
 
-    @Test func whoIsSilentForTooLongIsLost() {
+    @Test func anIndicatorThatIsSilentForTooLongIsLost() {
         var roster = MQTTRoster(prefix: "p")
         _ = receive(&roster, state(epoch: 1, seq: 1))
         _ = receive(&roster, state(epoch: 1, seq: 2), after: 600)
@@ -237,7 +237,7 @@ import Testing
         #expect(roster.ignoredCount == 0)
     }
 
-    @Test func randomMessagesDoNoHarm() {
+    @Test func randomMessagesAreIgnored() {
         var generator = SystemRandomNumberGenerator()
         var roster = MQTTRoster(prefix: "p")
         let pieces = [
