@@ -77,7 +77,7 @@ package struct JSONScanner {
                 position += 1
                 return StringToken(range: start..<(position - 1), hasEscapes: hasEscapes)
             }
-            guard byte >= 0x20 else { throw problem("a string must not contain the control character \(found)") }
+            guard byte >= 0x20 else { throw problem("a string must not contain \(found)") }
             if byte == UInt8(ascii: "\\") {
                 hasEscapes = true
                 position += 1
@@ -96,14 +96,15 @@ package struct JSONScanner {
         }
         guard token.hasEscapes else { return text }
         var result = ""
-        var inner = Self(base, count: token.range.upperBound)
+        var inner = self
         inner.position = token.range.lowerBound
-        while inner.position < inner.end {
+        let end = token.range.upperBound
+        while inner.position < end {
             let start = inner.position
-            while inner.position < inner.end, base[inner.position] != UInt8(ascii: "\\") { inner.position += 1 }
+            while inner.position < end, base[inner.position] != UInt8(ascii: "\\") { inner.position += 1 }
             let plain = UnsafeBufferPointer(start: base + start, count: inner.position - start)
             result += String(decoding: plain, as: UTF8.self)
-            if inner.position < inner.end { result.unicodeScalars.append(try inner.escape()) }
+            if inner.position < end { result.unicodeScalars.append(try inner.escape()) }
         }
         return result
     }

@@ -69,6 +69,9 @@ extension JSONScanner {
         if skip(UInt8(ascii: "{")) {
             var members: [String: JSONValue] = [:]
             try elements(until: UInt8(ascii: "}")) { scanner throws(JSONProblem) in
+                guard scanner.isAtString() else {
+                    throw scanner.problem("expected a key in quotes, found \(scanner.found)")
+                }
                 let key = try scanner.text(of: scanner.string())
                 try scanner.expect(UInt8(ascii: ":"))
                 members[key] = try scanner.value(depth: depth + 1)

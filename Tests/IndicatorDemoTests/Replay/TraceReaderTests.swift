@@ -140,7 +140,7 @@ import Testing
         ),
         (
             #"{"t_ms": 5, "event": "start", "id": "a}"#,
-            "t:2: error: a string must not contain the control character the end of the line"
+            "t:2: error: a string must not contain the end of the line"
         ),
         (#"{"t_ms": 5, "event": "start", "id": "\x"}"#, "t:2: error: invalid escape in the string"),
         (#"{"t_ms": 5, "event": "start", "id": "\ud800"}"#, "t:2: error: unpaired surrogate"),
