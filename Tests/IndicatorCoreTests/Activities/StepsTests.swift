@@ -154,7 +154,9 @@ import Testing
         await other.join()
         await manager.shutdown()
         let finished = surface.snapshots.flatMap(\.finished)
-        #expect(finished.allSatisfy { $0.outcome == .failed("reason") }, "\(finished.count)")
+        // Only those that were labelled before their end are in it, and the backend may have missed some.
+        #expect(finished.count > 100)
+        #expect(finished.allSatisfy { $0.outcome == .failed("reason") })
     }
 
     // MARK: - The estimate
