@@ -159,8 +159,8 @@ enum CacheFile {
     static func decode(_ data: Data, hash: KeyedHash) -> CachedResponse? {
         let data = Data(data)
         guard data.count >= headerCount, data.starts(with: magic) else { return nil }
-        let numbers = (0..<3).map { index in
-            data[(magic.count + index * 8)...].prefix(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let numbers: [UInt64] = (0..<3).map { index in
+            data[(magic.count + index * 8)...].prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
         }
         let available = UInt64(data.count - headerCount)
         guard numbers[0] <= available, numbers[1] == available - numbers[0] else { return nil }

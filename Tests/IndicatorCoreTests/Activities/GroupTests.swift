@@ -9,6 +9,8 @@ import Testing
 @Suite struct GroupTests {
     private let manager = TestIndicator().manager
 
+    private func part(_ completed: Double, of total: Double) -> Double { completed / total }
+
     private var labels: [String] {
         manager.snapshot.activities.map { String(repeating: "  ", count: $0.depth) + ($0.label ?? "") }
     }
@@ -58,17 +60,17 @@ import Testing
             let second = group.begin("b", unit: .bytes)
             first.advance(by: 500)
             // b, and a third member that has not begun, have the weight of a.
-            #expect(manager.snapshot.progress == 500 / 3000.0)
+            #expect(manager.snapshot.progress == part(500, of: 3000))
             second.total = 3000
             second.advance(by: 1500)
-            #expect(manager.snapshot.progress == 2000 / 6000.0)
+            #expect(manager.snapshot.progress == part(2000, of: 6000))
             first.advance(by: 500)
             first.end()
-            #expect(manager.snapshot.progress == 2500 / 6000.0)
+            #expect(manager.snapshot.progress == part(2500, of: 6000))
             #expect(manager.snapshot.activities.first?.completed == 1)
             #expect(manager.snapshot.activities.first?.total == 3)
             second.end()
-            #expect(manager.snapshot.progress == 4000 / 6000.0)
+            #expect(manager.snapshot.progress == part(4000, of: 6000))
         }
     }
 
@@ -99,16 +101,16 @@ import Testing
             // Files and bytes have no common weight.
             let files = group.begin("b", total: 10, unit: ActivityUnit("files"))
             files.advance(by: 5)
-            #expect(manager.snapshot.progress == 1.5 / 4)
+            #expect(manager.snapshot.progress == part(1.5, of: 4))
             files.end()
         }
         manager.withGroup("Building") { build in
             let inner = ManagedActivity("Compiling", in: build)
             for _ in 1...3 { inner.withActivity("file") {} }
             let linking = build.begin("Linking", total: 1)
-            #expect(manager.snapshot.progress == 3 / 4.0)
+            #expect(manager.snapshot.progress == part(3, of: 4))
             inner.end()
-            #expect(manager.snapshot.progress == 3 / 4.0)
+            #expect(manager.snapshot.progress == part(3, of: 4))
             linking.end()
         }
     }
@@ -122,9 +124,9 @@ import Testing
             #expect(manager.snapshot.progress == 0.4)
             for label in ["b", "c", "d"] { group.begin(label).end() }
             // Four members are more than the total of two.
-            #expect(manager.snapshot.progress == 3.1 / 4)
+            #expect(manager.snapshot.progress == part(3.1, of: 4))
             group.total = 8
-            #expect(manager.snapshot.progress == 3.1 / 8)
+            #expect(manager.snapshot.progress == part(3.1, of: 8))
         }
     }
 

@@ -131,14 +131,17 @@ import Testing
     @Test func anOutcomeIsNotLostWhileAnotherThreadSetsTheLabel() async throws {
         let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(backends: [surface])
-        let count = 5000
+        let count = 40_000
         let activities = (0..<count).map { _ in ManagedActivity(in: manager) }
-        // Both threads go through the activities, and meet at each.
+        // Both threads go through the activities. They meet at each, but only for a second: on a busy machine, a thread
+        // may wait milliseconds for the other.
+        let deadline = ContinuousClock.now + .seconds(1)
         let arrivals = (0..<count).map { _ in AtomicCount() }
         @Sendable func meet(_ index: Int) {
             arrivals[index].value.wrappingAdd(1, ordering: .relaxed)
-            while arrivals[index].value.load(ordering: .relaxed) < 2 { sched_yield() }
+            while arrivals[index].value.load(ordering: .relaxed) < 2, .now < deadline { sched_yield() }
         }
+        activities[0].label = "label"
         let other = JoinableThread {
             for index in 0..<count {
                 meet(index)
@@ -148,13 +151,13 @@ import Testing
         for index in 0..<count {
             meet(index)
             // At a different moment each time.
-            for _ in 0..<index % 500 { arrivals[index].value.wrappingAdd(1, ordering: .relaxed) }
+            for _ in 0..<index % 100 { arrivals[index].value.wrappingAdd(1, ordering: .relaxed) }
             activities[index].end(.failed("reason"))
         }
         await other.join()
         await manager.shutdown()
+        // Only those that were labelled before their end are in it, and of these 64 for each snapshot.
         let finished = surface.snapshots.flatMap(\.finished)
-        // Only those that were labelled before their end are in it, and the backend may have missed some.
         #expect(!finished.isEmpty)
         #expect(finished.allSatisfy { $0.outcome == .failed("reason") })
     }

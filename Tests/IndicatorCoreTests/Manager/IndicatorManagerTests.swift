@@ -248,7 +248,7 @@ import Testing
     @Test func aSnapshotListsSixteenActivitiesAtMost() {
         let manager = TestIndicator().manager
         let activities = (0..<40).map { ManagedActivity("\($0)", in: manager) }
-        #expect(manager.snapshot.activities.compactMap(\.label) == (0..<16).map(String.init))
+        #expect(manager.snapshot.activities.compactMap(\.label) == (0..<16).map { "\($0)" })
         activities[3].end()
         #expect(manager.snapshot.activities.compactMap(\.label).last == "16")
         #expect(manager.snapshot.activityCount == 39)

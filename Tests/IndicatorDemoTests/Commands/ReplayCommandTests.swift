@@ -102,25 +102,26 @@ import Testing
         )
     }
 
-    @Test func aMillionEventsTakeBoundedMemory() async throws {
+    @Test func manyEventsTakeBoundedMemory() async throws {
         let demo = try DemoProgram()
         var text = ""
-        text.reserveCapacity(50_000_000)
-        for index in 0..<500_000 {
+        text.reserveCapacity(12_000_000)
+        for index in 0..<100_000 {
             text += "{\"t_ms\": \(index * 2000), \"event\": \"start\", \"id\": \"r\(index)\"}\n"
             text += "{\"t_ms\": \(index * 2000 + 1500), \"event\": \"stop\", \"id\": \"r\(index)\"}\n"
         }
-        let path = try demo.home.write(text, to: "million.jsonl")
+        let path = try demo.home.write(text, to: "many.jsonl")
         let program = try Command.built("indicator-demo")
+        // A program that reads little needs 300,000 KiB of addresses.
         let result = try await Command.run(
             "/usr/bin/env",
             [
-                "bash", "-c", #"ulimit -v 2000000; "$0" replay --json "$1" | wc -l; "$0" replay "$1" | wc -l"#, program,
+                "bash", "-c", #"ulimit -v 400000; "$0" replay --json "$1" | wc -l; "$0" replay "$1" | wc -l"#, program,
                 path,
             ]
         )
         #expect(result.error == "")
-        #expect(result.output.split(separator: "\n") == ["1000000", "27"])
+        #expect(result.output.split(separator: "\n") == ["200000", "27"])
     }
 
     @Test func aClosedOutputIsNotAnError() async throws {
