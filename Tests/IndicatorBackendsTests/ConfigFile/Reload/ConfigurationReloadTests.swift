@@ -414,6 +414,22 @@ struct ConfigurationReloadTests {
         }
         #expect(path.hasSuffix("indicator.yaml"))
     }
+
+    @Test("compiles no regular expression, such as Yams has for tags: that takes 2 ms and 1.8 MiB")
+    func regularExpressions() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("startDelay: 0.5\nbackends: [logFile]\nlogFile: {path: \(folder.path)/log}\n")
+        // The dynamic linker reports functions of other libraries when they are called for the first time.
+        let run = #"echo quit | LD_DEBUG=bindings "$0" "$1" standard 2>&1"#
+        let result = try await Command.run(
+            "/usr/bin/env",
+            [
+                "bash", "-c", "\(run) | grep -oE '(uregex_open|inotify_add_watch)\\b' | sort -u",
+                try Command.built("configuration-helper"), path,
+            ]
+        )
+        #expect(result.output == "inotify_add_watch\n")
+    }
 }
 
 /// Runs in a separate process: a process has one shared indicator.
