@@ -1,3 +1,5 @@
+import IndicatorThreads
+
 /// Decides which calls a backend receives, and when.
 ///
 /// A plain value, like ``VisibilityStateMachine``: ``BackendRunner`` holds the lock, the thread and the timer.
@@ -98,7 +100,8 @@ struct BackendRunnerStateMachine: Sendable {
         var deadlines: [Duration] = []
         if let finish, !isFinished { deadlines.append(finish.deadline) }
         if let call {
-            if !isStalled { deadlines.append(call.begunAt + delivery.updateTimeLimit) }
+            let limit = delivery.updateTimeLimit
+            if !isStalled, limit < TimeSource.longest { deadlines.append(call.begunAt + limit) }
         } else if !isIdle {
             // The loop asks after the current call has returned.
         } else if case .unavailable(let retryAt) = phase {

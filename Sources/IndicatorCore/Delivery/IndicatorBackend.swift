@@ -80,7 +80,8 @@ public struct BackendDelivery: Sendable, Hashable {
     /// `nil`: it is delivered only when something changed. Less than 10 ms counts as 10 ms.
     public var animationInterval: Duration?
 
-    /// How long a call to the backend may take before the backend counts as stalled. Default 5 seconds.
+    /// How long a call to the backend may take before the backend counts as stalled. Default 5 seconds; from a hundred
+    /// years, there is no limit.
     public var updateTimeLimit: Duration
 
     /// Makes a delivery policy.

@@ -156,9 +156,9 @@ import Testing
         }
         await other.join()
         await manager.shutdown()
-        // Only those that were labelled before their end are in it, and of these 64 for each snapshot.
+        // Only those that were labelled before their end are in it, at most 64 for each snapshot.
         let finished = surface.snapshots.flatMap(\.finished)
-        #expect(!finished.isEmpty)
+        #expect(finished.count > 1)
         #expect(finished.allSatisfy { $0.outcome == .failed("reason") })
     }
 

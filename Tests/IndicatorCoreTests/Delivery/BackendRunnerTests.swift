@@ -164,6 +164,14 @@ import Testing
         #expect(stuck.updates.count == 1)
     }
 
+    /// The timer's thread would wait for the end of the limit, after the call, too.
+    @Test(arguments: [(5.0, Duration.seconds(5)), (3_155_760_000, nil)])
+    func aCallWithoutATimeLimitHasNoTimer(seconds: Double, deadline: Duration?) {
+        var machine = BackendRunnerStateMachine(delivery: BackendDelivery(updateTimeLimit: .seconds(seconds)))
+        _ = machine.nextOperation(at: .zero)
+        #expect(machine.deadline() == deadline)
+    }
+
     @Test func aBackendThatBlocksItsThreadForeverBlocksNothingElse() async throws {
         let semaphore = DispatchSemaphore(value: 0)
         let blocked = (0..<8).map { number in

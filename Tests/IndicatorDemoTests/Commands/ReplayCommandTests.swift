@@ -112,11 +112,11 @@ import Testing
         }
         let path = try demo.home.write(text, to: "many.jsonl")
         let program = try Command.built("indicator-demo")
-        // A program that reads little needs 300,000 KiB of addresses.
+        // A program that reads little needs half of that.
         let result = try await Command.run(
             "/usr/bin/env",
             [
-                "bash", "-c", #"ulimit -v 400000; "$0" replay --json "$1" | wc -l; "$0" replay "$1" | wc -l"#, program,
+                "bash", "-c", #"ulimit -v 600000; "$0" replay --json "$1" | wc -l; "$0" replay "$1" | wc -l"#, program,
                 path,
             ]
         )
