@@ -10,8 +10,8 @@ final class TerminalDevice: Sendable {
     /// The path of the process's controlling terminal.
     static let controllingTerminal = "/dev/tty"
 
-    /// The time limit for updates of terminal backends: none, so that a terminal that the user has stopped (Ctrl-S) does
-    /// not count as stalled. A warning would be written to the same terminal.
+    /// The time limit for updates of terminal backends: none, so that a terminal that the user has stopped (Ctrl-S)
+    /// does not count as stalled. A warning would be written to the same terminal.
     static let updateTimeLimit = TimeSource.longest
 
     /// Identifies the terminal, independent of the path that it was opened by.
