@@ -63,11 +63,14 @@ final class RawServer: Sendable {
         }
     }
 
-    /// A server that closes each connection after its answer.
+    /// A server that closes each connection after its answer, and says so, if that is a complete response. Otherwise a
+    /// client may send the next request on the connection before it notices.
     static func closing(_ answer: @escaping @Sendable (ReceivedRequest, RawConnection) throws -> Void) throws
         -> RawServer
     {
         try RawServer { request, connection in
+            var connection = connection
+            connection.announcesClose = true
             try answer(request, connection)
             return false
         }
@@ -116,6 +119,8 @@ struct ReceivedRequest: Sendable {
 /// A connection that a ``RawServer`` has accepted.
 struct RawConnection: Sendable {
     let descriptor: Int32
+    /// Whether complete responses announce that they are the last.
+    var announcesClose = false
 
     struct Closed: Error {}
 
@@ -136,7 +141,8 @@ struct RawConnection: Sendable {
 
     /// Sends a complete response.
     func respond(_ status: String = "200 OK", headers: [String] = [], body: Data = Data()) throws {
-        let head = (["HTTP/1.1 \(status)", "Content-Length: \(body.count)"] + headers).joined(separator: "\r\n")
+        let lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.count)"] + headers
+        let head = (announcesClose ? lines + ["Connection: close"] : lines).joined(separator: "\r\n")
         try send(Data((head + "\r\n\r\n").utf8) + body)
     }
 
