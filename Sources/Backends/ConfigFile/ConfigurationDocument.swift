@@ -59,7 +59,7 @@ struct ConfigurationDocument {
     private var targets: [TextPosition: Node] = [:]
 
     /// Reads a text. If it has several documents, all but the first are ignored, or are a problem.
-    init(_ text: String, ignoresLaterDocuments: Bool = false) {
+    init(_ text: String, ignoresLaterDocuments: Bool = false, limit: Int = Self.largestTotalSize) {
         lines = TextLines(text)
         checkJSON()
         var text = problems.isEmpty ? text : lines.text
@@ -76,7 +76,7 @@ struct ConfigurationDocument {
                 self.root = root.map(resolved)
                 return
             } catch {
-                guard recover(from: error, isLast: bytesRead + text.utf8.count > Self.largestTotalSize) else { return }
+                guard recover(from: error, isLast: bytesRead + text.utf8.count > limit) else { return }
                 text = lines.text
             }
         }
