@@ -47,8 +47,9 @@ struct TerminalProgressProcessTests {
     ) async throws {
         try await Tmux.withServer { tmux in
             try await tmux.command("resize-window", "-x", "\(columns)", "-y", "\(rows)")
+            // Without Swift's crash handler, which waits 30 s for a key.
             try await tmux.type(
-                "export LC_ALL=C.UTF-8 NO_COLOR=1; unset CI; PS1='ready> ' SWIFT_BACKTRACE=enable=no; clear"
+                "export LC_ALL=C.UTF-8 NO_COLOR=1 SWIFT_BACKTRACE=enable=no; unset CI; PS1='ready> '; clear"
             )
             try #require(await eventually { try await screen(tmux) == ["ready>"] })
             let line = "clear; \(prefix)\(helper) \(arguments.joined(separator: " "))\(suffix)"

@@ -48,9 +48,15 @@ import Testing
             let seed = Self.seed &+ index
             let trace = RandomTrace(seed: seed)
             let expected = TickByTickIndicator.changes(of: trace)
+            var shouldBeVisible = false
+            var changes = expected[...]
             let failure = try trace.perform(on: TimerlessClock()) { tick, manager in
+                while let change = changes.first, change.tick <= tick {
+                    shouldBeVisible = change.isVisible
+                    changes.removeFirst()
+                }
                 if manager.isVisible { visibleMoments += 1 }
-                return manager.isVisible == (expected.last { $0.tick <= tick }?.isVisible ?? false)
+                return manager.isVisible == shouldBeVisible
             }
             if let failure {
                 Issue.record("seed \(seed): wrong at \(failure): \(trace)\nexpected \(expected)")
