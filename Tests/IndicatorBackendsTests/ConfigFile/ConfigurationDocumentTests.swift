@@ -23,6 +23,12 @@ struct ConfigurationDocumentTests {
         #expect(read(size: 1 << 16).bytesRead <= 1 << 16)
     }
 
+    @Test("is read for 1 MiB in total at most")
+    func limit() {
+        let document = ConfigurationDocument(String(repeating: "a: 1\n", count: 80_000))
+        #expect((800_000...1 << 20).contains(document.bytesRead))
+    }
+
     @Test("reports every duplicate key of a file of ordinary size")
     func duplicates() {
         let error = #expect(throws: ConfigurationError.self) {

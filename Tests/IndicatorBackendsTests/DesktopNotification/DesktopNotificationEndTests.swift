@@ -13,6 +13,7 @@ import Testing
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
         let load = try (0..<2).map { _ in try Daemon("/bin/sh", ["-c", "while :; do :; done"]) }
+        // The sanitizer takes seconds to start a process.
         #if THREAD_SANITIZER
         let runs = 4
         #else

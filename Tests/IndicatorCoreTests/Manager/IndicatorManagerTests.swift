@@ -254,7 +254,7 @@ import Testing
         #expect(manager.snapshot.activityCount == 39)
         activities[0].unit = .bytes
         #expect(manager.snapshot.activities[0].unit == .bytes)
-        withExtendedLifetime(activities) {}  // with optimization, too
+        withExtendedLifetime(activities) {}  // an activity that is released ends
     }
 
     /// 2²⁸ activities after an earlier one, a later one preceded it.

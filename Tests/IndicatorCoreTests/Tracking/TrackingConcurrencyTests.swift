@@ -16,7 +16,8 @@ import Testing
         #endif
     }
 
-    /// 100 000 sequences from 8 threads, iterated to the end, left early, dropped, copied and cancelled at random.
+    /// 100 000 sequences (20 000 under the thread sanitizer) from 8 threads, iterated to the end, left early, dropped,
+    /// copied and cancelled at random.
     @Test func nothingStaysOnAndNothingIsLeaked() async {
         let census = Census()
         weak var weakTracker: ActivityTracker<Step>?

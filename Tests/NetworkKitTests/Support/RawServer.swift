@@ -8,11 +8,23 @@ final class RawServer: Sendable {
     private struct State {
         var connections: Set<Int32> = []
         var requests: [ReceivedRequest] = []
+        /// Whether the listening socket is closed or about to be.
         var isStopped = false
+
+        mutating func add(_ descriptor: Int32) -> Bool {
+            guard !isStopped else { return false }
+            connections.insert(descriptor)
+            return true
+        }
     }
 
     private let listener: Int32
-    private let state = Locked(State())
+    /// What the server's threads share.
+    private final class Shared: Sendable {
+        let state = Locked(State())
+    }
+
+    private let shared = Shared()
     let url: URL
 
     /// Starts a server.
@@ -40,26 +52,28 @@ final class RawServer: Sendable {
         guard let port else { throw POSIXError(.EADDRINUSE) }
         url = URL(string: "http://\(host):\(port)")!
         self.listener = listener
-        Thread.detachNewThread { [weak self] in
-            // Closed by this thread only: another server's socket may get the same number immediately.
-            defer { close(listener) }
+        // The threads do not need the server, which may be deallocated while they end: the state must have only
+        // descriptors that are open, because another socket may get a closed one's number immediately.
+        Thread.detachNewThread { [shared] in
             while true {
                 let descriptor = accept(listener, nil, nil)
-                guard descriptor >= 0 else { return }
-                guard let self, self.add(descriptor) else {
+                guard descriptor >= 0 else { break }
+                guard shared.state.withLock({ $0.add(descriptor) }) else {
                     close(descriptor)
-                    return
+                    break
                 }
-                Thread.detachNewThread { [weak self] in
+                Thread.detachNewThread {
                     let connection = RawConnection(descriptor: descriptor)
                     while let request = try? connection.readRequest() {
-                        self?.state.withLock { $0.requests.append(request) }
+                        shared.state.withLock { $0.requests.append(request) }
                         guard (try? answer(request, connection)) == true else { break }
                     }
-                    self?.state.withLock { _ = $0.connections.remove(descriptor) }
+                    shared.state.withLock { _ = $0.connections.remove(descriptor) }
                     close(descriptor)
                 }
             }
+            shared.state.withLock { $0.isStopped = true }
+            close(listener)
         }
     }
 
@@ -82,21 +96,13 @@ final class RawServer: Sendable {
     }
 
     /// The requests that have arrived.
-    var requests: [ReceivedRequest] { state.withLock { $0.requests } }
-
-    private func add(_ descriptor: Int32) -> Bool {
-        state.withLock { state in
-            guard !state.isStopped else { return false }
-            state.connections.insert(descriptor)
-            return true
-        }
-    }
+    var requests: [ReceivedRequest] { shared.state.withLock { $0.requests } }
 
     func stop() {
-        state.withLock { state in
+        shared.state.withLock { state in
+            for descriptor in state.connections { shutdown(descriptor, Int32(SHUT_RDWR)) }
             guard !state.isStopped else { return }
             state.isStopped = true
-            for descriptor in state.connections { shutdown(descriptor, Int32(SHUT_RDWR)) }
             shutdown(listener, Int32(SHUT_RDWR))
         }
     }
