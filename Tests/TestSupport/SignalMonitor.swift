@@ -17,6 +17,20 @@ package final class SignalMonitor: Sendable {
                 monitor.output.contains("is owned by") || monitor.output.contains("does not have an owner")
             })
         else { throw NotListening(output: monitor.output, error: monitor.errors) }
+        guard let owner = monitor.output.firstMatch(of: /is owned by (\S+)/)?.1 else { return }
+        // gdbus prints this before it subscribes.
+        let rule = #"type=\'signal\',sender=\'\#(owner)\'"#
+        let isListening = try await eventually {
+            let rules = try await bus.busctl(
+                "call",
+                "org.freedesktop.DBus",
+                "/org/freedesktop/DBus",
+                "org.freedesktop.DBus.Debug.Stats",
+                "GetAllMatchRules"
+            )
+            return rules.output.contains(rule)
+        }
+        guard isListening else { throw NotListening(output: monitor.output, error: monitor.errors) }
     }
 
     /// The output so far.
