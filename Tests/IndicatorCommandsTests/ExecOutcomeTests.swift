@@ -210,11 +210,11 @@ import Testing
         )
         let log = program.home.appending("log")
         // The last ones are shown by every backend: the log is written after its backend was started, like the others.
-        let shown = "rm -f '\(log)'; until [ -s '\(log)' ]; do sleep 0.1; done; sleep 0.2"
+        let shown = "until [ -s '\(log)' ]; do sleep 0.1; done; sleep 0.2"
         let script = try program.home.write(
             """
             for i in $(seq 100); do '\(program.path)' exec -- true || exit 1; done
-            for i in $(seq 5); do '\(program.path)' exec -- sh -c "\(shown)" || exit 2; done
+            for i in $(seq 5); do rm -f '\(log)'; '\(program.path)' exec -- sh -c "\(shown)" || exit 2; done
             ps -o comm= --ppid $$ | grep -vE '^(ps|grep)$'; echo "end $?"
             """,
             to: "script"
