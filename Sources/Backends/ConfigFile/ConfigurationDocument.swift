@@ -58,7 +58,8 @@ struct ConfigurationDocument {
     /// What the aliases refer to, by their positions.
     private var targets: [TextPosition: Node] = [:]
 
-    /// Reads a text. If it has several documents, all but the first are ignored, or are a problem. Tests set a limit.
+    /// Reads a text. If it has several documents, all but the first are ignored, or are a problem. Only tests set the
+    /// limit, in bytes.
     init(_ text: String, ignoresLaterDocuments: Bool = false, limit: Int = Self.largestTotalSize) {
         lines = TextLines(text)
         checkJSON()

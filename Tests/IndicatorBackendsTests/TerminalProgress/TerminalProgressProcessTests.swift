@@ -324,8 +324,8 @@ struct TerminalProgressProcessTests {
         let bytes = reader.bytes(all: true)
         screen.receive(String(decoding: bytes, as: UTF8.self))
         let lines = screen.lines
-        // On a busy machine, there may be so many frames that they fill the terminal's buffer of 4 KiB. What does not
-        // fit is then dropped at the end, because an app ends without waiting for its terminal.
+        // On a busy machine, there may be so many frames that they fill the terminal's buffers, of 4 KiB and more. What
+        // does not fit is then dropped at the end, because an app ends without waiting for its terminal.
         if bytes.count < 4096 {
             #expect(lines.contains { $0.hasSuffix(" logged") } && lines.contains("foreign"), "\(lines)")
             #expect(lines.contains { $0.hasPrefix("✗ two: HTTP 503 (") } && lines.count == 3, "\(lines)")
