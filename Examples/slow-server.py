@@ -1,5 +1,10 @@
-"""Serves files on a loopback port, which it prints. Each response takes about two seconds."""
+"""Serves files on a loopback port, which it prints: slow-server.py PATH
+
+Each response takes about two seconds, and its last part is sent only when there is a file at the path.
+"""
 import http.server
+import os
+import sys
 import time
 
 
@@ -9,7 +14,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(size))
         self.end_headers()
-        for _ in range(20):
+        for part in range(20):
+            while part == 19 and not os.path.exists(sys.argv[1]):
+                time.sleep(0.1)
             self.wfile.write(b"x" * (size // 20))
             time.sleep(0.1)
 

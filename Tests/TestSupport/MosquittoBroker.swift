@@ -109,9 +109,9 @@ package final class MosquittoBroker: Sendable {
     package func send(_ signal: Int32) { daemon.withLock { $0 }?.send(signal) }
 
     /// A foreign reader, `mosquitto_sub`: a line of its output is `1` for a retained message or `0`, the topic, and the
-    /// payload. Returns when it has subscribed.
-    package func reader(of filter: String = "#") async throws -> Daemon {
-        let command = try client("mosquitto_sub", ["-t", filter, "-q", "1", "-F", "%r %t %p", "-d"])
+    /// payload. Returns when it has subscribed, with a quality of service.
+    package func reader(of filter: String = "#", quality: Int = 1) async throws -> Daemon {
+        let command = try client("mosquitto_sub", ["-t", filter, "-q", "\(quality)", "-F", "%r %t %p", "-d"])
         let reader = try Daemon(command[0], Array(command.dropFirst()))
         guard await eventually({ reader.output.contains("Subscribed") || !reader.isRunning }), reader.isRunning else {
             throw NotStarted(error: reader.errors + reader.output)
@@ -119,17 +119,25 @@ package final class MosquittoBroker: Sendable {
         return reader
     }
 
-    /// The payloads that the broker retains, by topic.
+    /// The payloads that the broker retains, by topic. If its rights are limited, they must include ``endTopic``.
     package func retained() async throws -> [String: String] {
-        let command = try client("mosquitto_sub", ["-t", "#", "--retained-only", "-W", "1", "-F", "%t %p"])
-        let result = try await Command.run(command[0], Array(command.dropFirst()))
+        // A new subscriber is sent what is retained first, and then what is published.
+        let reader = try await reader(quality: 0)
+        try await publish(Self.endTopic, "-m", "end")
+        guard await eventually({ reader.output.contains("\n0 \(Self.endTopic) end\n") }) else {
+            throw NotStarted(error: "no end of the retained messages: \(reader.output)")
+        }
+        await reader.end()
         var payloads: [String: String] = [:]
-        for line in result.output.split(separator: "\n") {
-            let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+        for line in reader.output.split(separator: "\n") where line.hasPrefix("1 ") {
+            let parts = line.dropFirst(2).split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
             payloads[String(parts[0])] = String(parts.last ?? "")
         }
         return payloads
     }
+
+    /// The topic of the message that ends the list of ``retained()``.
+    package static let endTopic = "test/end"
 
     /// Publishes with a foreign client, `mosquitto_pub`.
     package func publish(_ topic: String, _ options: String...) async throws {

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorTesting
+import IndicatorThreads
 
 /// Records the calls of a notification server, with `busctl monitor`.
 package final class NotifyMonitor: Sendable {
@@ -17,7 +18,9 @@ package final class NotifyMonitor: Sendable {
         package var hints: [String: String] = [:]
     }
 
+    private let bus: PrivateBus
     private let daemon: Daemon
+    private let marks = Locked(0)
 
     /// Starts to record; returns when it does.
     package init(_ bus: PrivateBus) async throws {
@@ -30,12 +33,23 @@ package final class NotifyMonitor: Sendable {
             ],
             package: "systemd"
         )
+        self.bus = bus
         daemon = monitor
         let isListening = try await eventually {
             _ = try await bus.busctl("call", "org.freedesktop.DBus", "/", "org.indicator.Test", "Listening")
             return monitor.output.contains("Listening")
         }
         guard isListening else { throw NotListening(error: monitor.errors) }
+    }
+
+    /// Returns when everything is recorded that the bus received before.
+    package func catchUp() async throws {
+        let mark = marks.withLock { marks in
+            marks += 1
+            return "Mark\(marks)End"
+        }
+        _ = try await bus.busctl("call", "org.freedesktop.DBus", "/", "org.indicator.Test", mark)
+        guard await eventually({ daemon.output.contains(mark) }) else { throw NotListening(error: daemon.errors) }
     }
 
     /// The calls so far.

@@ -58,6 +58,13 @@ package final class PseudoTerminal: Sendable {
         return Foundation.read(master, &byte, 1) == 1 ? byte : nil
     }
 
+    /// How many bytes can be read now. There may be more on their way.
+    package var unreadBytes: Int32 {
+        var count: Int32 = 0
+        _ = ioctl(master, UInt(FIONREAD), &count)
+        return count
+    }
+
     /// Types a text on its keyboard. Control characters are keys: `\u{03}` is Ctrl-C.
     package func type(_ text: String) {
         var bytes = Array(text.utf8)[...]
@@ -91,13 +98,12 @@ package final class PseudoTerminal: Sendable {
         var total = 0
         var byte = UInt8(ascii: "x")
         // The kernel moves the bytes to a buffer of 4096 later. Until that is full, there will be more space.
-        var received: Int32 = 0
+        var isFull = false
         for _ in 0..<10_000 {
-            let isFull = received >= 4095
             while write(descriptor, &byte, 1) == 1 { total += 1 }
             if isFull { break }
             poll(nil, 0, 1)
-            _ = ioctl(master, UInt(FIONREAD), &received)
+            isFull = unreadBytes >= 4095
         }
         return total
     }
@@ -117,7 +123,7 @@ package final class PseudoTerminal: Sendable {
 
     /// How a program ended, and what it wrote to its standard streams.
     package struct Ending: Sendable, Hashable {
-        /// As a shell reports it: 124 after 30 seconds, 128 plus the signal's number after a signal.
+        /// As a shell reports it: 124 after 300 seconds, 128 plus the signal's number after a signal.
         package var status: Int
         package var output: String
         package var errors: String
@@ -152,7 +158,7 @@ package final class PseudoTerminal: Sendable {
         // `setsid --ctty` makes the terminal on standard input the controlling one; the program gets /dev/null instead.
         let script = #"""
             terminal=$1; shift
-            exec setsid --ctty --wait sh -c 'exec timeout --foreground 30 "$@" < /dev/null' sh "$@" < "$terminal"
+            exec setsid --ctty --wait sh -c 'exec timeout --foreground 300 "$@" < /dev/null' sh "$@" < "$terminal"
             """#
         return try await Self.run("sh", ["-c", script, "sh", path, program] + arguments, terminalType: terminalType)
     }
@@ -161,7 +167,7 @@ package final class PseudoTerminal: Sendable {
     package static func runWithoutTerminal(_ program: String, _ arguments: String...) async throws -> Ending {
         try await run(
             "sh",
-            ["-c", #"exec setsid --wait timeout --foreground 30 "$@" < /dev/null"#, "sh", program] + arguments,
+            ["-c", #"exec setsid --wait timeout --foreground 300 "$@" < /dev/null"#, "sh", program] + arguments,
             terminalType: "xterm-256color"
         )
     }

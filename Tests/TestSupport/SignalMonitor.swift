@@ -4,7 +4,7 @@ import Foundation
 package final class SignalMonitor: Sendable {
     private let daemon: Daemon
 
-    /// Starts to record; returns when it does.
+    /// Starts to record; returns when it does. The name must have an owner.
     package init(_ bus: PrivateBus, name: String) async throws {
         let monitor = try Daemon(
             "gdbus",
@@ -12,14 +12,13 @@ package final class SignalMonitor: Sendable {
             package: "libglib2.0-bin"
         )
         daemon = monitor
-        guard
-            await eventually({
-                monitor.output.contains("is owned by") || monitor.output.contains("does not have an owner")
-            })
-        else { throw NotListening(output: monitor.output, error: monitor.errors) }
-        guard let owner = monitor.output.firstMatch(of: /is owned by (\S+)/)?.1 else { return }
+        _ = await eventually { monitor.output.contains("is owned by") }
+        guard let owner = monitor.output.firstMatch(of: /is owned by (\S+)/)?.1 else {
+            throw NotListening(output: monitor.output, error: monitor.errors)
+        }
         // gdbus prints this before it subscribes.
         let rule = #"type=\'signal\',sender=\'\#(owner)\'"#
+        var error = ""
         let isListening = try await eventually {
             let rules = try await bus.busctl(
                 "call",
@@ -28,9 +27,10 @@ package final class SignalMonitor: Sendable {
                 "org.freedesktop.DBus.Debug.Stats",
                 "GetAllMatchRules"
             )
+            error = rules.error
             return rules.output.contains(rule)
         }
-        guard isListening else { throw NotListening(output: monitor.output, error: monitor.errors) }
+        guard isListening else { throw NotListening(output: monitor.output, error: monitor.errors + error) }
     }
 
     /// The output so far.

@@ -7,15 +7,11 @@ package struct Tmux: Sendable {
         package let description: String
     }
 
-    private let folder: String
+    private let folder: TemporaryDirectory
 
     /// Runs `body` with a server that runs a shell in its only pane, and ends the server afterwards.
     package static func withServer<Result>(_ body: (Tmux) async throws -> Result) async throws -> Result {
-        var template = Array("/tmp/tmux-test-XXXXXX".utf8CString)
-        guard let folder = mkdtemp(&template).map({ String(cString: $0) }) else {
-            throw Failure(description: "cannot make a temporary folder in /tmp")
-        }
-        let tmux = Tmux(folder: folder)
+        let tmux = Tmux(folder: try TemporaryDirectory("tmux"))
         let result: Swift.Result<Result, any Error>
         do {
             try await tmux.command("new-session", "-d", "-x", "80", "-y", "24", "/bin/sh")
@@ -24,14 +20,13 @@ package struct Tmux: Sendable {
             result = .failure(error)
         }
         _ = try? await tmux.command("kill-server")
-        try? FileManager.default.removeItem(atPath: folder)
         return try result.get()
     }
 
     /// Runs a tmux command, and returns its output.
     @discardableResult
     package func command(_ arguments: String...) async throws -> String {
-        let arguments = ["-S", folder + "/socket", "-f", "/dev/null"] + arguments
+        let arguments = ["-S", folder.appending("socket"), "-f", "/dev/null"] + arguments
         do {
             let result = try await run(
                 .name("tmux"),

@@ -121,10 +121,18 @@ import Testing
     @Test func linesThatWaitAtStopAreWrittenAtTheNextStart() async throws {
         let path = folder.appending("fifo")
         mkfifo(path, 0o600)
-        let reader = open(path, O_RDONLY | O_NONBLOCK)
+        let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         let backend = LogFileBackend.fixture(path: path)
         try await backend.start()
         close(reader)
+        // A child that another test has just forked may hold it open until it runs its program.
+        #expect(
+            await eventually {
+                let writer = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+                defer { close(writer) }
+                return writer < 0 && errno == ENXIO
+            }
+        )
         await #expect(throws: LogFileError.waiting(path: path, reason: "Broken pipe")) {
             try await backend.update(.shown("a", at: 1))
         }
@@ -132,7 +140,7 @@ import Testing
         await backend.stop()
         await #expect(throws: LogFileError.self) { try await backend.start() }
 
-        let nextReader = open(path, O_RDONLY | O_NONBLOCK)
+        let nextReader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         defer { close(nextReader) }
         try await backend.start()
         await backend.stop()

@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func aLineThatATerminalAcceptsInPartsIsComplete() async throws {
-        let terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK)
+        let terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
         defer { close(terminal) }
         var number: Int32 = 0
         // TIOCGPTN and TIOCSPTLCK of ioctl_tty(2), macros that Swift does not import.
@@ -105,7 +105,7 @@ import Testing
     @Test func exactlyTheLostLinesAreCounted() async throws {
         let path = folder.appending("fifo")
         mkfifo(path, 0o600)
-        let reader = open(path, O_RDONLY | O_NONBLOCK)
+        let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         defer { close(reader) }
         let backend = LogFileBackend.fixture(path: path, pendingBytes: 2000)
         try await backend.start()

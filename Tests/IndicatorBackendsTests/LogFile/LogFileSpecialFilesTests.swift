@@ -97,7 +97,7 @@ import Testing
     @Test func aFIFOWithReaderIsALog() async throws {
         let path = folder.appending("fifo")
         mkfifo(path, 0o600)
-        let reader = open(path, O_RDONLY | O_NONBLOCK)
+        let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         defer { close(reader) }
         let backend = LogFileBackend.fixture(path: path, maxSize: 100)
         try await backend.start()
@@ -192,7 +192,7 @@ import Testing
 
     @Test(canChangeOwners, arguments: [true, false]) func aFileOfAnotherUserIsNotWrittenTo(isFIFO: Bool) async throws {
         let path = try sharedFile(owner: 65534, isFIFO: isFIFO)
-        let reader = open(path, O_RDONLY | O_NONBLOCK)
+        let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         defer { close(reader) }
         let error = await startError(path)
         #expect(error == .ownedByOther(path: path, user: 65534))

@@ -19,7 +19,7 @@ import Testing
             settings: "allow_anonymous false\npassword_file FOLDER/passwords\nacl_file FOLDER/acl",
             files: [
                 "passwords": try await MosquittoBroker.passwordFile(user: "me", password: "hush"),
-                "acl": "user me\ntopic readwrite indicator/1/h/#\n",
+                "acl": "user me\ntopic readwrite indicator/1/h/#\ntopic readwrite \(MosquittoBroker.endTopic)\n",
             ],
             clientOptions: ["-u", "me", "-P", "hush"]
         )

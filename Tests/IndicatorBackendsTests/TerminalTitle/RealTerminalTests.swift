@@ -90,6 +90,7 @@ struct RealTerminalTests {
             #expect(try await endsBusy(on: display, restored: kitty.restored))
         }
         // This kitty would turn the sequence for progress into a notification.
+        try await monitor.catchUp()
         #expect(monitor.shown == [])
     }
 

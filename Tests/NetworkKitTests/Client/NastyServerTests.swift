@@ -74,11 +74,11 @@ import Testing
             }
             for byte in "hello, world".utf8 {
                 try connection.send(Data([byte]))
-                usleep(500_000)
+                usleep(900_000)
             }
         }
         // Longer than the timeout in total, but never silent for that long.
-        let response = try await client.send(route(server, .get("").with(\.timeout, 5)))
+        let response = try await client.send(route(server, .get("").with(\.timeout, 10)))
         #expect(try response.string() == "hello, world")
     }
 

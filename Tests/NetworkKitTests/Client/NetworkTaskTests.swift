@@ -151,7 +151,7 @@ import Testing
     @Test func suspendAndResumeAreAnnouncedOnceEach() async throws {
         let mayAnswer = Locked(false)
         let server = try RawServer.closing { _, connection in
-            while !mayAnswer.withLock({ $0 }) { usleep(1000) }
+            waitUntil { mayAnswer.withLock { $0 } }
             try connection.respond(text: "late")
         }
         let task = client().start(route(server))
@@ -171,7 +171,7 @@ import Testing
     @Test func aRequestCanBeSuspendedAsSoonAsItIsStarted() async throws {
         let mayAnswer = Locked(false)
         let server = try RawServer.closing { _, connection in
-            while !mayAnswer.withLock({ $0 }) { usleep(1000) }
+            waitUntil { mayAnswer.withLock { $0 } }
             try connection.respond(text: "late")
         }
         let task = client().start(route(server))
@@ -216,7 +216,7 @@ import Testing
         let seen = Locked<[Double]>([])
         let server = try RawServer { _, connection in
             // Progress is reported on another thread.
-            for _ in 0..<10_000 where indicator.snapshot.progress != 1 { usleep(1000) }
+            waitUntil { indicator.snapshot.progress == 1 }
             let progress = indicator.snapshot.progress
             seen.withLock { $0.append(progress ?? -1) }
             try connection.respond(text: "thanks")
@@ -244,7 +244,7 @@ import Testing
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n")
             try connection.send(Data(count: 100_000))
             // The rest is sent when a quarter is shown; progress is in steps of a hundredth.
-            for _ in 0..<50_000 where (indicator.snapshot.progress ?? 0) < 0.24 { usleep(1000) }
+            waitUntil { (indicator.snapshot.progress ?? 0) >= 0.24 }
             seen.withLock { $0 = indicator.snapshot.progress }
             try connection.send(Data(count: 300_000))
         }

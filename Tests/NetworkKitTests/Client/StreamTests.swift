@@ -30,7 +30,7 @@ import Testing
         let first = Locked(false)
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-A: b\r\n\r\nhello")
-            for _ in 0..<10_000 where !first.withLock({ $0 }) { usleep(1000) }
+            waitUntil { first.withLock { $0 } }
             try connection.send("world")
         }
         let stream = try await client().bytes(route(server))
@@ -258,7 +258,7 @@ import Testing
         let server = try RawServer.closing { request, connection in
             if request.target == "/fast" { return try connection.respond(text: "fast") }
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nsl")
-            while !mayEnd.withLock({ $0 }) { usleep(1000) }
+            waitUntil { mayEnd.withLock { $0 } }
             try connection.send("ow")
         }
         let (client, target) = (client(), target)

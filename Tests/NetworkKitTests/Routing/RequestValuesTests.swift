@@ -193,7 +193,7 @@ import Testing
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
             try connection.send(Data(count: 500))
-            for _ in 0..<50_000 where (indicator.snapshot.progress ?? 0) < 0.5 { usleep(1000) }
+            waitUntil { (indicator.snapshot.progress ?? 0) >= 0.5 }
             seen.withLock { $0 = indicator.snapshot.activities.first }
             try connection.send(Data(count: 500))
         }

@@ -112,6 +112,14 @@ final class RawServer: Sendable {
     }
 }
 
+/// Blocks the thread until the condition is true, for 300 s at most.
+func waitUntil(_ isTrue: () -> Bool) {
+    for _ in 0..<300_000 {
+        if isTrue() { return }
+        usleep(1000)
+    }
+}
+
 /// A request as it arrived.
 struct ReceivedRequest: Sendable {
     var method: String
