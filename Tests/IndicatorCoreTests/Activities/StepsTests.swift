@@ -128,7 +128,7 @@ import Testing
     }
 
     /// The outcome was stored before the end, where a label that was set in between did not find it.
-    @Test func anOutcomeIsNotLostWhileAnotherThreadSetsTheLabel() async throws {
+    @Test func anEndIsNotLostWhileAnotherThreadSetsTheLabel() async throws {
         let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
         let manager = IndicatorManager(backends: [surface])
         let count = 40_000
@@ -155,6 +155,9 @@ import Testing
             activities[index].end(.failed("reason"))
         }
         await other.join()
+        // A record that another thread adds at the moment of the end would remain.
+        let remaining = manager.snapshot.activities.count
+        #expect(remaining == 0)
         await manager.shutdown()
         // Only those that were labelled before their end are in it, at most 64 for each snapshot.
         let finished = surface.snapshots.flatMap(\.finished)
