@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import IndicatorCommands
 
 /// The demo program.
@@ -40,9 +41,26 @@ struct IndicatorDemo: AsyncParsableCommand {
             try requireCommand()
             var command = try parseAsRoot()
             guard var asynchronous = command as? any AsyncParsableCommand else { return try command.run() }
+            try TooFewDescriptors.check()
             try await asynchronous.run()
         } catch {
             end(with: error)
         }
+    }
+}
+
+/// The limit of file descriptors is too low: requests would fail, and below 10, libdispatch crashes or hangs.
+private struct TooFewDescriptors: Error, CustomStringConvertible {
+    private static let needed: rlim_t = 64
+
+    let allowed: rlim_t
+    var description: String {
+        "only \(allowed) open files are allowed; allow \(Self.needed) with 'ulimit -n \(Self.needed)'"
+    }
+
+    static func check() throws {
+        var limit = rlimit()
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        if getrlimit(resource, &limit) == 0, limit.rlim_cur < needed { throw Self(allowed: limit.rlim_cur) }
     }
 }

@@ -129,14 +129,15 @@ extension NetworkClient {
                     request.setHeader("Range", "bytes=\(start)-")
                     request.setHeader("If-Range", validator)
                 }
-                let (head, transfer) = try await openChecked(route, request, body, task)
+                let (head, transfer) = try await openChecked(route, request, body, task, resumingAt: start)
+                // Also when the file cannot be written.
+                defer { transfer.cancel() }
                 validator = head.validator
                 if start > 0, head.status == .partialContent {
                     guard head.rangeStart == start else {
                         validator = nil
                         throw transfer.failure(.incompleteBody, "the server sent a different range than requested")
                     }
-                    task.progressed { $0.shift(by: start) }
                 } else {
                     try partial.removeContents()
                 }
@@ -154,9 +155,10 @@ extension NetworkClient {
         _ route: some RequestRoute,
         _ request: NetworkRequest,
         _ body: RequestBody?,
-        _ task: NetworkTask
+        _ task: NetworkTask,
+        resumingAt start: Int64 = 0
     ) async throws -> (ResponseHead, Transfer) {
-        let (head, transfer) = try await open(request, body, task)
+        let (head, transfer) = try await open(request, body, task, resumingAt: start)
         let validation = route.request.validation ?? self.validation
         func check(_ start: Data) throws {
             try validation.check(NetworkResponse(ReceivedResponse(head: head, data: start)))
@@ -183,16 +185,8 @@ extension ResponseHead {
     }
 
     /// The first position in `Content-Range: bytes 100-199/200`.
-    fileprivate var rangeStart: Int64? {
+    var rangeStart: Int64? {
         let words = (headers[.contentRange] ?? "").split { $0 == " " || $0 == "-" }
         return words.count > 1 && words[0].lowercased() == "bytes" ? Int64(words[1]) : nil
-    }
-}
-
-extension TransferProgress {
-    /// Adds the bytes of earlier attempts.
-    fileprivate mutating func shift(by count: Int64) {
-        bytesReceived += count
-        bytesToReceive? += count
     }
 }

@@ -177,9 +177,14 @@ public final class NetworkClient: Sendable {
     }
 
     /// Sends a request, follows redirects, and waits for the head of the response.
-    func open(_ request: NetworkRequest, _ body: RequestBody?, _ task: NetworkTask) async throws
-        -> (ResponseHead, Transfer)
-    {
+    ///
+    /// - Parameter start: the first byte of the requested range, if a download is resumed.
+    func open(
+        _ request: NetworkRequest,
+        _ body: RequestBody?,
+        _ task: NetworkTask,
+        resumingAt start: Int64 = 0
+    ) async throws -> (ResponseHead, Transfer) {
         var request = request
         var body = body
         let deadline = request.timeLimit.limit.map { ContinuousClock.now + $0 }
@@ -187,7 +192,7 @@ public final class NetworkClient: Sendable {
         while true {
             visited.append(request.url)
             let transfer = Transfer(request, body: body, loop: loop, deadline: deadline) { progress in
-                task.progressed { $0.count(progress) }
+                task.progressed { $0.count(progress, resumedAt: start) }
             }
             task.attach(transfer)
             var head = try await transfer.head()
@@ -208,10 +213,12 @@ public final class NetworkClient: Sendable {
 }
 
 extension TransferProgress {
-    fileprivate mutating func count(_ progress: Transfer.Progress) {
+    fileprivate mutating func count(_ progress: Transfer.Progress, resumedAt start: Int64) {
         switch progress {
         case .sent(let count): bytesSent = count
-        case .began(let total): (bytesReceived, bytesToReceive) = (0, total)
+        case .began(let head, let count):
+            bytesReceived = head.status == .partialContent && head.rangeStart == start ? start : 0
+            bytesToReceive = count.map { min($0, .max - bytesReceived) + bytesReceived }
         case .received(let count): bytesReceived += Int64(count)
         }
     }

@@ -73,8 +73,8 @@ final class Transfer: @unchecked Sendable {
     /// The progress that libcurl reports.
     enum Progress: Sendable {
         case sent(Int64)
-        /// A response has begun. The value is the length of its body, if known.
-        case began(Int64?)
+        /// A response has begun: its head, and the length of its body, if known.
+        case began(ResponseHead, bodyCount: Int64?)
         case received(Int)
     }
 
@@ -337,7 +337,7 @@ final class Transfer: @unchecked Sendable {
             announcesEnd: parser.announcesEnd,
             usedCookies: usedCookies
         )
-        onProgress(.began(request.method == .head ? 0 : head.bodyCount))
+        onProgress(.began(head, bodyCount: request.method == .head ? 0 : head.bodyCount))
         let due = state.withLock { state in
             state.head = head
             return state.takeWaiterIfDue()

@@ -91,6 +91,13 @@ import Testing
         #expect(rows.allSatisfy { TextWidth.columns(of: String($0)) <= 70 })
     }
 
+    @Test(arguments: [4, 7, 50]) func needsFileDescriptors(limit: Int) async throws {
+        let demo = try DemoProgram()
+        let result = try await Command.run("sh", ["-c", "ulimit -n \(limit); exec \(demo.shellCommand)"])
+        #expect(result.status == 1 && result.output == "")
+        #expect(result.error == "Error: only \(limit) open files are allowed; allow 64 with 'ulimit -n 64'\n")
+    }
+
     @Test func ticksOnlyWorkingBackends() async throws {
         let demo = try DemoProgram()
         // A FIFO without a reader cannot be detected in advance.

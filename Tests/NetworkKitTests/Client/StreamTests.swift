@@ -189,16 +189,48 @@ import Testing
     @Test(arguments: [false, true])
     func aRetriedDownloadResumes(ignoresRanges: Bool) async throws {
         let server = try breakingServer(tag: "\"x\"", ignoresRanges: ignoresRanges)
-        let last = Locked(TransferProgress?.none)
+        let reported = Locked<[TransferProgress]>([])
         let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
         _ = try await client(retry: retry).download(route(server), to: target) { progress in
-            last.withLock { $0 = progress }
+            reported.withLock { $0.append(progress) }
         }
         #expect(try Data(contentsOf: target) == Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 3) }))
         #expect(server.requests.map { $0.headers["range"] } == [nil, "bytes=60000-"])
-        #expect(last.withLock { $0?.bytesReceived } == 100_000)
-        #expect(last.withLock { $0?.bytesToReceive } == 100_000)
+        let progress = reported.withLock { $0 }
+        #expect(progress.last?.bytesReceived == 100_000)
+        #expect(progress.allSatisfy { [nil, 100_000].contains($0.bytesToReceive) })
+        // It decreases only when the second attempt begins.
+        let received = progress.map(\.bytesReceived)
+        #expect(zip(received, received.dropFirst()).filter { $0 > $1 }.count == 1)
         #expect(try files == ["file.bin"])
+    }
+
+    @Test func aDifferentRangeEndsTheTransferAndTheDownloadBeginsAgain() async throws {
+        let count = Locked(0)
+        let hasEnded = Locked(false)
+        let server = try RawServer.closing { _, connection in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            switch number {
+            case 1:
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nETag: \"x\"\r\n\r\n0123")
+            case 2:
+                let range = "Content-Range: bytes 5-9/10\r\nContent-Length: \(Int64.max)"
+                try connection.send("HTTP/1.1 206 Partial Content\r\n\(range)\r\n\r\n")
+                connection.waitForEnd()
+                hasEnded.withLock { $0 = true }
+            default:
+                waitUntil { hasEnded.withLock { $0 } }
+                try connection.respond(text: "0123456789")
+            }
+        }
+        let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
+        _ = try await client(retry: retry).download(route(server, .get("").with(\.timeout, .infinity)), to: target)
+        #expect(server.requests.map { $0.headers["range"] } == [nil, "bytes=4-", nil])
+        #expect(hasEnded.withLock { $0 })
+        #expect(try String(contentsOf: target, encoding: .utf8) == "0123456789")
     }
 
     @Test func aDownloadWithAWeakTagIsNotResumed() async throws {
