@@ -40,8 +40,9 @@ struct LiveLines: Sendable {
     private var size = TerminalDevice.Size()
     /// The text to write above the lines.
     private var text: [UInt8] = []
-    /// The column of the cursor after ``text``, if nothing else writes; `nil` if it is unknown.
-    private var column: Int?
+    /// The column of the cursor after ``text``, if nothing else writes, and if it is at the start of a line at first;
+    /// `nil` if it is unknown.
+    private var column: Int? = 0
     private var mustDrawAnew = false
     /// What the terminal shows after ``unwritten`` is written.
     private var shown: [LiveLine] = []

@@ -56,7 +56,8 @@ public struct TerminalOutput: TextOutputStream, Sendable {
     }
 
     static func write(_ bytes: [UInt8], to descriptor: CInt) {
-        if let terminal = TerminalRegistry.drawnTerminal(of: descriptor) {
+        // Also while no lines are drawn: the cursor's column is counted.
+        if let terminal = TerminalRegistry.terminal(of: descriptor) {
             terminal.changeLines { $0.write(bytes) }
             _ = try? terminal.settle()
             return

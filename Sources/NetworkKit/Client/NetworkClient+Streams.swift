@@ -122,9 +122,11 @@ extension NetworkClient {
             var validator: String?
             return try await perform(route, task) { request, body in
                 var request = request
+                // A range that the route asks for is requested again.
+                let isWhole = request.headers[.range] == nil
                 // Ranges of a compressed body cannot be concatenated.
                 if request.headers[.acceptEncoding] == nil { request.setHeader("Accept-Encoding", "identity") }
-                let start = validator == nil ? 0 : partial.count
+                let start = validator != nil && isWhole ? partial.count : 0
                 if start > 0 {
                     request.setHeader("Range", "bytes=\(start)-")
                     request.setHeader("If-Range", validator)
@@ -133,8 +135,9 @@ extension NetworkClient {
                 // Also when the file cannot be written.
                 defer { transfer.cancel() }
                 validator = head.validator
+                let range = start > 0 && head.status == .partialContent ? head.range : nil
                 if start > 0, head.status == .partialContent {
-                    guard head.rangeStart == start else {
+                    guard range?.first == start else {
                         validator = nil
                         throw transfer.failure(.incompleteBody, "the server sent a different range than requested")
                     }
@@ -143,6 +146,10 @@ extension NetworkClient {
                 }
                 while let piece = try await transfer.next() {
                     try await blocking { try partial.write(piece) }
+                }
+                // A server may send less than was requested (RFC 9110 §15.3.7). A retry requests the rest.
+                if let range, let length = range.length, range.last < length - 1 {
+                    throw transfer.failure(.incompleteBody, "the server sent a part of the requested range")
                 }
                 try await blocking { try partial.moveIntoPlace() }
                 return NetworkResponse(ReceivedResponse(head: head, data: Data()))
@@ -184,9 +191,11 @@ extension ResponseHead {
         return headers[.lastModified]
     }
 
-    /// The first position in `Content-Range: bytes 100-199/200`.
-    var rangeStart: Int64? {
-        let words = (headers[.contentRange] ?? "").split { $0 == " " || $0 == "-" }
-        return words.count > 1 && words[0].lowercased() == "bytes" ? Int64(words[1]) : nil
+    /// The first and last position and, if known, the complete length in `Content-Range: bytes 100-199/200`.
+    var range: (first: Int64, last: Int64, length: Int64?)? {
+        let words = (headers[.contentRange] ?? "").split { $0 == " " || $0 == "-" || $0 == "/" }
+        guard words.count == 4, words[0].lowercased() == "bytes" else { return nil }
+        guard let first = Int64(words[1]), let last = Int64(words[2]) else { return nil }
+        return (first, last, Int64(words[3]))
     }
 }

@@ -196,7 +196,14 @@ public final class NetworkClient: Sendable {
             }
             task.attach(transfer)
             var head = try await transfer.head()
-            guard let next = try request.redirected(by: head) else {
+            let redirected: (request: NetworkRequest, keepsBody: Bool)?
+            do {
+                redirected = try request.redirected(by: head)
+            } catch {
+                transfer.cancel()
+                throw error
+            }
+            guard let next = redirected else {
                 head.isRedirected = visited.count > 1
                 return (head, transfer)
             }
@@ -217,7 +224,7 @@ extension TransferProgress {
         switch progress {
         case .sent(let count): bytesSent = count
         case .began(let head, let count):
-            bytesReceived = head.status == .partialContent && head.rangeStart == start ? start : 0
+            bytesReceived = head.status == .partialContent && head.range?.first == start ? start : 0
             bytesToReceive = count.map { min($0, .max - bytesReceived) + bytesReceived }
         case .received(let count): bytesReceived += Int64(count)
         }

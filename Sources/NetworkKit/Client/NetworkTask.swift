@@ -259,7 +259,8 @@ public struct TransferProgress: Hashable, Sendable {
     public internal(set) var bytesSent: Int64 = 0
     /// The length of the request's body in bytes; 0 without one, or when it is unknown.
     public internal(set) var bytesToSend: Int64 = 0
-    /// The number of bytes received of the response's body, after decompression.
+    /// The number of bytes received of the response's body, after decompression. A retry begins again at 0, or, if it
+    /// resumes a download, with the bytes of the earlier attempts.
     public internal(set) var bytesReceived: Int64 = 0
     /// The length of the response's body in bytes; `nil` when the server does not send it, or compresses the body.
     public internal(set) var bytesToReceive: Int64?

@@ -354,8 +354,10 @@ final class Transfer: @unchecked Sendable {
             state.buffer.append(contentsOf: bytes)
             return (bytes.count, state.takeWaiterIfDue(), bytes.count)
         }
+        if answer == CURL_WRITEFUNC_PAUSE { isPaused = true }
+        // Before the waiting task continues, which may end this transfer and begin another one.
+        if count > 0 { onProgress(.received(count)) }
         due?.resume()
-        if answer == CURL_WRITEFUNC_PAUSE { isPaused = true } else { onProgress(.received(count)) }
         return answer
     }
 

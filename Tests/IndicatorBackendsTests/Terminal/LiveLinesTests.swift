@@ -82,14 +82,15 @@ struct LiveLinesTests {
         [1, 2]
     )
     func margin(text: String, times: Int) {
-        // What precedes the text is written before the window's size is known, or after.
-        for isShownFirst in [true, false] {
+        // What precedes the text is written by others, before the window's size is known, or after.
+        for isShownFirst in [nil, true, false] {
             var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
             var live = LiveLines()
-            if !isShownFirst { live.write("first\r\n".utf8) }
+            if isShownFirst == nil { screen.receive("first\r\n") }
+            if isShownFirst == false { live.write("first\r\n".utf8) }
             live.show(id, lines("one"), size: size, anew: false)
             screen.receive(take(&live))
-            if isShownFirst { live.write("first\r\n".utf8) }
+            if isShownFirst == true { live.write("first\r\n".utf8) }
             screen.receive(take(&live))
             for _ in 0..<times {
                 live.write(text.utf8)

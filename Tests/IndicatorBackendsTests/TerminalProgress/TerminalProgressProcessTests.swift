@@ -308,20 +308,21 @@ struct TerminalProgressProcessTests {
         let terminal = try PseudoTerminal()
         let daemon = try start(on: terminal)
         let reader = SlowReader(terminal)
-        let reading = Task {
-            while !Task.isCancelled {
+        let isEnded = Locked(false)
+        let reading = JoinableThread {
+            while !isEnded.withLock({ $0 }) {
                 reader.readByte()
                 // Never full: an app ends without waiting for its terminal, so what does not fit at the end is lost.
                 while terminal.unreadBytes > 2048 { reader.readByte() }
-                try await Task.sleep(for: .seconds(1))
+                sleep(1)
             }
         }
         try await tell("begin one", "begin two", "bytes one 1 40", "log logged", "fail two HTTP 503")
         try await tell("begin three", "raw foreign", "end one", "end three", "shutdown")
         try send("return")
         #expect(await eventually { !daemon.isRunning })
-        reading.cancel()
-        _ = await reading.result
+        isEnded.withLock { $0 = true }
+        await reading.join()
         var screen = ScreenEmulator(columns: 80, rows: 24)
         let bytes = reader.bytes(all: true)
         screen.receive(String(decoding: bytes, as: UTF8.self))

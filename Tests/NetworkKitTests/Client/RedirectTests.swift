@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import IndicatorCore
+import IndicatorThreads
 import NetworkKit
 import TestSupport
 import Testing
@@ -181,6 +182,20 @@ import Testing
         let error = await thrown { _ = try await NetworkClient().send(route(server)) }
         #expect(error is NetworkError, "\(error as Any)")
         #expect(!"\(error as Any)".contains("root:"))
+    }
+
+    @Test func aRedirectThatCannotBeFollowedEndsTheTransfer() async throws {
+        let hasEnded = Locked(false)
+        let server = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 302 Found\r\nLocation: gopher://x\r\nContent-Length: 1000000\r\n\r\n")
+            connection.waitForEnd()
+            hasEnded.withLock { $0 = true }
+        }
+        let client = NetworkClient()
+        let error = await thrown { _ = try await client.send(route(server, .get("").with(\.timeout, .infinity))) }
+        #expect(error is NetworkError)
+        #expect(await eventually { hasEnded.withLock { $0 } })
+        withExtendedLifetime(client) {}
     }
 
     @Test func aLocationOfAMegabyteIsAnError() async throws {

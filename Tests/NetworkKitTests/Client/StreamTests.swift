@@ -233,6 +233,30 @@ import Testing
         #expect(try String(contentsOf: target, encoding: .utf8) == "0123456789")
     }
 
+    @Test(arguments: [("4-5", 2), ("4-9", Int64.max)])
+    func aRangeThatIsShorterThanRequestedIsContinued(range: String, length: Int64) async throws {
+        let server = try RawServer.closing { request, connection in
+            let tag = "ETag: \"x\"\r\n"
+            switch request.headers["range"] {
+            case "bytes=4-":
+                let fields = "Content-Range: bytes \(range)/10\r\nContent-Length: \(length)\r\n\(tag)"
+                try connection.send("HTTP/1.1 206 Partial Content\r\n\(fields)\r\n45")
+            case "bytes=6-":
+                let fields = ["Content-Range: bytes 6-9/10"]
+                try connection.respond("206 Partial Content", headers: fields, body: Data("6789".utf8))
+            default:
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\(tag)\r\n0123")
+            }
+        }
+        let reported = Locked<[Int64?]>([])
+        let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
+        _ = try await client(retry: retry).download(route(server), to: target) { progress in
+            reported.withLock { $0.append(progress.bytesToReceive) }
+        }
+        #expect(try String(contentsOf: target, encoding: .utf8) == "0123456789")
+        #expect(reported.withLock { $0.contains(length == 2 ? 6 : .max) && $0.last == 10 })
+    }
+
     @Test func aDownloadWithAWeakTagIsNotResumed() async throws {
         let server = try breakingServer(tag: "W/\"x\"")
         let error = await thrown {
