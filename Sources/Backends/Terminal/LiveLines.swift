@@ -40,8 +40,7 @@ struct LiveLines: Sendable {
     private var size = TerminalDevice.Size()
     /// The text to write above the lines.
     private var text: [UInt8] = []
-    /// The column of the cursor after ``text``, if nothing else writes, and if it is at the start of a line at first;
-    /// `nil` if it is unknown.
+    /// The column of the cursor after ``text``, if nothing else writes; `nil` if it is unknown.
     private var column: Int? = 0
     private var mustDrawAnew = false
     /// What the terminal shows after ``unwritten`` is written.
@@ -62,6 +61,8 @@ struct LiveLines: Sendable {
     ///   - anew: whether to redraw unchanged lines too: other output may have moved the cursor.
     mutating func show(_ id: ClaimID, _ lines: [LiveLine], size: TerminalDevice.Size, anew: Bool) {
         guard !isClosed else { return }
+        // While there were no lines, others have written, and have probably ended their lines.
+        if claims.isEmpty, shown.isEmpty, text.isEmpty { column = 0 }
         if let index = claims.firstIndex(where: { $0.id == id }) {
             claims[index].lines = lines
         } else {

@@ -56,8 +56,7 @@ public struct TerminalOutput: TextOutputStream, Sendable {
     }
 
     static func write(_ bytes: [UInt8], to descriptor: CInt) {
-        // Also while no lines are drawn: the cursor's column is counted.
-        if let terminal = TerminalRegistry.terminal(of: descriptor) {
+        if let terminal = TerminalRegistry.drawnTerminal(of: descriptor) {
             terminal.changeLines { $0.write(bytes) }
             _ = try? terminal.settle()
             return

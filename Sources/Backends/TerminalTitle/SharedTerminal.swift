@@ -217,12 +217,12 @@ enum TerminalRegistry {
         for terminal in drawn { terminal.restoreLines(isLost: !isWritable) }
     }
 
-    /// The open terminal that a descriptor refers to.
-    static func terminal(of descriptor: CInt) -> SharedTerminal? {
-        let open = terminals.filter { !$0.isClosed }
-        guard !open.isEmpty, isatty(descriptor) == 1 else { return nil }
+    /// The terminal that a descriptor refers to, if lines are drawn on it.
+    static func drawnTerminal(of descriptor: CInt) -> SharedTerminal? {
+        let drawn = terminals.filter(\.hasDrawnLines)
+        guard !drawn.isEmpty, isatty(descriptor) == 1 else { return nil }
         let number = TerminalDevice.number(of: descriptor)
-        return open.first { $0.device.number == number }
+        return drawn.first { $0.device.number == number }
     }
 
     private static var terminals: [SharedTerminal] { change { $0.terminals.compactMap(\.terminal) } }

@@ -134,8 +134,9 @@ extension NetworkClient {
                 let (head, transfer) = try await openChecked(route, request, body, task, resumingAt: start)
                 // Also when the file cannot be written.
                 defer { transfer.cancel() }
-                validator = head.validator
                 let range = start > 0 && head.status == .partialContent ? head.range : nil
+                // A part that answers `If-Range` needs none (RFC 9110 §15.3.7).
+                validator = head.validator ?? (range == nil ? nil : validator)
                 if start > 0, head.status == .partialContent {
                     guard range?.first == start else {
                         validator = nil

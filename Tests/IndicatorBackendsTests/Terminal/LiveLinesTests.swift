@@ -86,7 +86,14 @@ struct LiveLinesTests {
         for isShownFirst in [nil, true, false] {
             var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
             var live = LiveLines()
-            if isShownFirst == nil { screen.receive("first\r\n") }
+            if isShownFirst == nil {
+                // There were lines before, below an unfinished line that others have continued.
+                live.show(id, lines("zero"), size: size, anew: false)
+                live.write("fir".utf8)
+                screen.receive(take(&live))
+                live.hide(id)
+                screen.receive(take(&live) + "st\r\n")
+            }
             if isShownFirst == false { live.write("first\r\n".utf8) }
             live.show(id, lines("one"), size: size, anew: false)
             screen.receive(take(&live))

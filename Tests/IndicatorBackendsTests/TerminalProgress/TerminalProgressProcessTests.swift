@@ -309,6 +309,7 @@ struct TerminalProgressProcessTests {
         let daemon = try start(on: terminal)
         let reader = SlowReader(terminal)
         let isEnded = Locked(false)
+        defer { isEnded.withLock { $0 = true } }
         let reading = JoinableThread {
             while !isEnded.withLock({ $0 }) {
                 reader.readByte()
