@@ -10,7 +10,8 @@
 ///   which is the lines' area: the user's input, a prompt without a line break and the output of a child process
 ///   remain. One exception: after the last column a terminal delays the line break, and moving down and back cancels
 ///   that state. The character there is lost if its writer continues the line after a drawing. Text that is written
-///   with ``write(_:)`` above lines is safe: its columns are counted, and the line is broken before the drawing.
+///   with ``write(_:)`` above lines is safe: its columns are counted, from the start of a line when lines appear, and a
+///   full line is broken before the drawing.
 /// - After a line break in other output, the cursor is on the first of the lines, and the next drawing is one line
 ///   lower. Until a complete drawing (``show(_:_:size:anew:)``), old lines may remain below, and the rest of one after
 ///   a text that was written over it. None of the text is lost.
@@ -41,7 +42,7 @@ struct LiveLines: Sendable {
     /// The text to write above the lines.
     private var text: [UInt8] = []
     /// The column of the cursor after ``text``, if nothing else writes; `nil` if it is unknown.
-    private var column: Int? = 0
+    private var column: Int?
     private var mustDrawAnew = false
     /// What the terminal shows after ``unwritten`` is written.
     private var shown: [LiveLine] = []

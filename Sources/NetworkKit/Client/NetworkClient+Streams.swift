@@ -149,7 +149,7 @@ extension NetworkClient {
                     try await blocking { try partial.write(piece) }
                 }
                 // A server may send less than was requested (RFC 9110 §15.3.7). A retry requests the rest.
-                if let range, let length = range.length, range.last < length - 1 {
+                if let length = range?.length, partial.count < length {
                     throw transfer.failure(.incompleteBody, "the server sent a part of the requested range")
                 }
                 try await blocking { try partial.moveIntoPlace() }
@@ -192,11 +192,10 @@ extension ResponseHead {
         return headers[.lastModified]
     }
 
-    /// The first and last position and, if known, the complete length in `Content-Range: bytes 100-199/200`.
-    var range: (first: Int64, last: Int64, length: Int64?)? {
+    /// The first position and, if known, the complete length in `Content-Range: bytes 100-199/200`.
+    var range: (first: Int64, length: Int64?)? {
         let words = (headers[.contentRange] ?? "").split { $0 == " " || $0 == "-" || $0 == "/" }
-        guard words.count == 4, words[0].lowercased() == "bytes" else { return nil }
-        guard let first = Int64(words[1]), let last = Int64(words[2]) else { return nil }
-        return (first, last, Int64(words[3]))
+        guard words.count == 4, words[0].lowercased() == "bytes", let first = Int64(words[1]) else { return nil }
+        return (first, Int64(words[3]))
     }
 }

@@ -104,6 +104,24 @@ struct TerminalProgressProcessTests {
         #expect(result.status == 0, "\(result.output)\(result.error)")
     }
 
+    @Test("keeps text that ends at the right margin, also after text that preceded the lines")
+    func margin() async throws {
+        try await inTerminal { tmux in
+            try await tell("print earlier", "begin one")
+            #expect(try await shows(tmux) { $0.count == 2 && $0[0] == "earlier" && $0[1].contains(" one ") })
+            let full = String(repeating: "x", count: 79) + "y"
+            try await tell("piece \(full)")
+            #expect(try await shows(tmux) { $0.count == 3 && $0[1] == full && $0[2].contains(" one ") })
+            try await tell("print continued")
+            #expect(
+                try await shows(tmux) {
+                    $0.count == 4 && $0[1] == full && $0[2] == "continued" && $0[3].contains(" one ")
+                }
+            )
+            try await tell("shutdown")
+        }
+    }
+
     @Test("keeps logged and printed text above the lines, and foreign output readable")
     func output() async throws {
         try await inTerminal { tmux in
