@@ -131,26 +131,35 @@ extension NetworkClient {
                     request.setHeader("Range", "bytes=\(start)-")
                     request.setHeader("If-Range", validator)
                 }
-                let (head, transfer) = try await openChecked(route, request, body, task, resumingAt: start)
+                let (head, transfer): (ResponseHead, Transfer)
+                do {
+                    (head, transfer) = try await openChecked(route, request, body, task, resumingAt: start)
+                } catch NetworkError.unacceptableStatus(let failure)
+                    where start > 0 && failure.status == .rangeNotSatisfiable
+                {
+                    validator = nil
+                    let reason = "the server has nothing after the first \(start) bytes"
+                    throw NetworkError.transport(.init(url: failure.url, kind: .incompleteBody, reason: reason))
+                }
                 // Also when the file cannot be written.
                 defer { transfer.cancel() }
-                let range = start > 0 && head.status == .partialContent ? head.range : nil
-                // A part that answers `If-Range` needs none (RFC 9110 §15.3.7).
-                validator = head.validator ?? (range == nil ? nil : validator)
-                if start > 0, head.status == .partialContent {
-                    guard range?.first == start else {
-                        validator = nil
-                        throw transfer.failure(.incompleteBody, "the server sent a different range than requested")
-                    }
-                } else {
-                    try partial.removeContents()
+                let isPart = isWhole && head.status == .partialContent
+                let range = isPart ? head.range : nil
+                // A server may ignore `If-Range`, or leave out the validator.
+                let isOther = start > 0 && ![nil, validator].contains(head.validator)
+                if isPart, range?.first != start || isOther {
+                    validator = nil
+                    throw transfer.failure(.incompleteBody, "the server sent a different range than requested")
                 }
+                if !isPart || start == 0 { try partial.removeContents() }
+                validator = head.validator ?? (isPart && start > 0 ? validator : nil)
                 while let piece = try await transfer.next() {
                     try await blocking { try partial.write(piece) }
                 }
                 // A server may send less than was requested (RFC 9110 §15.3.7). A retry requests the rest.
-                if let length = range?.length, partial.count < length {
-                    throw transfer.failure(.incompleteBody, "the server sent a part of the requested range")
+                if let range, partial.count != range.length {
+                    if partial.count > range.length { validator = nil }
+                    throw transfer.failure(.incompleteBody, "the server sent another part than the requested range")
                 }
                 try await blocking { try partial.moveIntoPlace() }
                 return NetworkResponse(ReceivedResponse(head: head, data: Data()))
@@ -188,14 +197,18 @@ extension NetworkClient {
 extension ResponseHead {
     /// The validator for resuming a download. A weak tag does not guarantee the same bytes (RFC 9110 §8.8.1).
     fileprivate var validator: String? {
-        if let tag = headers[.eTag], !tag.hasPrefix("W/") { return tag }
-        return headers[.lastModified]
+        // With a tag, a date is not allowed (§13.1.5).
+        guard let tag = headers[.eTag] else { return headers[.lastModified] }
+        return tag.hasPrefix("W/") ? nil : tag
     }
 
-    /// The first position and, if known, the complete length in `Content-Range: bytes 100-199/200`.
-    var range: (first: Int64, length: Int64?)? {
+    /// The first position and the complete length in `Content-Range: bytes 100-199/200`; `nil` if the field is invalid
+    /// or the length unknown: such a range is not used (RFC 9110 §14.4).
+    var range: (first: Int64, length: Int64)? {
         let words = (headers[.contentRange] ?? "").split { $0 == " " || $0 == "-" || $0 == "/" }
-        guard words.count == 4, words[0].lowercased() == "bytes", let first = Int64(words[1]) else { return nil }
-        return (first, Int64(words[3]))
+        guard words.count == 4, words[0].lowercased() == "bytes", let first = Int64(words[1]),
+            let last = Int64(words[2]), let length = Int64(words[3]), first <= last, last < length
+        else { return nil }
+        return (first, length)
     }
 }

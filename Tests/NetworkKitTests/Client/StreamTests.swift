@@ -233,24 +233,71 @@ import Testing
         #expect(try String(contentsOf: target, encoding: .utf8) == "0123456789")
     }
 
+    /// Answers that are not the requested range, or contradict themselves.
+    @Test(
+        arguments: [
+            ("206 Partial Content", "ETag: \"x\"", "456789"),
+            ("206 Partial Content", "Content-Range: bytes 4-9/*", "456789"),
+            ("206 Partial Content", "Content-Range: bytes 4-1/10", "456789"),
+            ("206 Partial Content", "Content-Range: bytes 4-x/10", "456789"),
+            ("206 Partial Content", "Content-Range: bytes 4-9/5", "456789"),
+            ("206 Partial Content", "Content-Range: bytes 4-9/10", "456789more"),
+            ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nETag: \"y\"", "new789"),
+            ("416 Range Not Satisfiable", "Content-Range: bytes */4", ""),
+        ]
+    )
+    func aRangeThatCannotBeUsedIsRequestedFromTheStart(status: String, field: String, body: String) async throws {
+        let count = Locked(0)
+        let server = try RawServer.closing { request, connection in
+            let isFirst = count.withLock { count in
+                count += 1
+                return count == 1
+            }
+            if request.headers["range"] != nil {
+                // Until the connection is closed.
+                try connection.send("HTTP/1.1 \(status)\r\n\(field)\r\n\r\n\(body)")
+            } else {
+                let text = isFirst ? "0123" : "0123456789"
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nETag: \"x\"\r\n\r\n\(text)")
+            }
+        }
+        let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
+        _ = try await client(retry: retry).download(route(server), to: target)
+        #expect(server.requests.map { $0.headers["range"] } == [nil, "bytes=4-", nil])
+        #expect(try String(contentsOf: target, encoding: .utf8) == "0123456789")
+    }
+
+    @Test func aRangeThatWasNotRequestedIsAnError() async throws {
+        let server = try RawServer.closing { _, connection in
+            let field = "Content-Range: bytes 4-9/10"
+            try connection.respond("206 Partial Content", headers: [field], body: Data("456789".utf8))
+        }
+        let error = await thrown { _ = try await client().download(route(server), to: target) }
+        #expect("\(error as Any)".contains("a different range than requested"))
+        #expect(try files.isEmpty)
+    }
+
     /// The second one promises more than it sends.
     @Test(arguments: [("4-5", 2), ("4-9", Int64.max)])
     func aRangeThatIsShorterThanRequestedIsContinued(range: String, length: Int64) async throws {
         let server = try RawServer.closing { request, connection in
             let tag = "ETag: \"x\"\r\n"
-            switch request.headers["range"] {
+            func send(_ range: String, _ text: String) throws {
+                // Without a validator.
+                let fields = ["Content-Range: bytes \(range)/10"]
+                try connection.respond("206 Partial Content", headers: fields, body: Data(text.utf8))
+            }
+            switch request.headers["if-range"] == "\"x\"" ? request.headers["range"] : nil {
             case "bytes=4-":
                 let fields = "Content-Range: bytes \(range)/10\r\nContent-Length: \(length)\r\n\(tag)"
                 try connection.send("HTTP/1.1 206 Partial Content\r\n\(fields)\r\n45")
-            case "bytes=6-":
-                let fields = ["Content-Range: bytes 6-9/10"]
-                try connection.respond("206 Partial Content", headers: fields, body: Data("6789".utf8))
-            default:
-                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\(tag)\r\n0123")
+            case "bytes=6-": try send("6-7", "67")
+            case "bytes=8-": try send("8-9", "89")
+            default: try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\(tag)\r\n0123")
             }
         }
         let reported = Locked<[Int64?]>([])
-        let retry = NetworkClient.Retry(maximumAttempts: 10, initialDelay: .milliseconds(1))
+        let retry = NetworkClient.Retry(maximumAttempts: 4, initialDelay: .milliseconds(1))
         _ = try await client(retry: retry).download(route(server), to: target) { progress in
             reported.withLock { $0.append(progress.bytesToReceive) }
         }
@@ -259,7 +306,7 @@ import Testing
     }
 
     @Test func aDownloadWithAWeakTagIsNotResumed() async throws {
-        let server = try breakingServer(tag: "W/\"x\"")
+        let server = try breakingServer(tag: "W/\"x\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT")
         let error = await thrown {
             let retry = NetworkClient.Retry(maximumAttempts: 2, initialDelay: .milliseconds(1))
             _ = try await client(retry: retry).download(route(server), to: target)
