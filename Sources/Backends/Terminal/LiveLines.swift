@@ -10,8 +10,8 @@
 ///   which is the lines' area: the user's input, a prompt without a line break and the output of a child process
 ///   remain. One exception: after the last column a terminal delays the line break, and moving down and back cancels
 ///   that state. The character there is lost if its writer continues the line after a drawing. Text that is written
-///   with ``write(_:)`` above lines is safe: its columns are counted, from the start of a line when lines appear, and a
-///   full line is broken before the drawing.
+///   with ``write(_:)`` above lines is safe, as its columns are counted and a full line is broken before the drawing,
+///   unless it continues a line that was begun before the lines appeared.
 /// - After a line break in other output, the cursor is on the first of the lines, and the next drawing is one line
 ///   lower. Until a complete drawing (``show(_:_:size:anew:)``), old lines may remain below, and the rest of one after
 ///   a text that was written over it. None of the text is lost.
@@ -42,7 +42,7 @@ struct LiveLines: Sendable {
     /// The text to write above the lines.
     private var text: [UInt8] = []
     /// The column of the cursor after ``text``, if nothing else writes; `nil` if it is unknown.
-    private var column: Int?
+    private var column: Int? = 0
     private var mustDrawAnew = false
     /// What the terminal shows after ``unwritten`` is written.
     private var shown: [LiveLine] = []
@@ -62,8 +62,6 @@ struct LiveLines: Sendable {
     ///   - anew: whether to redraw unchanged lines too: other output may have moved the cursor.
     mutating func show(_ id: ClaimID, _ lines: [LiveLine], size: TerminalDevice.Size, anew: Bool) {
         guard !isClosed else { return }
-        // While there were no lines, others have written, and have probably ended their lines.
-        if claims.isEmpty, shown.isEmpty, text.isEmpty { column = 0 }
         if let index = claims.firstIndex(where: { $0.id == id }) {
             claims[index].lines = lines
         } else {
@@ -128,8 +126,10 @@ struct LiveLines: Sendable {
         guard count > 0 else { return }
         if unwritten.isEmpty {
             (unwritten, shown) = transition()
+            // While there are no lines, others write, and probably end their lines. After a full line, a break that is
+            // not needed does no harm.
+            if lostMessages > 0 || (column == size.columns) != shown.isEmpty { column = 0 }
             (text, lostMessages, mustDrawAnew) = ([], 0, false)
-            if column == size.columns, !shown.isEmpty { column = 0 }
         }
         unwritten = unwritten.dropFirst(count)
     }

@@ -76,29 +76,38 @@ struct LiveLinesTests {
         }
     }
 
+    /// What precedes text: a line that is written before the size of the window is known, one that is written above
+    /// lines, or one that is begun above lines, whose rest is written without them.
+    enum Preceding: CaseIterable { case first, above, hidden, held, lost }
+
     @Test(
         "do not damage text above them that ends at the right margin",
         arguments: ["12345678901234567890", "\u{1B}[31m1234567890\u{1B}[m1234567890"],
-        [1, 2]
+        Preceding.allCases
     )
-    func margin(text: String, times: Int) {
-        // What precedes the text is written by others, before the window's size is known, or after.
-        for isShownFirst in [nil, true, false] {
+    func margin(text: String, preceding: Preceding) {
+        let size = TerminalDevice.Size(columns: 20, rows: 12)
+        for times in 1...2 {
             var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
             var live = LiveLines()
-            if isShownFirst == nil {
-                // There were lines before, below an unfinished line that others have continued.
-                live.show(id, lines("zero"), size: size, anew: false)
+            if preceding == .first { live.write("first\r\n".utf8) }
+            live.show(id, lines("one"), size: size, anew: false)
+            if preceding == .above { live.write("first\r\n".utf8) }
+            screen.receive(take(&live))
+            if [.hidden, .held, .lost].contains(preceding) {
                 live.write("fir".utf8)
                 screen.receive(take(&live))
-                live.hide(id)
-                screen.receive(take(&live) + "st\r\n")
+                switch preceding {
+                case .hidden: live.hide(id)
+                case .held: live.holds = 1
+                default: live.lostMessages = 1
+                }
+                screen.receive(take(&live))
+                if preceding != .lost { screen.receive("st\r\n") }
+                live.holds = 0
+                live.show(id, lines("one"), size: size, anew: false)
+                screen.receive(take(&live))
             }
-            if isShownFirst == false { live.write("first\r\n".utf8) }
-            live.show(id, lines("one"), size: size, anew: false)
-            screen.receive(take(&live))
-            if isShownFirst == true { live.write("first\r\n".utf8) }
-            screen.receive(take(&live))
             for _ in 0..<times {
                 live.write(text.utf8)
                 screen.receive(take(&live))
@@ -111,9 +120,29 @@ struct LiveLinesTests {
             screen.receive(take(&live))
             // Without live lines.
             var expected = ScreenEmulator(columns: size.columns, rows: size.rows)
-            expected.receive("first\r\n" + String(repeating: text, count: times) + "continued\r\n")
+            expected.receive(
+                preceding == .lost ? "fir(1 log message lost: the terminal accepted no output)\r\n" : "first\r\n"
+            )
+            expected.receive(String(repeating: text, count: times) + "continued\r\n")
             #expect(screen.lines == expected.lines && screen.column == 0 && screen.unknown == [])
         }
+    }
+
+    @Test("do not damage text that ends at the right margin when they disappear and appear again")
+    func marginWithoutLines() {
+        var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
+        var live = LiveLines()
+        live.show(id, lines("one"), size: size, anew: false)
+        screen.receive(take(&live))
+        live.write("12345678901234567890".utf8)
+        live.hide(id)
+        screen.receive(take(&live))
+        live.show(id, lines("one"), size: size, anew: false)
+        screen.receive(take(&live))
+        live.write("continued\r\n".utf8)
+        live.hide(id)
+        screen.receive(take(&live))
+        #expect(screen.lines == ["12345678901234567890", "continued"])
     }
 
     @Test("report once how many log messages were lost", arguments: [(1, "1 log message"), (3, "3 log messages")])
