@@ -53,6 +53,10 @@ import Testing
         return ("allow_anonymous true\nmax_keepalive 10", limit)
     }
 
+    /// Whether a manager was connected before a reader that has just subscribed, which then may have missed what is not
+    /// retained.
+    private func managerWasFirst(at broker: MosquittoBroker) -> Bool { broker.log.contains(" as ind-") }
+
     @Test("Without a broker, the status has the reason and shutdown does not wait; a broker that appears is used")
     func brokerAppears() async throws {
         let broker = try await MosquittoBroker(isRunning: false)
@@ -86,8 +90,7 @@ import Testing
         let second = ManagedActivity("After", in: manager)
         try await broker.start()
         var reader = try await broker.reader()
-        // If the manager was connected first, the reader has missed what is not retained.
-        while manager.backendStatuses[0].state == .running {
+        while managerWasFirst(at: broker) {
             await broker.end()
             #expect(await eventually { manager.backendStatuses[0].state != .running })
             for number in 0..<1000 { manager.begin("Meanwhile \(number)").end(.succeeded) }
@@ -260,15 +263,19 @@ import Testing
         let broker = try await MosquittoBroker()
         let (manager, topic) = try manager(broker)
         #expect(try await eventually { try await broker.retained()[topic] != nil })
-        let before = manager.backendStatuses[0].updatesDelivered
-        broker.send(SIGSTOP)
-        manager.begin("Meanwhile").end(.succeeded)
-        // It is sent into a connection that the broker does not read.
-        #expect(await eventually { manager.backendStatuses[0].updatesDelivered > before })
-        #expect(try await eventually { try broker.unreadBytes > 0 })
-        await broker.end()
-        try await broker.start()
-        let reader = try await broker.reader()
+        var reader: Daemon
+        repeat {
+            #expect(await eventually { manager.backendStatuses[0].state == .running })
+            let before = manager.backendStatuses[0].updatesDelivered
+            broker.send(SIGSTOP)
+            manager.begin("Meanwhile").end(.succeeded)
+            // It is sent into a connection that the broker does not read.
+            #expect(await eventually { manager.backendStatuses[0].updatesDelivered > before })
+            #expect(try await eventually { try broker.unreadBytes > 0 })
+            await broker.end()
+            try await broker.start()
+            reader = try await broker.reader()
+        } while managerWasFirst(at: broker)
         #expect(await eventually { reader.output.contains(#""label":"Meanwhile""#) })
         await manager.shutdown()
     }

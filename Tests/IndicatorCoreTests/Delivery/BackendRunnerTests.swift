@@ -50,7 +50,8 @@ import Testing
         gate.open()
         #expect(await eventually { slow.updates.count == 2 })
         #expect(slow.updates.map(\.isVisible) == [true, false])
-        #expect(try status(manager) == BackendStatus(name: "scripted", state: .running, updatesDelivered: 2))
+        let delivered = BackendStatus(name: "scripted", state: .running, updatesDelivered: 2)
+        #expect(try await eventually { try status(manager) == delivered })
         await manager.shutdown()
     }
 
@@ -278,7 +279,7 @@ import Testing
         manager.stop("a")
         #expect(await eventually { spinner.updates.last?.isVisible == false })
         let count = spinner.updates.count
-        #expect(try status(manager).updatesDelivered == 2)
+        #expect(try await eventually { try status(manager).updatesDelivered == 2 })
         clock.advance(by: .seconds(10))
         #expect(await eventually { clock.deadlines.isEmpty })
         #expect(spinner.updates.count == count)
