@@ -1,17 +1,15 @@
 import Foundation
 
-/// An app that does not link the indicator, for comparison. It waits until its input ends.
-///
-/// With an argument, it first runs a task, which makes the Swift runtime start its threads.
+/// `indicator-app` without the indicator, for comparison: an async app that measures a duration, sleeps, prints, and
+/// waits until its input ends.
 @main
 struct BareApp {
-    static func main() {
-        if CommandLine.arguments.count > 1 {
-            let isDone = DispatchSemaphore(value: 0)
-            Task.detached { isDone.signal() }
-            isDone.wait()
-        }
-        print("ready \(ProcessInfo.processInfo.processIdentifier)")
+    static func main() async throws {
+        let clock = ContinuousClock()
+        let began = clock.now
+        try await Task.sleep(for: .milliseconds(5))
+        let milliseconds = (clock.now - began) / .milliseconds(1)
+        print("ready \(milliseconds)")
         fflush(nil)
         while readLine() != nil {}
     }

@@ -82,7 +82,7 @@ public struct SnapshotFormat: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         pieces.map { piece in
             switch piece {
-            case .literal(let text): text.replacing("{", with: "{{").replacing("}", with: "}}")
+            case .literal(let text): String(text.flatMap { $0 == "{" || $0 == "}" ? [$0, $0] : [$0] })
             case .placeholder(let placeholder): "{\(placeholder.rawValue)}"
             }
         }.joined()

@@ -15,7 +15,7 @@ enum WakeUps {
         let idle = try IndicatorApp(on: bus)
         let visible = try IndicatorApp(on: bus)
         try visible.show()
-        let other = try Child(sibling: "bare-app", ["task"])
+        let other = try Child(sibling: "bare-app")
         _ = try other.expect("ready")
 
         Thread.sleep(forTimeInterval: scale.settling / .seconds(1))
