@@ -131,34 +131,23 @@ extension NetworkClient {
                     request.setHeader("Range", "bytes=\(start)-")
                     request.setHeader("If-Range", validator)
                 }
-                let (head, transfer): (ResponseHead, Transfer)
-                do {
-                    (head, transfer) = try await openChecked(route, request, body, task, resumingAt: start)
-                } catch NetworkError.unacceptableStatus(let failure)
-                    where start > 0 && failure.status == .rangeNotSatisfiable
-                {
-                    validator = nil
-                    let reason = "the server has nothing after the first \(start) bytes"
-                    throw NetworkError.transport(.init(url: failure.url, kind: .incompleteBody, reason: reason))
-                }
+                let (head, transfer) = try await openChecked(route, request, body, task, resumingAt: start)
                 // Also when the file cannot be written.
                 defer { transfer.cancel() }
-                let isPart = isWhole && head.status == .partialContent
-                let range = isPart ? head.range : nil
-                // A server may ignore `If-Range`, or leave out the validator.
-                let isOther = start > 0 && ![nil, validator].contains(head.validator)
-                if isPart, range?.first != start || isOther {
+                if isWhole, let problem = head.problem(resumingAt: start, validator) {
                     validator = nil
-                    throw transfer.failure(.incompleteBody, "the server sent a different range than requested")
+                    throw transfer.failure(.incompleteBody, problem)
                 }
-                if !isPart || start == 0 { try partial.removeContents() }
-                validator = head.validator ?? (isPart && start > 0 ? validator : nil)
+                let range = isWhole && head.status == .partialContent ? head.range : nil
+                if range == nil || start == 0 { try partial.removeContents() }
+                // A part may leave it out.
+                validator = head.validator ?? (range != nil && start > 0 ? validator : nil)
                 while let piece = try await transfer.next() {
                     try await blocking { try partial.write(piece) }
                 }
                 // A server may send less than was requested (RFC 9110 §15.3.7). A retry requests the rest.
-                if let range, partial.count != range.length {
-                    if partial.count > range.length { validator = nil }
+                if let range, partial.count != range.length || range.end != range.length {
+                    if partial.count > range.end { validator = nil }
                     throw transfer.failure(.incompleteBody, "the server sent another part than the requested range")
                 }
                 try await blocking { try partial.moveIntoPlace() }
@@ -176,6 +165,7 @@ extension NetworkClient {
         resumingAt start: Int64 = 0
     ) async throws -> (ResponseHead, Transfer) {
         let (head, transfer) = try await open(request, body, task, resumingAt: start)
+        if start > 0, head.status == .rangeNotSatisfiable { return (head, transfer) }
         let validation = route.request.validation ?? self.validation
         func check(_ start: Data) throws {
             try validation.check(NetworkResponse(ReceivedResponse(head: head, data: start)))
@@ -202,13 +192,29 @@ extension ResponseHead {
         return tag.hasPrefix("W/") ? nil : tag
     }
 
-    /// The first position and the complete length in `Content-Range: bytes 100-199/200`; `nil` if the field is invalid
-    /// or the length unknown: such a range is not used (RFC 9110 §14.4).
-    var range: (first: Int64, length: Int64)? {
+    /// The range in `Content-Range: bytes 100-199/200`: the first position, the one after the last, and the complete
+    /// length. `nil` if the field is invalid or the length unknown.
+    var range: (first: Int64, end: Int64, length: Int64)? {
         let words = (headers[.contentRange] ?? "").split { $0 == " " || $0 == "-" || $0 == "/" }
         guard words.count == 4, words[0].lowercased() == "bytes", let first = Int64(words[1]),
             let last = Int64(words[2]), let length = Int64(words[3]), first <= last, last < length
         else { return nil }
-        return (first, length)
+        return (first, last + 1, length)
+    }
+
+    /// Why a download cannot be continued with the response; `nil` if it can, or begins again.
+    fileprivate func problem(resumingAt start: Int64, _ validator: String?) -> String? {
+        switch status {
+        case .rangeNotSatisfiable where start > 0:
+            "the server has nothing after the first \(start) bytes"
+        case .partialContent where range == nil:
+            "the server sent a part without a range, or of an unknown length"
+        case .partialContent where range?.first != start:
+            "the server sent a different range than requested"
+        // Some servers ignore `If-Range`.
+        case .partialContent where start > 0 && ![nil, validator].contains(headers[.eTag] ?? headers[.lastModified]):
+            "the content has changed"
+        default: nil
+        }
     }
 }

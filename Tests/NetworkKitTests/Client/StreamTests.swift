@@ -242,7 +242,9 @@ import Testing
             ("206 Partial Content", "Content-Range: bytes 4-x/10", "456789"),
             ("206 Partial Content", "Content-Range: bytes 4-9/5", "456789"),
             ("206 Partial Content", "Content-Range: bytes 4-9/10", "456789more"),
+            ("206 Partial Content", "Content-Range: bytes 4-5/10", "456789"),
             ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nETag: \"y\"", "new789"),
+            ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nETag: W/\"x\"", "new789"),
             ("416 Range Not Satisfiable", "Content-Range: bytes */4", ""),
         ]
     )
