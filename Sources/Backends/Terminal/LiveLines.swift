@@ -69,7 +69,7 @@ struct LiveLines: Sendable {
         }
         if anew || size != self.size { mustDrawAnew = true }
         // The start of a line stays there.
-        if size != self.size, column != 0 { column = nil }
+        if size != self.size, column != 0 { column = shown.isEmpty ? 0 : nil }
         self.size = size
     }
 
@@ -81,7 +81,7 @@ struct LiveLines: Sendable {
     /// Drops the lines of a claim without erasing them, because the terminal belongs to other processes now.
     mutating func forget(_ id: ClaimID) {
         hide(id)
-        if claims.isEmpty { shown = [] }
+        if claims.isEmpty { (shown, column) = ([], 0) }
     }
 
     /// Writes text above the lines.

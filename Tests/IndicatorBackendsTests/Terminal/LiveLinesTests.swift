@@ -78,7 +78,7 @@ struct LiveLinesTests {
 
     /// What precedes text: a line that is written before the size of the window is known, one that is written above
     /// lines, or one that is begun above lines, whose rest is written without them.
-    enum Preceding: CaseIterable { case first, above, hidden, held, lost }
+    enum Preceding: CaseIterable { case first, above, hidden, held, forgotten, lost }
 
     @Test(
         "do not damage text above them that ends at the right margin",
@@ -94,12 +94,13 @@ struct LiveLinesTests {
             live.show(id, lines("one"), size: size, anew: false)
             if preceding == .above { live.write("first\r\n".utf8) }
             screen.receive(take(&live))
-            if [.hidden, .held, .lost].contains(preceding) {
+            if [.hidden, .held, .forgotten, .lost].contains(preceding) {
                 live.write("fir".utf8)
                 screen.receive(take(&live))
                 switch preceding {
                 case .hidden: live.hide(id)
                 case .held: live.holds = 1
+                case .forgotten: live.forget(id)
                 default: live.lostMessages = 1
                 }
                 screen.receive(take(&live))
