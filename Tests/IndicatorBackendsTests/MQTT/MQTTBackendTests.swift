@@ -91,8 +91,10 @@ import Testing
         var number = 0
         #expect(
             await eventually {
-                number += 1
-                activity.label = "Step \(number)"
+                for _ in 0..<100 {
+                    number += 1
+                    activity.label = "Step \(number)"
+                }
                 return messages().count > 5
             }
         )
