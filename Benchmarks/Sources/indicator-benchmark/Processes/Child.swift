@@ -53,7 +53,7 @@ final class Child {
         try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
     }
 
-    /// Reads the next line of the child, for up to 30 seconds. Returns `nil` at the end of the output.
+    /// Reads the next line of the child, for up to 5 minutes. Returns `nil` at the end of the output.
     func readLine() throws -> String? {
         let newline = UInt8(ascii: "\n")
         while true {
@@ -66,9 +66,9 @@ final class Child {
                 events: Int16(POLLIN),
                 revents: 0
             )
-            guard poll(&descriptor, 1, 30_000) > 0 else {
+            guard poll(&descriptor, 1, 300_000) > 0 else {
                 throw Failure(
-                    description: "\(process.executableURL?.lastPathComponent ?? "") printed nothing for 30 seconds"
+                    description: "\(process.executableURL?.lastPathComponent ?? "") printed nothing for 5 minutes"
                 )
             }
             let data = output.fileHandleForReading.availableData
