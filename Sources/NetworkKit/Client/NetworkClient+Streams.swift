@@ -119,35 +119,36 @@ extension NetworkClient {
             }
             // Not only when it is released: the thread of the last write may release it later.
             defer { partial.remove() }
-            var validator: String?
+            var content: (validator: String, length: Int64?)?
             return try await perform(route, task) { request, body in
                 var request = request
                 // A range that the route asks for is requested again.
                 let isWhole = request.headers[.range] == nil
                 // Ranges of a compressed body cannot be concatenated.
                 if request.headers[.acceptEncoding] == nil { request.setHeader("Accept-Encoding", "identity") }
-                let start = validator != nil && isWhole ? partial.count : 0
+                let start = content != nil && isWhole ? partial.count : 0
                 if start > 0 {
                     request.setHeader("Range", "bytes=\(start)-")
-                    request.setHeader("If-Range", validator)
+                    request.setHeader("If-Range", content?.validator)
                 }
                 let (head, transfer) = try await openChecked(route, request, body, task, resumingAt: start)
                 // Also when the file cannot be written.
                 defer { transfer.cancel() }
-                if isWhole, let problem = head.problem(resumingAt: start, validator) {
-                    validator = nil
+                if isWhole, let problem = head.problem(resumingAt: start, content) {
+                    content = nil
                     throw transfer.failure(.incompleteBody, problem)
                 }
                 let range = isWhole && head.status == .partialContent ? head.range : nil
-                if range == nil || start == 0 { try partial.removeContents() }
-                // A part may leave it out.
-                validator = head.validator ?? (range != nil && start > 0 ? validator : nil)
+                if range == nil || start == 0 {
+                    try partial.removeContents()
+                    content = head.status == .ok ? head.validator.map { ($0, head.bodyCount) } : nil
+                }
                 while let piece = try await transfer.next() {
                     try await blocking { try partial.write(piece) }
                 }
                 // A server may send less than was requested (RFC 9110 §15.3.7). A retry requests the rest.
                 if let range, partial.count != range.length || range.end != range.length {
-                    if partial.count > range.end { validator = nil }
+                    if partial.count > range.end { content = nil }
                     throw transfer.failure(.incompleteBody, "the server sent another part than the requested range")
                 }
                 try await blocking { try partial.moveIntoPlace() }
@@ -165,7 +166,8 @@ extension NetworkClient {
         resumingAt start: Int64 = 0
     ) async throws -> (ResponseHead, Transfer) {
         let (head, transfer) = try await open(request, body, task, resumingAt: start)
-        if start > 0, head.status == .rangeNotSatisfiable { return (head, transfer) }
+        // The caller judges these. A part may leave out the content type, for example.
+        if start > 0, [.partialContent, .rangeNotSatisfiable].contains(head.status) { return (head, transfer) }
         let validation = route.request.validation ?? self.validation
         func check(_ start: Data) throws {
             try validation.check(NetworkResponse(ReceivedResponse(head: head, data: start)))
@@ -185,11 +187,15 @@ extension NetworkClient {
 }
 
 extension ResponseHead {
-    /// The validator for resuming a download. A weak tag does not guarantee the same bytes (RFC 9110 §8.8.1).
+    /// The validator for resuming a download, if it is strong: others do not guarantee the same bytes. A date must be
+    /// older than the response by a second, and is not used beside a tag (RFC 9110 §8.8.2.2, §8.8.3, §13.1.5).
     fileprivate var validator: String? {
-        // With a tag, a date is not allowed (§13.1.5).
-        guard let tag = headers[.eTag] else { return headers[.lastModified] }
-        return tag.hasPrefix("W/") ? nil : tag
+        if let tag = headers[.eTag] {
+            return tag.utf8.count > 1 && tag.hasPrefix("\"") && tag.hasSuffix("\"") ? tag : nil
+        }
+        func date(_ name: HTTPField.Name) -> Date? { headers[name].flatMap { HTTPDate.parse($0) } }
+        guard let modified = date(.lastModified), let sent = date(.date), modified < sent else { return nil }
+        return headers[.lastModified]
     }
 
     /// The range in `Content-Range: bytes 100-199/200`: the first position, the one after the last, and the complete
@@ -203,16 +209,22 @@ extension ResponseHead {
     }
 
     /// Why a download cannot be continued with the response; `nil` if it can, or begins again.
-    fileprivate func problem(resumingAt start: Int64, _ validator: String?) -> String? {
-        switch status {
+    fileprivate func problem(
+        resumingAt start: Int64,
+        _ content: (validator: String, length: Int64?)?
+    ) -> String? {
+        // Some servers ignore `If-Range`. A part may leave out the validator.
+        let isSame =
+            [nil, content?.validator].contains(headers[.eTag] ?? headers[.lastModified])
+            && [nil, range?.length].contains(content?.length)
+        return switch status {
         case .rangeNotSatisfiable where start > 0:
             "the server has nothing after the first \(start) bytes"
         case .partialContent where range == nil:
             "the server sent a part without a range, or of an unknown length"
         case .partialContent where range?.first != start:
             "the server sent a different range than requested"
-        // Some servers ignore `If-Range`.
-        case .partialContent where start > 0 && ![nil, validator].contains(headers[.eTag] ?? headers[.lastModified]):
+        case .partialContent where start > 0 && !isSame:
             "the content has changed"
         default: nil
         }

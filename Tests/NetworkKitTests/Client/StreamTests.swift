@@ -117,24 +117,31 @@ import Testing
     }
 
     /// A server that supports ranges and breaks off each answer without a range in the middle.
-    private func breakingServer(tag: String, ignoresRanges: Bool = false) throws -> RawServer {
+    private func breakingServer(
+        validator: String = "ETag: \"x\"",
+        date: String = "Date: Sun, 06 Nov 1994 08:49:37 GMT",
+        ignoresRanges: Bool = false
+    ) throws -> RawServer {
+        let fields = "\(validator)\r\n\(date)"
         let body = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 3) })
         return try RawServer.closing { request, connection in
-            if let range = request.headers["range"], request.headers["if-range"] == tag, !ignoresRanges {
+            if let range = request.headers["range"], let tag = request.headers["if-range"], !ignoresRanges,
+                fields.contains(": \(tag)\r\n")
+            {
                 let start = Int(range.dropFirst("bytes=".count).dropLast()) ?? 0
                 return try connection.respond(
                     "206 Partial Content",
-                    headers: ["Content-Range: bytes \(start)-99999/100000", "ETag: \(tag)"],
+                    headers: ["Content-Range: bytes \(start)-99999/100000", fields],
                     body: body.dropFirst(start)
                 )
             }
-            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nETag: \(tag)\r\n\r\n")
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\(fields)\r\n\r\n")
             try connection.send(request.headers["range"] == nil ? body.prefix(60_000) : body)
         }
     }
 
     @Test func aDownloadCanBeAMemberOfAGroup() async throws {
-        let server = try breakingServer(tag: "\"x\"")
+        let server = try breakingServer()
         var delivery = BackendDelivery.everyTransition
         delivery.includesHidden = true
         let backend = InMemoryBackend(delivery: delivery)
@@ -186,9 +193,11 @@ import Testing
         #expect(finished.map(\.outcome) == [.cancelled, .cancelled])
     }
 
-    @Test(arguments: [false, true])
-    func aRetriedDownloadResumes(ignoresRanges: Bool) async throws {
-        let server = try breakingServer(tag: "\"x\"", ignoresRanges: ignoresRanges)
+    @Test(arguments: [
+        ("ETag: \"x\"", false), ("ETag: \"x\"", true), ("Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT", false),
+    ])
+    func aRetriedDownloadResumes(validator: String, ignoresRanges: Bool) async throws {
+        let server = try breakingServer(validator: validator, ignoresRanges: ignoresRanges)
         let reported = Locked<[TransferProgress]>([])
         let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
         _ = try await client(retry: retry).download(route(server), to: target) { progress in
@@ -243,6 +252,7 @@ import Testing
             ("206 Partial Content", "Content-Range: bytes 4-9/5", "456789"),
             ("206 Partial Content", "Content-Range: bytes 4-9/10", "456789more"),
             ("206 Partial Content", "Content-Range: bytes 4-5/10", "456789"),
+            ("206 Partial Content", "Content-Range: bytes 4-5/6", "45"),
             ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nETag: \"y\"", "new789"),
             ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nETag: W/\"x\"", "new789"),
             ("416 Range Not Satisfiable", "Content-Range: bytes */4", ""),
@@ -307,8 +317,15 @@ import Testing
         #expect(reported.withLock { $0.contains(length == 2 ? 6 : .max) && $0.last == 10 })
     }
 
-    @Test func aDownloadWithAWeakTagIsNotResumed() async throws {
-        let server = try breakingServer(tag: "W/\"x\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT")
+    /// The last one is as old as the answer.
+    @Test(
+        arguments: [
+            "ETag: W/\"x\"", "ETag: W/\"x\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:36 GMT", "ETag:", "ETag: x",
+            "Last-Modified: yesterday", "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT",
+        ]
+    )
+    func aDownloadWithoutAStrongValidatorIsNotResumed(validator: String) async throws {
+        let server = try breakingServer(validator: validator)
         let error = await thrown {
             let retry = NetworkClient.Retry(maximumAttempts: 2, initialDelay: .milliseconds(1))
             _ = try await client(retry: retry).download(route(server), to: target)
@@ -348,6 +365,41 @@ import Testing
         #expect("\(taken as Any)".contains("cannot be written"))
         #expect(try files == ["file.bin"])
         #expect(await eventually { recorder.names == ["Resume", "Complete", "Resume", "Complete"] })
+    }
+
+    @Test(arguments: [String(repeating: "漢", count: 85), "e" + String(repeating: "\u{301}", count: 127)])
+    func aLongNameIsNoProblem(name: String) async throws {
+        let server = try RawServer.closing { _, connection in try connection.respond(text: "whole") }
+        _ = try await client().download(route(server), to: folder.url.appending(path: name))
+        #expect(try files == [name])
+    }
+
+    /// A part of it has another status, and may leave out the content type.
+    @Test func aDownloadWhoseValidationAcceptsOnlyTheWholeResumes() async throws {
+        let server = try breakingServer()
+        let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
+        let whole = NetworkResponse.Validation(statuses: 200..<201)
+        _ = try await client(retry: retry).download(route(server, .get("").with(\.validation, whole)), to: target)
+        #expect(server.requests.map { $0.headers["range"] } == [nil, "bytes=60000-"])
+        #expect(try Data(contentsOf: target).count == 100_000)
+    }
+
+    @Test func anErrorIsNotResumedEvenIfItIsAccepted() async throws {
+        let server = try RawServer.closing { request, connection in
+            if request.headers["range"] == nil {
+                try connection.send("HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\nETag: \"x\"\r\n\r\nnope")
+            } else {
+                let field = "Content-Range: bytes 4-9/10"
+                try connection.respond("206 Partial Content", headers: [field], body: Data("456789".utf8))
+            }
+        }
+        let retry = NetworkClient.Retry(maximumAttempts: 2, initialDelay: .milliseconds(1))
+        let error = await thrown {
+            let request = RouteRequest.get("").with(\.validation, NetworkResponse.Validation.none)
+            _ = try await client(retry: retry).download(route(server, request), to: target)
+        }
+        #expect(error is NetworkError)
+        #expect(server.requests.map { $0.headers["range"] } == [nil, nil])
     }
 
     @Test func filesOfAKilledProcessAreRemoved() async throws {
