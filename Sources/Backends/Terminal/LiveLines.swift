@@ -126,9 +126,8 @@ struct LiveLines: Sendable {
         guard count > 0 else { return }
         if unwritten.isEmpty {
             (unwritten, shown) = transition()
-            // While there are no lines, others write, and probably end their lines. After a full line, a break that is
-            // not needed does no harm.
-            if lostMessages > 0 || (column == size.columns) != shown.isEmpty { column = 0 }
+            // While there are no lines, others write, and probably end their lines.
+            if shown.isEmpty || lostMessages > 0 || column == size.columns { column = 0 }
             (text, lostMessages, mustDrawAnew) = ([], 0, false)
         }
         unwritten = unwritten.dropFirst(count)

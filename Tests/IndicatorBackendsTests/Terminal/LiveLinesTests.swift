@@ -129,23 +129,6 @@ struct LiveLinesTests {
         }
     }
 
-    @Test("do not damage text that ends at the right margin when they disappear and appear again")
-    func marginWithoutLines() {
-        var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
-        var live = LiveLines()
-        live.show(id, lines("one"), size: size, anew: false)
-        screen.receive(take(&live))
-        live.write("12345678901234567890".utf8)
-        live.hide(id)
-        screen.receive(take(&live))
-        live.show(id, lines("one"), size: size, anew: false)
-        screen.receive(take(&live))
-        live.write("continued\r\n".utf8)
-        live.hide(id)
-        screen.receive(take(&live))
-        #expect(screen.lines == ["12345678901234567890", "continued"])
-    }
-
     @Test("report once how many log messages were lost", arguments: [(1, "1 log message"), (3, "3 log messages")])
     func lostMessages(count: Int, text: String) {
         var live = LiveLines()
