@@ -33,7 +33,8 @@ struct HeadParser: Sendable {
         guard size <= Self.maximumSize else {
             throw Problem(description: "the header fields are longer than \(Self.maximumSize) bytes")
         }
-        if line.starts(with: "HTTP/".utf8) { return begin(line) }
+        // Elsewhere it is not a status line, but an invalid field.
+        if status == 0 || isComplete, line.starts(with: "HTTP/".utf8) { return begin(line) }
         guard !isComplete else { return }
         let text = line.prefix { $0 != 0x0D && $0 != 0x0A }
         if text.isEmpty {

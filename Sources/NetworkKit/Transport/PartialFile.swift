@@ -93,7 +93,12 @@ final class PartialFile: @unchecked Sendable {
         }
     }
 
-    private static func prefix(of target: URL) -> String { ".\(target.lastPathComponent.prefix(150))." }
+    /// The beginning of a name of at most 255 bytes.
+    private static func prefix(of target: URL) -> String {
+        var name = Substring(target.lastPathComponent)
+        while name.utf8.count > 150 { name.unicodeScalars.removeLast() }
+        return ".\(name)."
+    }
 
     private static func error(_ target: URL) -> NetworkError {
         .unwritable(target, reason: String(cString: strerror(errno)))

@@ -348,6 +348,10 @@ final class Transfer: @unchecked Sendable {
     private func receivedBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         lastActivity = .now
         deliverHead()
+        guard hasDeliveredHead else {
+            problem = failure(.invalidResponse, "the server sent a body after the interim status \(parser.status)")
+            return 0
+        }
         let (answer, due, count) = state.withLock { state -> (Int, CheckedContinuation<Void, Never>?, Int) in
             if state.outcome != nil { return (0, nil, 0) }
             if state.isSuspended || state.buffer.count >= state.capacity { return (Int(CURL_WRITEFUNC_PAUSE), nil, 0) }

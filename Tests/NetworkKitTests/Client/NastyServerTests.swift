@@ -55,6 +55,23 @@ import Testing
         #expect(try await client.send(route(server)).string() == "righ")
     }
 
+    @Test func sendingAStatusLineAmongTheFields() async throws {
+        for field in ["HTTP/x: y", "HTTP/1.1: 100"] {
+            let server = try RawServer.sending(
+                "HTTP/1.1 200 OK\r\n\(field)\r\nContent-Length: 2000000\r\n\r\n"
+                    + String(repeating: "x", count: 2_000_000)
+            )
+            #expect(try await client.send(route(server)).data.count == 2_000_000)
+        }
+    }
+
+    /// More than the transfer's buffer.
+    @Test func sendingABodyAfterAnInterimStatus() async throws {
+        let body = String(repeating: "x", count: 2_000_000)
+        let server = try RawServer.sending("HTTP/1.1 101 Switching Protocols\r\n\r\n\(body)")
+        #expect(await failure(server)?.kind == .invalidResponse)
+    }
+
     @Test func sendingAnInvalidLength() async throws {
         for length in ["-5", "four", "99999999999999999999999"] {
             let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\nfour")
