@@ -142,14 +142,19 @@ extension NetworkClient {
                 if range == nil || start == 0 {
                     try partial.removeContents()
                     content = head.status == .ok ? head.validator.map { ($0, head.bodyCount) } : nil
+                } else {
+                    content?.length = range?.length
                 }
                 while let piece = try await transfer.next() {
+                    if let range, partial.count + Int64(piece.count) > range.end {
+                        content = nil
+                        throw transfer.failure(.incompleteBody, "the server sent more than the range that it announced")
+                    }
                     try await blocking { try partial.write(piece) }
                 }
                 // A server may send less than was requested (RFC 9110 §15.3.7). A retry requests the rest.
-                if let range, partial.count != range.length || range.end != range.length {
-                    if partial.count > range.end { content = nil }
-                    throw transfer.failure(.incompleteBody, "the server sent another part than the requested range")
+                if let range, partial.count < range.length {
+                    throw transfer.failure(.incompleteBody, "the server sent only a part of the requested range")
                 }
                 try await blocking { try partial.moveIntoPlace() }
                 return NetworkResponse(ReceivedResponse(head: head, data: Data()))

@@ -349,7 +349,7 @@ final class Transfer: @unchecked Sendable {
         lastActivity = .now
         deliverHead()
         guard hasDeliveredHead else {
-            problem = failure(.invalidResponse, "the server sent a body after the interim status \(parser.status)")
+            problem = failure(.invalidResponse, "the server sent a body before a final status")
             return 0
         }
         let (answer, due, count) = state.withLock { state -> (Int, CheckedContinuation<Void, Never>?, Int) in

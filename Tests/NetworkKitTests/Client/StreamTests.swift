@@ -252,6 +252,7 @@ import Testing
             ("206 Partial Content", "Content-Range: bytes 4-9/5", "456789"),
             ("206 Partial Content", "Content-Range: bytes 4-9/10", "456789more"),
             ("206 Partial Content", "Content-Range: bytes 4-5/10", "456789"),
+            ("206 Partial Content", "Content-Range: bytes 4-5/10\r\nContent-Length: 100", "45ZZ"),
             ("206 Partial Content", "Content-Range: bytes 4-5/6", "45"),
             ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nETag: \"y\"", "new789"),
             ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nETag: W/\"x\"", "new789"),
