@@ -10,8 +10,8 @@
 ///   which is the lines' area: the user's input, a prompt without a line break and the output of a child process
 ///   remain. One exception: after the last column a terminal delays the line break, and moving down and back cancels
 ///   that state. The character there is lost if its writer continues the line after a drawing. Text that is written
-///   with ``write(_:)`` above lines is safe, as its columns are counted and a full line is broken before the drawing,
-///   unless it continues a line that was begun before the lines appeared.
+///   with ``write(_:)`` above lines is safe: its columns are counted while there are lines, from the start of a line,
+///   and a full line is broken before the drawing.
 /// - After a line break in other output, the cursor is on the first of the lines, and the next drawing is one line
 ///   lower. Until a complete drawing (``show(_:_:size:anew:)``), old lines may remain below, and the rest of one after
 ///   a text that was written over it. None of the text is lost.
@@ -69,7 +69,7 @@ struct LiveLines: Sendable {
         }
         if anew || size != self.size { mustDrawAnew = true }
         // The start of a line stays there.
-        if size != self.size, column != 0 { column = shown.isEmpty ? 0 : nil }
+        if size != self.size, column != 0 { column = nil }
         self.size = size
     }
 
