@@ -47,11 +47,13 @@ struct ConfigurationHelper {
         let indicator = make("configuration-helper", isShared)
         let second = modes.contains("two") ? make("configuration-helper", false) : nil
         let activity = ManagedActivity(in: indicator)
+        // Before a test that has read "ready" changes it.
+        let firstDelay = indicator.startDelay
         say("pid \(getpid())")
         say("ready")
 
         let watch = Task {
-            var last = indicator.startDelay
+            var last = firstDelay
             while !Task.isCancelled {
                 if indicator.startDelay != last {
                     last = indicator.startDelay
