@@ -183,7 +183,7 @@ import Testing
         manager.start("a")
         #expect(await eventually { blocked.allSatisfy { $0.updates.count == 1 } })
         #expect(await eventually { healthy.isVisible })
-        try await expectShutdown(of: manager, takes: .seconds(2))
+        try await expectShutdown(of: manager, stuck: blocked.count, takes: .seconds(2))
         for _ in blocked { semaphore.signal() }
         #expect(await eventually { blocked.allSatisfy { $0.stopCount == 1 } })
     }
@@ -376,6 +376,7 @@ import Testing
     ///   - isStuck: whether the backend hangs as expected; the clock is advanced when it does.
     private func expectShutdown(
         of manager: IndicatorManager,
+        stuck count: Int = 1,
         takes limit: Duration,
         once isStuck: @escaping () -> Bool = { true }
     ) async throws {
@@ -383,7 +384,9 @@ import Testing
         async let shutdown: Void = manager.shutdown()
         #expect(
             await eventually {
-                isStuck() && clock.deadlines.contains(start + limit) && manager.backendStatuses[1].state == .stopped
+                // Each stuck backend has a deadline, which would be later if it were set after the advance.
+                isStuck() && clock.deadlines.count { $0 == start + limit } == count
+                    && manager.backendStatuses[1].state == .stopped
             }
         )
         clock.advance(to: start + limit)
