@@ -49,7 +49,7 @@ struct IndicatorDemo: AsyncParsableCommand {
     }
 }
 
-/// The limit of file descriptors is too low: requests would fail, and with 4 to 7, libdispatch crashes or hangs.
+/// The limit of file descriptors is too low: requests would fail, and with only 4 to 7, libdispatch crashes or hangs.
 private struct TooFewDescriptors: Error, CustomStringConvertible {
     private static let needed: rlim_t = 64
 

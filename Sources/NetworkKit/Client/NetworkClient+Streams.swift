@@ -103,7 +103,7 @@ extension NetworkClient {
     ///   - container: the indicator or group that the request's activity belongs to; by default the request posts
     ///     notifications for all indicators that observe them.
     ///   - onProgress: called with the progress, on the network thread.
-    /// - Returns: the response, without its body.
+    /// - Returns: the response, without its body; of a resumed download that of the last part, with the status 206.
     /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`.
     public func download(
         _ route: some RequestRoute,
