@@ -103,7 +103,8 @@ extension NetworkClient {
     ///   - container: the indicator or group that the request's activity belongs to; by default the request posts
     ///     notifications for all indicators that observe them.
     ///   - onProgress: called with the progress, on the network thread.
-    /// - Returns: the response, without its body; of a resumed download that of the last part, with the status 206.
+    /// - Returns: the response, without its body. If the download was resumed, this is the response with the last part,
+    ///   whose status is 206 and whose header fields describe only that part.
     /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`.
     public func download(
         _ route: some RequestRoute,
@@ -140,7 +141,7 @@ extension NetworkClient {
                 }
                 let range = isWhole && head.status == .partialContent ? head.range : nil
                 if range == nil || start == 0 {
-                    try partial.removeContents()
+                    try await blocking { try partial.removeContents() }
                     content = head.status == .ok ? head.validator.map { ($0, head.bodyCount) } : nil
                 } else {
                     content?.length = range?.length

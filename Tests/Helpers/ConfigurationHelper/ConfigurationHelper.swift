@@ -47,7 +47,7 @@ struct ConfigurationHelper {
         let indicator = make("configuration-helper", isShared)
         let second = modes.contains("two") ? make("configuration-helper", false) : nil
         let activity = ManagedActivity(in: indicator)
-        // Before a test that has read "ready" changes it.
+        // Read before "ready" is printed: a test may change the delay right after that.
         let firstDelay = indicator.startDelay
         say("pid \(getpid())")
         say("ready")

@@ -1,13 +1,14 @@
 import Foundation
 import InMemoryLogging
 import IndicatorTesting
+import IndicatorThreads
 import Logging
 import TestSupport
 import Testing
 
 @testable import IndicatorCore
 
-@Suite struct BackendRunnerTests {
+@Suite(.timeLimit(.minutes(10))) struct BackendRunnerTests {
     private let clock = VirtualClock()
     private let healthy = InMemoryBackend(
         name: "healthy",
@@ -15,12 +16,17 @@ import Testing
     )
     private let log = InMemoryLogHandler()
 
-    private func manager(with backend: any IndicatorBackend) throws -> IndicatorManager {
+    private func manager(with backends: any IndicatorBackend...) throws -> IndicatorManager {
+        try manager(with: backends)
+    }
+
+    /// The healthy backend is the last one, which is finished last.
+    private func manager(with backends: [any IndicatorBackend]) throws -> IndicatorManager {
         var logger = Logger(label: "test") { [log] _ in log }
         logger.logLevel = .debug
         return IndicatorManager(
             delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
-            backends: [backend, healthy],
+            backends: backends + [healthy],
             clock: clock,
             logger: logger
         )
@@ -178,12 +184,11 @@ import Testing
         let blocked = (0..<8).map { number in
             ScriptedBackend(name: "blocked \(number)", onUpdate: { _ in Self.block(semaphore) })
         }
-        let manager = try manager(with: blocked[0])
-        for backend in blocked.dropFirst() { manager.addBackend(backend) }
+        let manager = try manager(with: blocked)
         manager.start("a")
         #expect(await eventually { blocked.allSatisfy { $0.updates.count == 1 } })
         #expect(await eventually { healthy.isVisible })
-        try await expectShutdown(of: manager, stuck: blocked.count, takes: .seconds(2))
+        try await expectShutdown(of: manager, takes: .seconds(2))
         for _ in blocked { semaphore.signal() }
         #expect(await eventually { blocked.allSatisfy { $0.stopCount == 1 } })
     }
@@ -368,29 +373,32 @@ import Testing
         await manager.shutdown()
     }
 
-    /// Shuts down, and checks how long that takes on the virtual clock.
+    /// Shuts down, and checks that it takes exactly `limit` on the virtual clock.
     ///
     /// - Parameters:
     ///   - manager: the indicator.
     ///   - limit: the expected duration.
-    ///   - isStuck: whether the backend hangs as expected; the clock is advanced when it does.
+    ///   - isStuck: whether the backends hang as expected; the clock is advanced when they do.
     private func expectShutdown(
         of manager: IndicatorManager,
-        stuck count: Int = 1,
         takes limit: Duration,
         once isStuck: @escaping () -> Bool = { true }
     ) async throws {
         let start = clock.now.offset
-        async let shutdown: Void = manager.shutdown()
+        let hasEnded = Locked(false)
+        async let shutdown: Void = {
+            await manager.shutdown()
+            hasEnded.withLock { $0 = true }
+        }()
         #expect(
             await eventually {
-                // Each stuck backend has a deadline, which would be later if it were set after the advance.
-                isStuck() && clock.deadlines.count { $0 == start + limit } == count
-                    && manager.backendStatuses[1].state == .stopped
+                // The healthy backend is finished last, so all limits have begun.
+                isStuck() && clock.deadlines.contains(start + limit) && manager.backendStatuses.last?.state == .stopped
             }
         )
+        clock.advance(to: start + limit - .nanoseconds(1))
+        #expect(!hasEnded.withLock { $0 })
         clock.advance(to: start + limit)
         await shutdown
-        #expect(clock.now.offset == start + limit)
     }
 }

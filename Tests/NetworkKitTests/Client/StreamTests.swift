@@ -238,6 +238,23 @@ import Testing
         #expect(try String(contentsOf: target, encoding: .utf8) == "0123456789")
     }
 
+    /// Parts of different lengths are not of the same content, also if the first response told no length.
+    @Test func aPartOfContentWithAnotherLengthIsRequestedFromTheStart() async throws {
+        let answers = Locked([
+            "200 OK\r\nETag: \"x\"\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n0123\r\n",
+            "206 Partial Content\r\nContent-Range: bytes 4-5/10\r\n\r\n45",
+            "206 Partial Content\r\nContent-Range: bytes 6-7/12\r\n\r\n67",
+            "200 OK\r\nContent-Length: 12\r\n\r\n0123456789ab",
+        ])
+        let server = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 " + answers.withLock { $0.removeFirst() })
+        }
+        let retry = NetworkClient.Retry(maximumAttempts: 4, initialDelay: .milliseconds(1))
+        _ = try await client(retry: retry).download(route(server), to: target)
+        #expect(server.requests.map { $0.headers["range"] } == [nil, "bytes=4-", "bytes=6-", nil])
+        #expect(try String(contentsOf: target, encoding: .utf8) == "0123456789ab")
+    }
+
     /// Answers that are not the requested range, or contradict themselves.
     @Test(
         arguments: [
