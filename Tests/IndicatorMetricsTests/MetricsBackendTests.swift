@@ -67,9 +67,12 @@ import Testing
             let activity = indicator.begin("Copying")
             clock.advance(by: .milliseconds(250 * (number + 1)))
             activity.end(outcome)
+            // Changes that follow each other within 100 ms are delivered together.
+            clock.advance(by: .milliseconds(100))
             let timer = try metrics.expectTimer("indicator_activity_duration", [("outcome", name)])
             #expect(await eventually { timer.values == [Int64(number + 1) * 250_000_000] }, "\(name): \(timer.values)")
         }
+        #expect(await eventually { indicator.state == .inactive })
         let unlabelled = indicator.begin()
         // Changes while hidden are delivered ten times a second.
         clock.advance(by: .milliseconds(500))

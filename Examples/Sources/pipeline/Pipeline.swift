@@ -16,13 +16,17 @@ struct Pipeline {
         }
         let pause = Duration.seconds(Double(arguments.dropFirst(3).first ?? "") ?? 0)
 
-        let indicator = IndicatorManager.configured(for: "pipeline")
-        let work = Task { try await makeIndex(of: arguments[1], in: arguments[2], pause: pause, indicator) }
         // The indicator does not handle a signal that the program handles.
+        let (interrupts, continuation) = AsyncStream.makeStream(of: Void.self)
         let interrupt = DispatchSource.makeSignalSource(signal: SIGINT)
-        interrupt.setEventHandler { work.cancel() }
+        interrupt.setEventHandler { continuation.yield() }
         interrupt.activate()
 
+        let indicator = IndicatorManager.configured(for: "pipeline")
+        let work = Task { try await makeIndex(of: arguments[1], in: arguments[2], pause: pause, indicator) }
+        Task {
+            for await _ in interrupts { work.cancel() }
+        }
         let result = await work.result
         await indicator.shutdown()
         switch result {

@@ -91,24 +91,24 @@ struct ConfigurationFileContents {
         guard stat(path, &status) == 0 else { throw failure(errno, path: path) }
         try requireRegular(status)
         let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
-        guard descriptor >= 0 else { throw failure(errno, path: path) }
-        defer { close(descriptor) }
+        guard descriptor >= 0, let file = fdopen(descriptor, "r") else { throw failure(errno, path: path) }
+        defer { fclose(file) }
         guard fstat(descriptor, &status) == 0 else { throw failure(errno, path: path) }
         try requireRegular(status)
         try requireTrusted(status, path: path)
 
-        let bytes: Data?
-        do { bytes = try FileHandle(fileDescriptor: descriptor).read(upToCount: largestSize + 1) } catch {
-            throw Failure(message: "the file cannot be read: \(error.localizedDescription)")
+        let bytes = [UInt8](unsafeUninitializedCapacity: largestSize + 1) { buffer, count in
+            count = fread(buffer.baseAddress, 1, buffer.count, file)
         }
-        guard let bytes, bytes.count > largestSize else { return Array(bytes ?? Data()) }
+        guard ferror(file) == 0 else { throw failure(errno, path: path) }
+        guard bytes.count > largestSize else { return bytes }
         throw Failure(message: "this file is larger than 1 MiB; a config file is a page of text")
     }
 
     private static func requireRegular(_ status: stat) throws(Failure) {
-        let kinds = [S_IFDIR: "a folder", S_IFIFO: "a FIFO", S_IFSOCK: "a socket"]
-        let kind = status.st_mode & S_IFMT
-        if kind != S_IFREG { throw Failure(message: "this is \(kinds[kind] ?? "a device"); expected a file") }
+        let kinds = [(S_IFDIR, "a folder"), (S_IFIFO, "a FIFO"), (S_IFSOCK, "a socket")]
+        let name = kinds.first { $0.0 == status.st_mode & S_IFMT }?.1 ?? "a device"
+        if status.st_mode & S_IFMT != S_IFREG { throw Failure(message: "this is \(name); expected a file") }
     }
 
     /// Throws if anyone but the user and root can change the file, or a link or folder on the path to it.

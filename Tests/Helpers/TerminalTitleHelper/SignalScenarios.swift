@@ -43,10 +43,8 @@ enum SignalScenarios {
         say("pid \(getpid())")
         indicator.start("work", label: "Working")
         for await snapshot in indicator.snapshots where snapshot.isVisible { break }
+        if mode == "busy-pool" { occupyPool() }
         say("shown")
-        if mode == "busy-pool" {
-            for _ in 0..<64 { Task.detached { while true { usleep(100_000) } } }
-        }
         if mode == "terminal" { while true { pause() } }
         while let command = readLine() {
             switch command {
@@ -63,6 +61,18 @@ enum SignalScenarios {
 
     // Written once, before anything else happens.
     nonisolated(unsafe) private static var kept: IndicatorManager?
+
+    /// Returns when all other threads of the pool are busy.
+    private static func occupyPool() {
+        let running = DispatchSemaphore(value: 0)
+        for _ in 0..<64 {
+            Task.detached {
+                running.signal()
+                while true { usleep(100_000) }
+            }
+        }
+        for _ in 1..<ProcessInfo.processInfo.activeProcessorCount { running.wait() }
+    }
 
     private static func say(_ text: String) {
         FileHandle.standardOutput.write(Data("\(text)\n".utf8))

@@ -409,8 +409,8 @@ import Testing
                 c.recv(1000)
                 c.sendall(bytes([0x20, 6, 0, 0, 3, 0x13, 0, 1]))
                 c.settimeout(14)
-                while True:
-                    if c.recv(1000)[:2] == bytes([0xC0, 0]):
+                while data := c.recv(1000):
+                    if data.endswith(bytes([0xC0, 0])):
                         c.sendall(bytes([0xD0, 0]))
                         print('ping', flush=True)
                 """,

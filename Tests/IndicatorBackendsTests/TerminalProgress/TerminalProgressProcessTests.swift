@@ -281,7 +281,6 @@ struct TerminalProgressProcessTests {
     func writes() async throws {
         let terminal = try PseudoTerminal()
         let daemon = try start(on: terminal)
-        try await tell("begin one", "begin two", "bytes two 1000 2000", "end one", "end two")
         // The system calls of the process that write, as the kernel counts them (proc(5)).
         func count() throws -> Int {
             let text = try String(contentsOfFile: "/proc/\(processID())/io", encoding: .utf8)
@@ -292,6 +291,10 @@ struct TerminalProgressProcessTests {
             text += String(decoding: terminal.read(), as: UTF8.self)
             return text
         }
+        try await tell("begin one", "begin two", "bytes two 1000 2000")
+        // What ends before it is drawn is never drawn.
+        #expect(await eventually { written().contains(" two ") })
+        try await tell("end one", "end two")
         #expect(await eventually { written().hasSuffix("\u{1B}[J") })
         text = ""
         let before = try count()
@@ -336,8 +339,10 @@ struct TerminalProgressProcessTests {
                 sleep(1)
             }
         }
-        try await tell("begin one", "begin two", "bytes one 1 40", "log logged", "fail two HTTP 503")
-        try await tell("begin three", "raw foreign", "end one", "end three", "shutdown")
+        try await tell("begin one", "begin two", "bytes one 1 40", "log logged")
+        // What ends before anything is drawn is never drawn.
+        #expect(await eventually { terminal.unreadBytes > 0 })
+        try await tell("fail two HTTP 503", "begin three", "raw foreign", "end one", "end three", "shutdown")
         try send("return")
         #expect(await eventually { !daemon.isRunning })
         isEnded.withLock { $0 = true }

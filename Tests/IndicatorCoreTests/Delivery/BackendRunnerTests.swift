@@ -94,6 +94,8 @@ import Testing
         let reason = "no surface; plug one in"
         #expect(await eventually { messages(.debug).count == 1 })
         #expect(try status(manager).state == .unavailable(reason: reason))
+        // A call that is under way when the clock jumps would count as stalled.
+        #expect(await eventually { manager.backendStatuses.last?.updatesDelivered == 1 })
         for (seconds, starts) in [(1, 2), (2, 3), (4, 4), (8, 5)] {
             clock.advance(by: .seconds(seconds) - .nanoseconds(1))
             #expect(flaky.startCount == starts - 1)
@@ -130,6 +132,8 @@ import Testing
         let broken = ScriptedBackend(onUpdate: { _ in throw ScriptedBackend.Failure(description: "lost") })
         let manager = try manager(with: broken)
         manager.start("a")
+        // A call that is under way when the clock jumps would count as stalled.
+        #expect(await eventually { manager.backendStatuses.last?.updatesDelivered == 1 })
         for (seconds, updates) in [(0, 1), (1, 2), (2, 3), (4, 4)] {
             clock.advance(by: .seconds(seconds))
             #expect(await eventually { broken.updates.count == updates && broken.stopCount == updates })
@@ -137,7 +141,6 @@ import Testing
             #expect(try status(manager).state == .unavailable(reason: "lost"))
         }
         manager.stop("a")
-        // A call that is under way when the clock jumps would count as stalled.
         #expect(await eventually { manager.backendStatuses.last?.updatesDelivered == 2 })
         clock.advance(by: .seconds(8))
         // Nothing is shown any more, so a successful start is enough.

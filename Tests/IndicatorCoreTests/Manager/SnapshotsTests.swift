@@ -194,8 +194,8 @@ import Testing
         manager.start("b", label: "b")
         manager.start("a", label: "a")
         #expect(await eventually { flaky.updates.count == 1 })
-        clock.advance(by: .milliseconds(100))
         manager.stop("a")
+        clock.advance(by: .milliseconds(100))
         #expect(await eventually { flaky.stopCount == 1 })
         manager.stop("b")
         manager.start("c", label: "c")
@@ -284,8 +284,8 @@ import Testing
         manager.start("b", label: "b")
         manager.start("a", label: "a")
         #expect(await eventually { spinner.updates.count == 1 })
-        clock.advance(by: .milliseconds(100))
         manager.stop("a")
+        clock.advance(by: .milliseconds(100))
         #expect(await eventually { spinner.updates.last?.finished.map(\.label) == ["a"] })
         for count in 1...3 {
             #expect(

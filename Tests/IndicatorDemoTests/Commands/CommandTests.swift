@@ -229,7 +229,7 @@ import Testing
     @Test func serveAnswersUntilItIsTerminated() async throws {
         let program = try Command.built("indicator-demo")
         let script = #"""
-            exec 3< <("$0" serve & echo $!; wait $!; echo "status $?")
+            exec 3< <((echo "$BASHPID"; exec "$0" serve); echo "status $?")
             read -u 3 pid; read -u 3 url
             for path in /fast /status/418 /nothing; do curl -s -o /dev/null -w '%{http_code}\n' "$url$path"; done
             curl -s --data hello -o /dev/null -w '%{http_code}\n' "$url/upload?ms=1"

@@ -8,25 +8,26 @@ enum StartUp {
         var startUps: [Double] = []
         var linked: [Double] = []
         var bare: [Double] = []
+        var foundation: [Double] = []
         for _ in 0..<scale.launches {
             let app = try IndicatorApp()
             startUps.append(app.startUp)
             linked.append(try ProcessStatus.residentKiB(app.processID))
             try app.finish()
 
-            let other = try Child(sibling: "bare-app")
-            _ = try other.expect("ready")
-            bare.append(try ProcessStatus.residentKiB(other.processID))
-            try other.finish()
+            bare.append(try residentKiB(bareApp: []))
+            foundation.append(try residentKiB(bareApp: ["foundation"]))
         }
         guard let startUp = startUps.min(), let with = linked.min(), let without = bare.min() else { return [] }
+        let withFoundation = Int(foundation.min() ?? 0)
         return [
             Figure(
                 name: names[0],
                 title: "resident memory added by linking the indicator",
                 goal: 5,
                 outcome: .count((with - without) / 1024, unit: "MiB"),
-                detail: "\(Int(with)) KiB with only the log file, \(Int(without)) KiB without an indicator"
+                detail: "\(Int(with)) KiB with only the log file, \(Int(without)) KiB without an indicator, "
+                    + "\(withFoundation) KiB if that app reads its environment and observes a notification"
             ),
             Figure(
                 name: names[1],
@@ -36,5 +37,12 @@ enum StartUp {
                 detail: "the first call in a process, the shortest of \(startUps.count) processes"
             ),
         ]
+    }
+
+    private static func residentKiB(bareApp arguments: [String]) throws -> Double {
+        let app = try Child(sibling: "bare-app", arguments)
+        _ = try app.expect("ready")
+        defer { try? app.finish() }
+        return try ProcessStatus.residentKiB(app.processID)
     }
 }
