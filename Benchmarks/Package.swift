@@ -6,6 +6,10 @@ import PackageDescription
 let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v15)],
+    products: [
+        // For the package in Statistics.
+        .library(name: "Workloads", targets: ["Workloads"])
+    ],
     dependencies: [
         .package(name: "swift-indicator", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -57,20 +61,3 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
-
-// The same workloads under ordo-one/benchmark, for its statistics: `swift package benchmark`. Only on request, because
-// its plugin's tool, with libraries of its own, would be compiled for every build of this package.
-if Context.environment["INDICATOR_STATISTICS"] != nil {
-    package.dependencies.append(.package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []))
-    package.targets.append(
-        .executableTarget(
-            name: "IndicatorBenchmarks",
-            dependencies: [
-                "Workloads",
-                .product(name: "Benchmark", package: "benchmark"),
-            ],
-            path: "Benchmarks/IndicatorBenchmarks",
-            plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]
-        )
-    )
-}

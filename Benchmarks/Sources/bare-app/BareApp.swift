@@ -11,7 +11,7 @@ struct BareApp {
         try await Task.sleep(for: .milliseconds(5))
         if CommandLine.arguments.dropFirst() == ["foundation"] {
             let name = Notification.Name(ProcessInfo.processInfo.environment["NOTIFICATION"] ?? "notification")
-            NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { _ in }
+            _ = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { _ in }
         }
         let milliseconds = (clock.now - began) / .milliseconds(1)
         print("ready \(milliseconds)")

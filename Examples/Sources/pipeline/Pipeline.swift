@@ -16,11 +16,14 @@ struct Pipeline {
         }
         let pause = Duration.seconds(Double(arguments.dropFirst(3).first ?? "") ?? 0)
 
-        // The indicator does not handle a signal that the program handles.
+        // The indicator does not handle a signal that the program handles. The work begins when that is set up.
         let (interrupts, continuation) = AsyncStream.makeStream(of: Void.self)
         let interrupt = DispatchSource.makeSignalSource(signal: SIGINT)
         interrupt.setEventHandler { continuation.yield() }
-        interrupt.activate()
+        await withCheckedContinuation { registered in
+            interrupt.setRegistrationHandler { registered.resume() }
+            interrupt.activate()
+        }
 
         let indicator = IndicatorManager.configured(for: "pipeline")
         let work = Task { try await makeIndex(of: arguments[1], in: arguments[2], pause: pause, indicator) }

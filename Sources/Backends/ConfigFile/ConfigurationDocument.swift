@@ -68,8 +68,7 @@ struct ConfigurationDocument {
             bytesRead += text.utf8.count
             do {
                 let yaml = text.replacing("*", with: Self.asterisk)
-                // Without Yams' tag resolution, which takes most of the time, and constructors: this module interprets
-                // scalars itself.
+                // Without Yams' tag resolution and constructors, which are slow: this module interprets scalars itself.
                 let constructor = Constructor([:], [:], [:])
                 let parser = try Parser(yaml: yaml, resolver: .basic, constructor: constructor, encoding: .utf8)
                 let root = ignoresLaterDocuments ? try parser.nextRoot() : try parser.singleRoot()

@@ -11,8 +11,8 @@
 ///   remain. One exception: after the last column a terminal delays the line break, and moving down and back cancels
 ///   that state. The character there is lost if its writer continues the line after a drawing. Text that is written
 ///   with ``write(_:)`` while there are lines is safe, because its columns are counted and a full line is broken before
-///   the drawing. Not counted is a line that was begun before there were lines, that contains a control character such
-///   as a tab, or that the window's size changed in.
+///   the drawing. A line is not counted if it was begun before there were lines, if it contains a control character
+///   such as a tab, or if the window's size changed meanwhile.
 /// - After a line break in other output, the cursor is on the first of the lines, and the next drawing is one line
 ///   lower. Until a complete drawing (``show(_:_:size:anew:)``), old lines may remain below, and the rest of one after
 ///   a text that was written over it. None of the text is lost.

@@ -339,10 +339,11 @@ struct TerminalProgressProcessTests {
                 sleep(1)
             }
         }
-        try await tell("begin one", "begin two", "bytes one 1 40", "log logged")
+        try await tell("begin one", "begin two", "bytes one 1 40")
         // What ends before anything is drawn is never drawn.
         #expect(await eventually { terminal.unreadBytes > 0 })
-        try await tell("fail two HTTP 503", "begin three", "raw foreign", "end one", "end three", "shutdown")
+        try await tell("log logged", "fail two HTTP 503", "begin three")
+        try await tell("raw foreign", "end one", "end three", "shutdown")
         try send("return")
         #expect(await eventually { !daemon.isRunning })
         isEnded.withLock { $0 = true }

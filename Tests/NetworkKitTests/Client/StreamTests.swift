@@ -238,7 +238,7 @@ import Testing
         #expect(try String(contentsOf: target, encoding: .utf8) == "0123456789")
     }
 
-    /// Parts of different lengths are not of the same content, also if the first response told no length.
+    /// Parts of different lengths are not of the same content, also if the first response had no length.
     @Test func aPartOfContentWithAnotherLengthIsRequestedFromTheStart() async throws {
         let answers = Locked([
             "200 OK\r\nETag: \"x\"\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n0123\r\n",

@@ -18,8 +18,9 @@ enum StartUp {
             bare.append(try residentKiB(bareApp: []))
             foundation.append(try residentKiB(bareApp: ["foundation"]))
         }
-        guard let startUp = startUps.min(), let with = linked.min(), let without = bare.min() else { return [] }
-        let withFoundation = Int(foundation.min() ?? 0)
+        guard let startUp = startUps.min(), let with = linked.min(), let without = bare.min(),
+            let withFoundation = foundation.min()
+        else { return [] }
         return [
             Figure(
                 name: names[0],
@@ -27,7 +28,7 @@ enum StartUp {
                 goal: 5,
                 outcome: .count((with - without) / 1024, unit: "MiB"),
                 detail: "\(Int(with)) KiB with only the log file, \(Int(without)) KiB without an indicator, "
-                    + "\(withFoundation) KiB if that app reads its environment and observes a notification"
+                    + "\(Int(withFoundation)) KiB if that app reads its environment and observes a notification"
             ),
             Figure(
                 name: names[1],
@@ -42,7 +43,8 @@ enum StartUp {
     private static func residentKiB(bareApp arguments: [String]) throws -> Double {
         let app = try Child(sibling: "bare-app", arguments)
         _ = try app.expect("ready")
-        defer { try? app.finish() }
-        return try ProcessStatus.residentKiB(app.processID)
+        let resident = try ProcessStatus.residentKiB(app.processID)
+        try app.finish()
+        return resident
     }
 }

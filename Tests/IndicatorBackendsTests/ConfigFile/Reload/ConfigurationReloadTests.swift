@@ -233,9 +233,9 @@ struct ConfigurationReloadTests {
         // When a later change is applied, the earlier ones have been processed.
         try fixture.folder.write(Self.text + "\ncompletionDelay: 2\n")
         #expect(await eventually { fixture.indicator.completionDelay == .seconds(2) })
-        // The message follows.
-        #expect(await eventually { fixture.messages(.info).count == 1 })
+        // The shutdown waits for the end of the reload, which is its message.
         await fixture.indicator.shutdown()
+        #expect(fixture.messages(.info).count == 1)
     }
 
     @Test("keeps its configuration while the file is missing, and follows it when it exists again")
