@@ -107,8 +107,8 @@ struct ConfigurationDocument {
         var problems: [Problem] = []
         var firstLines: [String: Int] = [:]
         for (key, value) in mapping {
-            let (key, value) = (resolved(key), resolved(value))
             let position = key.position
+            let (key, value) = (resolved(key), resolved(value))
             guard case .scalar(let scalar) = key else {
                 problems.append(Problem(position: position, message: "expected a name before ':', found \(key.kind)"))
                 continue

@@ -147,7 +147,7 @@ struct ConfigurationFileContents {
 
     private static func failure(_ code: Int32, path: String) -> Failure {
         switch code {
-        case ENOENT where ConfigurationSource.fileExists(path):
+        case ENOENT where (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) != nil:
             return Failure(message: "this is a link to a file that does not exist")
         case ENOENT: return Failure(message: "there is no such file")
         case ENOTDIR: return Failure(message: "there is no such file: a part of the path is not a folder")
@@ -180,10 +180,10 @@ struct ConfigurationFileContents {
         return text
     }
 
-    /// The characters of YAML 1.1, section 5.1.
+    /// The characters of YAML 1.1, section 5.1, without the one that ``ConfigurationDocument`` needs.
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
-        case 0x09, 0x0A, 0x0D, 0x20...0x7E, 0x85, 0xA0...0xD7FF, 0xE000...0xFEFE, 0xFF00...0xFFFD, 0x10000...0x10FFFF:
+        case 0x09, 0x0A, 0x0D, 0x20...0x7E, 0x85, 0xA0...0xD7FF, 0xE000...0xFEFE, 0xFF00...0xFFFD, 0x10000...0x10FFFE:
             true
         default: false
         }

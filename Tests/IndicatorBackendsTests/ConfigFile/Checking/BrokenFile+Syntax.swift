@@ -115,6 +115,13 @@ extension BrokenFile {
             ]
         ),
         BrokenFile(
+            "a key that is an alias of another",
+            "&delay startDelay: 1\n\n\n*delay : 2\n",
+            reports: [
+                "indicator.yaml:4:1: error: duplicate key 'startDelay', first used on line 1"
+            ]
+        ),
+        BrokenFile(
             "a merge key",
             "logFile: &log\n  path: /tmp/a.log\naudit:\n  <<: *log\n  kind: logFile\n  path: /tmp/b.log\n",
             reports: [
@@ -141,7 +148,7 @@ extension BrokenFile {
                 "indicator.yaml:7:1: error: unknown key 'g'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
                 "indicator.yaml:8:1: error: unknown key 'h'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
                 "indicator.yaml:9:1: error: unknown key 'i'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification",
-                "indicator.yaml:9:4: error: expected a name before ':', found a list",
+                "indicator.yaml:10:3: error: expected a name before ':', found a list",
             ]
         ),
         BrokenFile(
@@ -243,6 +250,13 @@ extension BrokenFile {
             "terminalTitle:\n  format: a\u{07}b\n",
             reports: [
                 "indicator.yaml:2:12: error: the control character U+0007 is not allowed; remove it"
+            ]
+        ),
+        BrokenFile(
+            "the character that stands for an asterisk while the file is read",
+            "terminalTitle:\n  format: a\u{10FFFF}b\n",
+            reports: [
+                "indicator.yaml:2:12: error: the control character U+10FFFF is not allowed; remove it"
             ]
         ),
         BrokenFile(
