@@ -22,6 +22,8 @@ final class CurlLoop: @unchecked Sendable {
     private var active: [UnsafeMutableRawPointer: Transfer] = [:]
     /// When the first time limit may be exceeded.
     private var nextCheck: ContinuousClock.Instant?
+    /// Whether a transfer was added, got a connection or ended, after which libcurl looks for connections.
+    private var hasChanged = false
 
     init(_ options: NetworkClient.Options) {
         self.options = options
@@ -70,11 +72,13 @@ final class CurlLoop: @unchecked Sendable {
         curl_kit_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.maximumConnectionsPerHost)
         while let arrived = takeInbox() {
             for transfer in arrived { attend(to: transfer, multi, share) }
+            let hadChanged = hasChanged
+            hasChanged = false
             var running: Int32 = 0
             curl_multi_perform(multi, &running)
             finishEnded(multi)
             endOverdue(multi)
-            wait(multi, wakeUp)
+            wait(multi, wakeUp, mayHaveLostTimer: hadChanged || hasChanged)
         }
     }
 
@@ -100,6 +104,7 @@ final class CurlLoop: @unchecked Sendable {
             return transfer.finish(throwing: transfer.failure(.other, Self.outOfMemory))
         }
         active[handle] = transfer
+        hasChanged = true
         if let file = options.certificateAuthorities { curl_kit_set_string(handle, CURLOPT_CAINFO, file.path) }
         transfer.begin(with: handle, cookies: options.keepsCookies ? share : nil)
         check(by: transfer.nextLimit)
@@ -118,7 +123,13 @@ final class CurlLoop: @unchecked Sendable {
         }
     }
 
+    /// Notes, on the loop's thread, that a transfer has a connection or starts to establish one.
+    func transferBegan() {
+        hasChanged = true
+    }
+
     private func remove(_ handle: UnsafeMutableRawPointer, from multi: UnsafeMutableRawPointer) {
+        hasChanged = true
         curl_multi_remove_handle(multi, handle)
         curl_easy_cleanup(handle)
         active.removeValue(forKey: handle)?.end()
@@ -137,8 +148,13 @@ final class CurlLoop: @unchecked Sendable {
         nextCheck = min(nextCheck ?? limit, limit)
     }
 
-    private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp) {
-        let timeout = nextCheck.map { WakeUp.milliseconds(until: $0) } ?? .max
+    /// Waits until there is something to do.
+    ///
+    /// When `curl_multi_perform` looks for a connection for a transfer, it can lose timers of other transfers that fall
+    /// due during the call (until libcurl 8.17). One of them continues a transfer that waited for a connection, which
+    /// would then wait until the next time limit. So this does not wait after a call that may have looked for one.
+    private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp, mayHaveLostTimer: Bool) {
+        let timeout = mayHaveLostTimer ? 0 : nextCheck.map { WakeUp.milliseconds(until: $0) } ?? .max
         var waker = curl_waitfd(fd: wakeUp.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
         curl_multi_poll(multi, &waker, 1, timeout, nil)
         wakeUp.clear()

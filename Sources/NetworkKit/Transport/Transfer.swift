@@ -305,7 +305,10 @@ final class Transfer: @unchecked Sendable {
 
     /// libcurl first calls this when the transfer has a connection or starts to establish one.
     private func progressed(sent: Int64, received: Int64) {
-        if lastActivity == nil { lastActivity = .now }
+        if lastActivity == nil {
+            lastActivity = .now
+            loop.transferBegan()
+        }
         guard bytes != (sent, received) else { return }
         lastActivity = .now
         if sent != bytes.sent, sent > 0 { onProgress(.sent(sent)) }
@@ -389,7 +392,7 @@ final class Transfer: @unchecked Sendable {
             curl_easy_pause(handle, CURLPAUSE_ALL)
         } else if isPaused, !isSuspended, !isFull {
             isPaused = false
-            lastActivity = .now
+            if lastActivity != nil { lastActivity = .now }
             curl_easy_pause(handle, CURLPAUSE_CONT)
         }
     }
@@ -404,7 +407,7 @@ final class Transfer: @unchecked Sendable {
     /// Fails the transfer when a limit is exceeded. Time while it is paused does not count towards the timeout.
     func failIfOverdue() -> Bool {
         let now = ContinuousClock.now
-        if isPaused { lastActivity = now }
+        if isPaused, lastActivity != nil { lastActivity = now }
         if let deadline, deadline <= now {
             finish(throwing: failure(.timeLimitExceeded, "the request took longer than its time limit"))
         } else if let timeout, let lastActivity, lastActivity + timeout <= now {

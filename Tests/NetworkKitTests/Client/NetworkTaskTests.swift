@@ -194,6 +194,25 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Suspend", "Complete"] })
     }
 
+    @Test func theTimeoutOfARequestThatWaitsForAConnectionDoesNotBeginWhenItIsResumed() async throws {
+        let server = try RawServer.closing { _, connection in connection.waitForEnd() }
+        var options = NetworkClient.Options()
+        options.maximumConnectionsPerHost = 1
+        let client = NetworkClient(retry: .never, options: options, notificationCenter: recorder.center)
+        let first = client.start(route(server))
+        #expect(await eventually { server.requests.count == 1 })
+        let waiting = client.start(route(server, .get("").with(\.timeout, 0.1)))
+        // Long enough for libcurl to have it, and for the timeout to expire.
+        try await Task.sleep(for: .milliseconds(300))
+        waiting.suspend()
+        try await Task.sleep(for: .milliseconds(300))
+        waiting.resume()
+        try await Task.sleep(for: .milliseconds(300))
+        #expect(recorder.names == ["Resume", "Resume", "Suspend", "Resume"])
+        waiting.cancel()
+        first.cancel()
+    }
+
     @Test func retriesAreAnnouncedAsOneRequest() async throws {
         let count = Locked(0)
         let server = try RawServer.closing { _, connection in
@@ -297,5 +316,42 @@ import Testing
         let shown = backend.snapshots.map(\.isVisible)
         #expect(shown.last == false)
         #expect(zip([false] + shown, shown).count { !$0 && $1 } == 1)
+    }
+
+    /// The server answers only when each connection has a request, or the last requests have arrived. It waits for ever
+    /// if libcurl forgets requests although it has an idle connection for them.
+    @Test(.timeLimit(.minutes(5)), arguments: [4, 6, 8])
+    func requestsUseAllConnections(_ connections: Int) async throws {
+        struct State {
+            var held: [(ReceivedRequest, RawConnection)] = []
+            var answered = 0
+        }
+        let state = Locked(State())
+        let server = try RawServer { request, connection in
+            let due = state.withLock { state in
+                state.held.append((request, connection))
+                let left = 500 - state.answered
+                guard state.held.count == min(connections, left) else { return state.held.prefix(0) }
+                // Often one of them, sometimes all at once.
+                let due = state.held.prefix(left <= connections || left % 4 == 0 ? connections : 1)
+                state.held.removeFirst(due.count)
+                state.answered += due.count
+                return due
+            }
+            for (request, connection) in due { try connection.respond(text: request.target) }
+            return true
+        }
+        var options = NetworkClient.Options()
+        options.maximumConnectionsPerHost = connections
+        let client = NetworkClient(retry: .never, options: options)
+        let answers = try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 0..<500 {
+                group.addTask {
+                    try await client.send(route(server, .get("\(number)").with(\.timeout, .infinity))).string()
+                }
+            }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(answers == Set((0..<500).map { "/\($0)" }))
     }
 }
