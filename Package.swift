@@ -107,6 +107,7 @@ let package = Package(
                 "IndicatorThreads",
                 "JSONScanning",
                 .target(name: "CGdkPixbuf", condition: .when(traits: ["Images"])),
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),

@@ -169,9 +169,11 @@ struct ConfigurationFileContents {
             }
             guard isAllowed(scalar) else {
                 let isMark = scalar == "\u{FEFF}"
-                let name = "the \(isMark ? "byte order mark" : "control character") \(QuotedText.codePoint(scalar))"
+                let isControl = scalar.properties.generalCategory == .control
+                let name = isMark ? "byte order mark" : isControl ? "control character" : "character"
                 let place = isMark ? "allowed at the beginning only" : "not allowed"
-                throw Failure(position: position, message: "\(name) is \(place); remove it")
+                let message = "the \(name) \(QuotedText.codePoint(scalar)) is \(place); remove it"
+                throw Failure(position: position, message: message)
             }
             rest = rest.dropFirst(scalar.utf8.count)
             position.column += 1

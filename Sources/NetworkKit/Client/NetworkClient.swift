@@ -263,7 +263,8 @@ extension NetworkClient {
         public var maximumRedirects = 20
         /// The maximum length of a response's body that is held in memory, in bytes. Default 512 MiB.
         public var maximumBodySize = 512 << 20
-        /// The maximum number of connections to a host; further requests wait. Default 6.
+        /// The maximum number of connections to a scheme, host and port; further requests wait. Default 6, minimum 1.
+        /// Over HTTP/2, up to 100 requests share connections. All `http` requests through a proxy count as one host.
         public var maximumConnectionsPerHost = 6
         /// Whether the client stores cookies in memory and sends them back (RFC 6265). Default no.
         public var keepsCookies = false

@@ -1,4 +1,5 @@
 import CCurl
+import DequeModule
 import Foundation
 import IndicatorCore
 import IndicatorThreads
@@ -16,17 +17,62 @@ final class CurlLoop: @unchecked Sendable {
         var isClosed = false
     }
 
+    /// The transfers to a scheme, host and port.
+    ///
+    /// libcurl limits the connections, too, but has one list for all transfers that wait for one, and begins them in
+    /// their order: those to a hung host would delay the others. So it gets no more than can begin, as long as a host
+    /// that shares connections allows enough streams.
+    private final class Host {
+        /// Those that have not begun, because the limit is reached or they are suspended. The oldest is first.
+        var waiting: Deque<Transfer> = []
+        var activeCount = 0
+        /// How many may be active.
+        var limit: Int
+        /// Whether another one can perhaps begin: the waiting ones, the number or the limit has changed.
+        var hasChanged = true
+
+        init(limit: Int) {
+            self.limit = limit
+        }
+
+        /// Removes and counts the next one that may begin.
+        func next() -> Transfer? {
+            guard hasChanged, activeCount < limit, let index = waiting.firstIndex(where: \.mayBegin) else {
+                hasChanged = false
+                return nil
+            }
+            activeCount += 1
+            return waiting.remove(at: index)
+        }
+
+        /// Counts one that has ended.
+        func end() {
+            activeCount -= 1
+            hasChanged = true
+        }
+
+        func removeFinished() {
+            for transfer in waiting where transfer.isFinished { transfer.isWaiting = false }
+            waiting.removeAll { !$0.isWaiting }
+        }
+    }
+
     private let inbox = Locked(Inbox())
     private let wakeUp = WakeUp()
     private let options: NetworkClient.Options
+    /// How many connections to a host there may be.
+    private let limit: Int
     private var active: [UnsafeMutableRawPointer: Transfer] = [:]
+    private var hosts: [[String]: Host] = [:]
     /// When the first time limit may be exceeded.
     private var nextCheck: ContinuousClock.Instant?
-    /// Whether a transfer was added, got a connection or ended, after which libcurl looks for connections.
-    private var hasChanged = false
+    /// How many rounds there are, at least, before the thread waits.
+    private var roundsLeft = 0
+    private static let roundsAfterAnEvent = 2
 
     init(_ options: NetworkClient.Options) {
         self.options = options
+        limit = max(options.maximumConnectionsPerHost, 1)
     }
 
     /// Schedules a transfer on the loop's thread: starts, ends, pauses or resumes it, as its state requires.
@@ -69,23 +115,22 @@ final class CurlLoop: @unchecked Sendable {
         guard let multi = curl_multi_init() else { return fail(Self.outOfMemory) }
         defer { curl_multi_cleanup(multi) }
         curl_kit_share_cookies(share)
-        curl_kit_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.maximumConnectionsPerHost)
+        curl_kit_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, limit)
         while let arrived = takeInbox() {
-            for transfer in arrived { attend(to: transfer, multi, share) }
-            let hadChanged = hasChanged
-            hasChanged = false
             var running: Int32 = 0
             curl_multi_perform(multi, &running)
             finishEnded(multi)
             endOverdue(multi)
-            wait(multi, wakeUp, mayHaveLostTimer: hadChanged || hasChanged)
+            for transfer in arrived { attend(to: transfer, multi) }
+            beginWaiting(multi, share)
+            wait(multi, wakeUp)
         }
     }
 
     /// The scheduled transfers; `nil` when the thread should end.
     private func takeInbox() -> [Transfer]? {
         inbox.withLock { inbox in
-            if inbox.isClosed, inbox.transfers.isEmpty, active.isEmpty {
+            if inbox.isClosed, inbox.transfers.isEmpty, hosts.isEmpty {
                 inbox.isRunning = false
                 return nil
             }
@@ -94,24 +139,55 @@ final class CurlLoop: @unchecked Sendable {
         }
     }
 
-    private func attend(to transfer: Transfer, _ multi: UnsafeMutableRawPointer, _ share: UnsafeMutableRawPointer) {
+    private func attend(to transfer: Transfer, _ multi: UnsafeMutableRawPointer) {
+        roundsLeft = Self.roundsAfterAnEvent
         if let handle = transfer.handle {
-            if transfer.isFinished { return remove(handle, from: multi) }
-            return transfer.updatePause()
+            if !transfer.isFinished { transfer.updatePause() }
+            if transfer.isFinished { remove(handle, from: multi) }
+            return
         }
-        guard !transfer.isFinished, !transfer.isSuspended else { return }
+        guard !transfer.isFinished else {
+            if transfer.isWaiting { hosts[transfer.origin]?.removeFinished() }
+            return
+        }
+        let host = hosts[transfer.origin] ?? Host(limit: limit)
+        host.hasChanged = true
+        guard !transfer.isWaiting else { return }
+        transfer.isWaiting = true
+        hosts[transfer.origin] = host
+        host.waiting.append(transfer)
+        check(by: transfer.nextLimit)
+    }
+
+    private func beginWaiting(_ multi: UnsafeMutableRawPointer, _ share: UnsafeMutableRawPointer) {
+        for (origin, host) in hosts {
+            while let transfer = host.next() { begin(transfer, multi, share) }
+            if host.activeCount == 0, host.waiting.isEmpty { hosts[origin] = nil }
+        }
+    }
+
+    private func begin(_ transfer: Transfer, _ multi: UnsafeMutableRawPointer, _ share: UnsafeMutableRawPointer) {
+        transfer.isWaiting = false
         guard let handle = curl_easy_init() else {
+            hosts[transfer.origin]?.end()
             return transfer.finish(throwing: transfer.failure(.other, Self.outOfMemory))
         }
+        roundsLeft = Self.roundsAfterAnEvent
         active[handle] = transfer
-        hasChanged = true
         if let file = options.certificateAuthorities { curl_kit_set_string(handle, CURLOPT_CAINFO, file.path) }
         transfer.begin(with: handle, cookies: options.keepsCookies ? share : nil)
-        check(by: transfer.nextLimit)
         guard curl_multi_add_handle(multi, handle) == CURLM_OK else {
             transfer.completed(with: CURLE_OUT_OF_MEMORY)
             return remove(handle, from: multi)
         }
+    }
+
+    /// Raises, on the loop's thread, the limit of a host whose transfers share connections, until there are none left.
+    /// 100 is libcurl's own limit for a connection.
+    func connectionsAreShared(at origin: [String]) {
+        guard let host = hosts[origin] else { return }
+        host.limit = max(limit, 100)
+        host.hasChanged = true
     }
 
     private func finishEnded(_ multi: UnsafeMutableRawPointer) {
@@ -123,24 +199,32 @@ final class CurlLoop: @unchecked Sendable {
         }
     }
 
-    /// Notes, on the loop's thread, that a transfer has a connection or starts to establish one.
-    func transferBegan() {
-        hasChanged = true
-    }
-
     private func remove(_ handle: UnsafeMutableRawPointer, from multi: UnsafeMutableRawPointer) {
-        hasChanged = true
+        roundsLeft = Self.roundsAfterAnEvent
         curl_multi_remove_handle(multi, handle)
         curl_easy_cleanup(handle)
-        active.removeValue(forKey: handle)?.end()
+        guard let transfer = active.removeValue(forKey: handle) else { return }
+        hosts[transfer.origin]?.end()
+        transfer.end()
     }
 
     private func endOverdue(_ multi: UnsafeMutableRawPointer) {
         guard let nextCheck, nextCheck <= .now else { return }
         self.nextCheck = nil
+        roundsLeft = Self.roundsAfterAnEvent
         for (handle, transfer) in active {
             if transfer.failIfOverdue() { remove(handle, from: multi) } else { check(by: transfer.nextLimit) }
         }
+        for host in hosts.values {
+            for transfer in host.waiting where !transfer.failIfOverdue() { check(by: transfer.nextLimit) }
+            host.removeFinished()
+        }
+    }
+
+    /// Notes, on the loop's thread, that a transfer has a connection or starts to establish one.
+    func transferBegan(_ transfer: Transfer) {
+        roundsLeft = Self.roundsAfterAnEvent
+        check(by: transfer.nextLimit)
     }
 
     private func check(by limit: ContinuousClock.Instant?) {
@@ -150,13 +234,16 @@ final class CurlLoop: @unchecked Sendable {
 
     /// Waits until there is something to do.
     ///
-    /// When `curl_multi_perform` looks for a connection for a transfer, it can lose timers of other transfers that fall
-    /// due during the call (until libcurl 8.17). One of them continues a transfer that waited for a connection, which
-    /// would then wait until the next time limit. So this does not wait after a call that may have looked for one.
-    private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp, mayHaveLostTimer: Bool) {
-        let timeout = mayHaveLostTimer ? 0 : nextCheck.map { WakeUp.milliseconds(until: $0) } ?? .max
+    /// When `curl_multi_perform` looks for a connection, such as in the round after a transfer was added, it drops the
+    /// timers that were set before in the same call (up to libcurl 8.17). One of them may stand for data that was
+    /// already read from the socket. It runs every transfer, so another round makes up for that. Therefore this only
+    /// waits after two rounds in which nothing happened.
+    private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp) {
+        let timeout = roundsLeft > 0 ? 0 : nextCheck.map { WakeUp.milliseconds(until: $0) } ?? .max
         var waker = curl_waitfd(fd: wakeUp.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
-        curl_multi_poll(multi, &waker, 1, timeout, nil)
+        var eventCount: Int32 = 0
+        curl_multi_poll(multi, &waker, 1, timeout, &eventCount)
+        roundsLeft = eventCount > 0 ? Self.roundsAfterAnEvent : max(roundsLeft - 1, 0)
         wakeUp.clear()
     }
 }

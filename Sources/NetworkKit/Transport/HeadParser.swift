@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 
-/// Parses the status line and the header fields of a response, which libcurl delivers line by line.
+/// Parses the status line and the header fields of a response.
 struct HeadParser: Sendable {
     struct Problem: Error, CustomStringConvertible {
         var description: String
@@ -27,8 +27,18 @@ struct HeadParser: Sendable {
         return fields[.contentLength].flatMap(Int.init) != nil
     }
 
-    /// Parses a line. Trailers must not be passed.
-    mutating func take(_ line: UnsafeRawBufferPointer) throws(Problem) {
+    /// Parses complete lines. libcurl delivers one at a time, but after a pause all that it held back. Trailers must
+    /// not be passed on their own.
+    mutating func take(_ lines: UnsafeRawBufferPointer) throws(Problem) {
+        var rest = lines[...]
+        while !rest.isEmpty {
+            let end = rest.firstIndex(of: 0x0A).map { $0 + 1 } ?? rest.endIndex
+            try take(line: UnsafeRawBufferPointer(rebasing: rest[..<end]))
+            rest = rest[end...]
+        }
+    }
+
+    private mutating func take(line: UnsafeRawBufferPointer) throws(Problem) {
         size += line.count
         guard size <= Self.maximumSize else {
             throw Problem(description: "the header fields are longer than \(Self.maximumSize) bytes")

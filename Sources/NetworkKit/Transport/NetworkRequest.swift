@@ -11,9 +11,11 @@ public struct NetworkRequest: Sendable {
     public private(set) var headers = HTTPFields()
     /// The credentials.
     public var credentials: Credentials?
-    /// The time without any transfer after which the request fails, in seconds; `.infinity`: no limit. Default 60.
+    /// The time without any transfer after which the request fails, in seconds; `.infinity`: no limit. Default 60. The
+    /// wait for other requests to the same host does not count.
     public var timeout: Double = 60
-    /// The maximum duration of an attempt, including redirects, in seconds. Default `.infinity`.
+    /// The maximum duration of an attempt, including redirects and the wait for other requests, in seconds. Default
+    /// `.infinity`.
     public var timeLimit: Double = .infinity
     /// How the request uses the response cache.
     public var cachePolicy = ResponseCache.Policy.useProtocolCachePolicy

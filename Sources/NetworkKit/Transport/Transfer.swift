@@ -63,6 +63,8 @@ final class Transfer: @unchecked Sendable {
         }
     }
 
+    /// The scheme, host and port of the URL.
+    let origin: [String]
     private let request: NetworkRequest
     private let body: RequestBody?
     private let loop: CurlLoop
@@ -95,6 +97,7 @@ final class Transfer: @unchecked Sendable {
         self.loop = loop
         self.deadline = deadline
         self.onProgress = onProgress
+        origin = request.url.origin
         timeout = request.timeout.limit
         reader = body.map { BodyReader($0) }
     }
@@ -170,7 +173,8 @@ final class Transfer: @unchecked Sendable {
     }
 
     var isFinished: Bool { state.withLock { $0.outcome != nil } }
-    var isSuspended: Bool { state.withLock { $0.isSuspended } }
+    private var isSuspended: Bool { state.withLock { $0.isSuspended } }
+    var mayBegin: Bool { state.withLock { $0.outcome == nil && !$0.isSuspended } }
 
     func failure(_ kind: TransportFailure.Kind, _ reason: String) -> NetworkError {
         .transport(TransportFailure(url: request.url, kind: kind, reason: reason))
@@ -188,6 +192,8 @@ final class Transfer: @unchecked Sendable {
     // MARK: - The loop's thread
 
     private(set) var handle: UnsafeMutableRawPointer?
+    /// Whether the transfer is in its host's queue.
+    var isWaiting = false
     private let timeout: Duration?
     private var reader: BodyReader?
     private var headerList: UnsafeMutablePointer<curl_slist>?
@@ -215,14 +221,12 @@ final class Transfer: @unchecked Sendable {
         if let cookies {
             curl_kit_set_pointer(handle, CURLOPT_SHARE, cookies)
             curl_kit_set_string(handle, CURLOPT_COOKIEFILE, "")
+        }
+        // What libcurl sends tells whether it uses cookies, and HTTP/2, which is used over TLS only.
+        if cookies != nil || origin.first == "https" {
             curl_kit_set_debug_function(handle) { _, kind, text, count, transfer in
                 guard kind == CURLINFO_HEADER_OUT, let text else { return 0 }
-                let sent = Data(bytesNoCopy: text, count: count, deallocator: .none)
-                let field = Data("\r\nCookie: ".utf8)
-                let fieldOfHTTP2 = Data("\r\ncookie: ".utf8)
-                if sent.range(of: field) != nil || sent.range(of: fieldOfHTTP2) != nil {
-                    Transfer.from(transfer)?.usedCookies = true
-                }
+                Transfer.from(transfer)?.sentHead(Data(bytesNoCopy: text, count: count, deallocator: .none))
                 return 0
             }
             curl_kit_set_pointer(handle, CURLOPT_DEBUGDATA, Unmanaged.passUnretained(self).toOpaque())
@@ -303,11 +307,19 @@ final class Transfer: @unchecked Sendable {
 
     // MARK: - Callbacks
 
+    private func sentHead(_ head: Data) {
+        if head.prefix(while: { $0 != 0x0D }).suffix(7).elementsEqual(" HTTP/2".utf8) {
+            loop.connectionsAreShared(at: origin)
+        }
+        let names = ["\r\nCookie: ", "\r\ncookie: "]
+        if names.contains(where: { head.range(of: Data($0.utf8)) != nil }) { usedCookies = true }
+    }
+
     /// libcurl first calls this when the transfer has a connection or starts to establish one.
     private func progressed(sent: Int64, received: Int64) {
         if lastActivity == nil {
             lastActivity = .now
-            loop.transferBegan()
+            loop.transferBegan(self)
         }
         guard bytes != (sent, received) else { return }
         lastActivity = .now
@@ -315,11 +327,11 @@ final class Transfer: @unchecked Sendable {
         bytes = (sent, received)
     }
 
-    private func receivedHeader(_ line: UnsafeRawBufferPointer) -> Int {
+    private func receivedHeader(_ lines: UnsafeRawBufferPointer) -> Int {
         lastActivity = .now
-        guard !hasDeliveredHead else { return line.count }
+        guard !hasDeliveredHead else { return lines.count }
         do {
-            try parser.take(line)
+            try parser.take(lines)
         } catch {
             problem = failure(.invalidResponse, error.description)
             return 0
@@ -327,7 +339,7 @@ final class Transfer: @unchecked Sendable {
         // After a 401 or 407 libcurl may repeat the request with the credentials.
         let mayBeAskedAgain = request.credentials != nil && [401, 407].contains(parser.status)
         if parser.isComplete, parser.status >= 200, !mayBeAskedAgain { deliverHead() }
-        return line.count
+        return lines.count
     }
 
     private func deliverHead() {
@@ -394,17 +406,20 @@ final class Transfer: @unchecked Sendable {
             isPaused = false
             if lastActivity != nil { lastActivity = .now }
             curl_easy_pause(handle, CURLPAUSE_CONT)
+            // libcurl may have called the callbacks, and does not end the transfer if they fail.
+            if let problem { finish(throwing: problem) }
         }
     }
 
     /// When the first limit is exceeded, unless data is transferred.
     var nextLimit: ContinuousClock.Instant? {
-        let idle = timeout.map { (lastActivity ?? .now) + $0 }
+        let idle = lastActivity.flatMap { begin in timeout.map { begin + $0 } }
         guard let idle, let deadline else { return idle ?? deadline }
         return min(idle, deadline)
     }
 
-    /// Fails the transfer when a limit is exceeded. Time while it is paused does not count towards the timeout.
+    /// Fails the transfer when a limit is exceeded. Time while it waits for a connection or is paused does not count
+    /// towards the timeout.
     func failIfOverdue() -> Bool {
         let now = ContinuousClock.now
         if isPaused, lastActivity != nil { lastActivity = now }

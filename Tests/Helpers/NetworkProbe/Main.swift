@@ -2,7 +2,7 @@ import Foundation
 import NetworkKit
 
 /// Makes requests, and prints the result and the process's peak memory in kB: `network-probe upload|download URL FILE`,
-/// `network-probe stream URL -`, `network-probe requests URL COUNT`, or without memory for libcurl,
+/// `network-probe stream URL -`, `network-probe requests|abandon URL COUNT`, or without memory for libcurl,
 /// `network-probe starve URL -` or `network-probe crowd URL COUNT`.
 @main
 struct Main {
@@ -10,7 +10,7 @@ struct Main {
         let arguments = CommandLine.arguments
         guard arguments.count == 4, let url = URL(string: arguments[2]) else {
             FileHandle.standardError.write(
-                Data("usage: network-probe upload|download|stream|requests|starve|crowd URL FILE|COUNT\n".utf8)
+                Data("usage: network-probe upload|download|stream|requests|abandon|starve|crowd URL FILE|COUNT\n".utf8)
             )
             exit(64)
         }
@@ -49,6 +49,9 @@ struct Main {
             var count = 0
             for try await piece in try await client.bytes(URLRoute(url)) { count += piece.count }
             return "\(count)"
+        case "abandon":
+            try await abandon(url, Int(argument) ?? 0)
+            return "ended"
         case "starve":
             return try await Starvation.sweep(url)
         case "crowd":
@@ -58,5 +61,29 @@ struct Main {
             for _ in 0..<(Int(argument) ?? 0) where try await client.send(URLRoute(url)).data.count > 0 { count += 1 }
             return "\(count)"
         }
+    }
+
+    /// Cancels requests to a hung server: the first ones run, the others wait, and the last third is suspended.
+    private static func abandon(_ url: URL, _ count: Int) async throws {
+        do {
+            let client = NetworkClient()
+            let tasks = (0..<count).map { _ in client.start(URLRoute(url)) }
+            // For the client's thread to have all of them.
+            try await Task.sleep(for: .milliseconds(100))
+            for task in tasks.suffix(count / 3) { task.suspend() }
+            for task in tasks.reversed() { task.cancel() }
+        }
+        try await clientsEnd()
+    }
+
+    /// Waits for the threads of released clients, which end asynchronously and release libcurl's memory.
+    static func clientsEnd() async throws {
+        func names() throws -> [String?] {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").map {
+                // A thread that has just ended has none.
+                try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8)
+            }
+        }
+        while try names().contains("network-kit\n") { try await Task.sleep(for: .milliseconds(10)) }
     }
 }

@@ -39,7 +39,7 @@ enum Starvation {
     static func sweep(_ url: URL) async throws -> String {
         install()
         _ = try await NetworkClient().send(URLRoute(url))
-        try await clientsEnd()
+        try await Main.clientsEnd()
         let before = blocks.load(ordering: .relaxed)
         var kinds: Set<String> = []
         for count in 0... {
@@ -53,19 +53,8 @@ enum Starvation {
                 kinds.insert("\(failure.kind)")
             }
         }
-        try await clientsEnd()
+        try await Main.clientsEnd()
         return "\(kinds.sorted().joined(separator: " ")), \(blocks.load(ordering: .relaxed) - before) blocks left"
-    }
-
-    /// Waits for the threads of released clients, which end asynchronously and release libcurl's memory.
-    private static func clientsEnd() async throws {
-        func names() throws -> [String?] {
-            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").map {
-                // A thread that has just ended has none.
-                try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8)
-            }
-        }
-        while try names().contains("network-kit\n") { try await Task.sleep(for: .milliseconds(10)) }
     }
 
     /// Makes concurrent requests without memory for libcurl. Returns the number of failures.

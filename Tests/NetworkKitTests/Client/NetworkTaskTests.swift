@@ -10,8 +10,15 @@ import Testing
 @Suite struct NetworkTaskTests {
     private let recorder = NotificationRecorder()
 
-    private func client(retry: NetworkClient.Retry = .never) -> NetworkClient {
-        NetworkClient(retry: retry, notificationCenter: recorder.center)
+    private func client(retry: NetworkClient.Retry = .never, connections: Int = 6) -> NetworkClient {
+        var options = NetworkClient.Options()
+        options.maximumConnectionsPerHost = connections
+        return NetworkClient(retry: retry, options: options, notificationCenter: recorder.center)
+    }
+
+    private func transportKind(_ error: (any Error)?) -> TransportFailure.Kind? {
+        guard case .transport(let failure)? = error as? NetworkError else { return nil }
+        return failure.kind
     }
 
     @Test func successIsAnnouncedOnce() async throws {
@@ -194,23 +201,69 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Suspend", "Complete"] })
     }
 
-    @Test func theTimeoutOfARequestThatWaitsForAConnectionDoesNotBeginWhenItIsResumed() async throws {
+    @Test(.timeLimit(.minutes(5))) func theTimeoutBeginsWhenTheRequestIsSent() async throws {
+        let silent = try RawServer.closing { _, connection in connection.waitForEnd() }
+        let other = try RawServer.closing { _, connection in connection.waitForEnd() }
+        let client = client(connections: 1)
+        let first = client.start(route(silent))
+        #expect(await eventually { silent.requests.count == 1 })
+        let waiting = client.start(route(silent, .get("").with(\.timeout, 0.1)))
+        for change in [{ waiting.suspend() }, { waiting.resume() }, {}] {
+            // It would end no later than this one, which starts after it.
+            let error = await thrown { _ = try await client.send(route(other, .get("").with(\.timeout, 0.1))) }
+            #expect(transportKind(error) == .timedOut)
+            #expect(recorder.all.count { $0.task == ObjectIdentifier(waiting) && $0.name.hasSuffix("Complete") } == 0)
+            change()
+        }
+        first.cancel()
+        let error = await thrown { _ = try await waiting.response }
+        #expect(transportKind(error) == .timedOut)
+    }
+
+    @Test(.timeLimit(.minutes(5)), arguments: [false, true])
+    func aTimeLimitEndsARequestThatWasNotSent(_ isSuspended: Bool) async throws {
         let server = try RawServer.closing { _, connection in connection.waitForEnd() }
-        var options = NetworkClient.Options()
-        options.maximumConnectionsPerHost = 1
-        let client = NetworkClient(retry: .never, options: options, notificationCenter: recorder.center)
+        let client = client(connections: 1)
         let first = client.start(route(server))
         #expect(await eventually { server.requests.count == 1 })
-        let waiting = client.start(route(server, .get("").with(\.timeout, 0.1)))
-        // Long enough for libcurl to have it, and for the timeout to expire.
-        try await Task.sleep(for: .milliseconds(300))
-        waiting.suspend()
-        try await Task.sleep(for: .milliseconds(300))
-        waiting.resume()
-        try await Task.sleep(for: .milliseconds(300))
-        #expect(recorder.names == ["Resume", "Resume", "Suspend", "Resume"])
-        waiting.cancel()
+        let waiting = client.start(route(server, .get("").with(\.timeLimit, 0.1)))
+        if isSuspended { waiting.suspend() }
+        let error = await thrown { _ = try await waiting.response }
+        #expect(transportKind(error) == .timeLimitExceeded)
         first.cancel()
+    }
+
+    @Test(.timeLimit(.minutes(5))) func aWaitingRequestCanBeCancelled() async throws {
+        let server = try RawServer.closing { _, connection in connection.waitForEnd() }
+        let client = client(connections: 1)
+        let first = client.start(route(server))
+        #expect(await eventually { server.requests.count == 1 })
+        let waiting = (0..<3).map { client.start(route(server, .get("\($0)"))) }
+        waiting[0].cancel()
+        waiting[1].cancel()
+        for task in waiting.prefix(2) {
+            let error = await thrown { _ = try await task.response }
+            #expect(error is CancellationError)
+        }
+        first.cancel()
+        #expect(await eventually { server.requests.map(\.target) == ["/", "/2"] })
+        waiting[2].cancel()
+    }
+
+    /// libcurl's own list of waiting transfers would keep them from beginning.
+    @Test(.timeLimit(.minutes(5))) func aHungHostDoesNotDelayOthers() async throws {
+        let hung = try RawServer.closing { _, connection in connection.waitForEnd() }
+        let other = try RawServer(at: "127.0.0.2") { request, connection in
+            try connection.respond(text: request.target)
+            return true
+        }
+        let client = client(connections: 2)
+        let stuck = (0..<10).map { client.start(route(hung, .get("\($0)").with(\.timeout, .infinity))) }
+        #expect(await eventually { hung.requests.count == 2 })
+        let tasks = (0..<10).map { client.start(route(other, .get("\($0)"))) }
+        for (number, task) in tasks.enumerated() { #expect(try await task.response.string() == "/\(number)") }
+        #expect(hung.requests.count == 2)
+        for task in stuck { task.cancel() }
     }
 
     @Test func retriesAreAnnouncedAsOneRequest() async throws {
@@ -319,12 +372,13 @@ import Testing
     }
 
     /// The server answers only when each connection has a request, or the last requests have arrived. It waits for ever
-    /// if libcurl forgets requests although it has an idle connection for them.
+    /// if a request is forgotten although there is an idle connection for it.
     @Test(.timeLimit(.minutes(5)), arguments: [4, 6, 8])
     func requestsUseAllConnections(_ connections: Int) async throws {
         struct State {
             var held: [(ReceivedRequest, RawConnection)] = []
             var answered = 0
+            var rounds = 0
         }
         let state = Locked(State())
         let server = try RawServer { request, connection in
@@ -332,8 +386,9 @@ import Testing
                 state.held.append((request, connection))
                 let left = 500 - state.answered
                 guard state.held.count == min(connections, left) else { return state.held.prefix(0) }
-                // Often one of them, sometimes all at once.
-                let due = state.held.prefix(left <= connections || left % 4 == 0 ? connections : 1)
+                state.rounds += 1
+                // Every fourth time all of them at once.
+                let due = state.held.prefix(left <= connections || state.rounds % 4 == 0 ? connections : 1)
                 state.held.removeFirst(due.count)
                 state.answered += due.count
                 return due
@@ -341,9 +396,7 @@ import Testing
             for (request, connection) in due { try connection.respond(text: request.target) }
             return true
         }
-        var options = NetworkClient.Options()
-        options.maximumConnectionsPerHost = connections
-        let client = NetworkClient(retry: .never, options: options)
+        let client = client(connections: connections)
         let answers = try await withThrowingTaskGroup(of: String.self) { group in
             for number in 0..<500 {
                 group.addTask {

@@ -71,6 +71,11 @@ import Testing
         #expect(result.output.contains("No space left on device; left: []"), "\(result.output)\(result.error)")
     }
 
+    @Test(.timeLimit(.minutes(5))) func theThreadOfAReleasedClientEnds() async throws {
+        let server = try RawServer.closing { _, connection in connection.waitForEnd() }
+        #expect(try await probe("abandon", server.url.absoluteString, "30").result == "ended")
+    }
+
     @Test func everyRequestWithoutMemoryForLibcurlFails() async throws {
         let server = try server(bytes: 0)
         let result = try await probe("starve", server.url.absoluteString, "-").result

@@ -28,7 +28,10 @@ import Testing
         try Data(count: 3 << 20).write(to: folder.url.appending(path: "large"))
         server = try Daemon(
             "nghttpd",
-            ["-v", "-a", address.host, "-d", folder.url.path, "--echo-upload", "\(address.port)", key, certificate],
+            [
+                "-v", "-a", address.host, "-d", folder.url.path, "--echo-upload", "--max-concurrent-streams=10",
+                "\(address.port)", key, certificate,
+            ],
             package: "nghttp2-server"
         )
         url = try #require(URL(string: "https://\(address.host):\(address.port)"))
@@ -36,9 +39,15 @@ import Testing
         #expect(await eventually { server.output.contains("listen") })
     }
 
-    private var trusting: NetworkClient {
+    /// The numbers of the connections that the server has logged.
+    private var connections: Set<Substring> { Set(server.output.matches(of: /\[id=([0-9]+)\]/).map(\.1)) }
+
+    private var trusting: NetworkClient { client() }
+
+    private func client(connections: Int = 6) -> NetworkClient {
         var options = NetworkClient.Options()
         options.certificateAuthorities = folder.url.appending(path: "certificate.pem")
+        options.maximumConnectionsPerHost = connections
         return NetworkClient(options: options)
     }
 
@@ -79,6 +88,54 @@ import Testing
         #expect(response.status.code == 404)
         // The server logs each frame that it receives.
         #expect(server.output.contains(":method: POST"))
+    }
+
+    /// libcurl passes on all fields of a paused stream at once when it continues.
+    @Test(.timeLimit(.minutes(5))) func suspendedRequestsOverHTTP2GetTheirResponses() async throws {
+        let client = trusting
+        _ = try await client.send(URLRoute(url))
+        for _ in 0..<3 {
+            server.send(SIGSTOP)
+            let tasks = (0..<5).map { client.start(URLRoute(url, .get("\($0)"))) }
+            // For the requests to be sent. If they are not, they must have responses, too.
+            try await Task.sleep(for: .milliseconds(50))
+            for task in tasks { task.suspend() }
+            server.send(SIGCONT)
+            // Reads what has arrived on the connection, which suspended requests do not.
+            _ = try await client.send(URLRoute(url))
+            for task in tasks { task.resume() }
+            for task in tasks {
+                let error = await thrown { _ = try await task.response }
+                guard case .unacceptableStatus(let response)? = error as? NetworkError else {
+                    Issue.record("\(error as Any)")
+                    continue
+                }
+                #expect(response.status.code == 404)
+            }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(5))) func requestsOverHTTP2ShareAConnection() async throws {
+        let client = client(connections: 1)
+        let upload = client.start(URLRoute(url, .post("echo", body: .data(Data(count: 64 << 20)))))
+        #expect(await eventually { server.output.contains(":method: POST") })
+        upload.suspend()
+        // The other one has no response yet.
+        #expect(try await client.send(URLRoute(url)).string() == "found")
+        #expect(connections.count == 1)
+        upload.cancel()
+    }
+
+    @Test(.timeLimit(.minutes(5))) func moreRequestsThanStreamsNeedNoMoreConnections() async throws {
+        let client = client(connections: 1)
+        // The server's limit, ten streams, is known afterwards.
+        _ = try await client.send(URLRoute(url))
+        let texts = try await withThrowingTaskGroup { group in
+            for _ in 0..<100 { group.addTask { try await client.send(URLRoute(url)).string() } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(texts == Array(repeating: "found", count: 100))
+        #expect(connections.count == 1)
     }
 
     @Test func aDownloadOverHTTP2IsComplete() async throws {

@@ -256,7 +256,7 @@ extension BrokenFile {
             "the character that stands for an asterisk while the file is read",
             "terminalTitle:\n  format: a\u{10FFFF}b\n",
             reports: [
-                "indicator.yaml:2:12: error: the control character U+10FFFF is not allowed; remove it"
+                "indicator.yaml:2:12: error: the character U+10FFFF is not allowed; remove it"
             ]
         ),
         BrokenFile(
