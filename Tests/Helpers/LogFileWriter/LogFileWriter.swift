@@ -5,20 +5,24 @@ import IndicatorThreads
 
 /// Runs one log file scenario in a separate process.
 ///
-/// Usage: `log-file-writer SCENARIO PATH [KEY=VALUE …]`. Exit status: 0 success, 1 the backend threw an error (printed
-/// to standard error), 64 wrong usage.
+/// Usage: `log-file-writer SCENARIO PATH [KEY=VALUE …]`. `user` switches to that user ID. Exit status: 0 success, 1 the
+/// backend threw an error (printed to standard error), 64 wrong usage.
 @main
 struct LogFileWriter {
     let path: String
     private let options: [String: String]
 
-    static func main() async {
+    // On the main thread, which is the only one until `main` suspends: setuid(2) can miss a thread that is starting.
+    @MainActor static func main() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
         guard arguments.count >= 2 else { exit(64) }
         // The backend must not depend on the parent's signal dispositions.
         signal(SIGPIPE, SIG_DFL)
         signal(SIGXFSZ, SIG_DFL)
         let writer = LogFileWriter(path: arguments[1], options: Array(arguments.dropFirst(2)))
+        if let user = writer.options["user"].flatMap(UInt32.init) {
+            guard setgroups(0, nil) == 0, setgid(user) == 0, setuid(user) == 0 else { exit(77) }
+        }
         do {
             switch arguments[0] {
             case "write": try await writer.write()
@@ -71,16 +75,13 @@ struct LogFileWriter {
 
     private static let snapshotCount = Locked(0)
 
-    /// Writes `lines` lines with the labels `<prefix>-<number>`. `user` switches to that user ID. `fileSizeLimit`
-    /// limits the size of files in bytes (`ulimit -f`); with it or `lenient`, an update may throw. `meetAt` names a
-    /// folder in which the writer waits for a second one.
+    /// Writes `lines` lines with the labels `<prefix>-<number>`. `fileSizeLimit` limits the size of files in bytes
+    /// (`ulimit -f`); with it or `lenient`, an update may throw. `meetAt` names a folder in which the writer waits for
+    /// a second one.
     private func write() async throws {
         if let limit = options["fileSizeLimit"].flatMap(UInt.init) {
             var limits = rlimit(rlim_cur: limit, rlim_max: limit)
             setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limits)
-        }
-        if let user = options["user"].flatMap(UInt32.init) {
-            guard setgroups(0, nil) == 0, setgid(user) == 0, setuid(user) == 0 else { exit(77) }
         }
         let backend = backend()
         try await backend.start()
