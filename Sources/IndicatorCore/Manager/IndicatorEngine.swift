@@ -200,12 +200,15 @@ package final class IndicatorEngine: Sendable {
 
     /// Checks the observed objects, part by part, if that is due.
     private func checkLifetimes(at now: Duration) {
-        if storage.withLock({ $0.machine.isLifetimeCheckDue(at: now) }) {
-            for part in 0..<IndicatorStateMachine.lifetimeCheckPartCount {
-                change { machine, time in machine.checkLifetimes(part: part, at: max(now, time())) }
-                // The lock is not fair: without this, a thread that waits for it may wait for all parts.
-                sched_yield()
-            }
+        let (isDue, isLong) = storage.withLock { storage in
+            (storage.machine.isLifetimeCheckDue(at: now), storage.machine.list.objectCount > 10_000)
+        }
+        guard isDue else { return }
+        for part in 0..<IndicatorStateMachine.lifetimeCheckPartCount {
+            change { machine, time in machine.checkLifetimes(part: part, at: max(now, time())) }
+            // The lock is not fair: otherwise a thread that waits for it may wait for all parts. Since Linux 6.18,
+            // sched_yield(2) would cost a whole time slice.
+            if isLong { usleep(10) }
         }
     }
 

@@ -43,7 +43,7 @@ package struct IndicatorStateMachine: Sendable {
 
     private let counter: ActivityCounter
     private var visibility: VisibilityStateMachine
-    private var list: ActivityList
+    private(set) var list: ActivityList
     private var since: Date
     /// The label that was last published, and when it last changed.
     private var label: String?
