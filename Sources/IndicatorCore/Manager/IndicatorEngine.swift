@@ -200,14 +200,12 @@ package final class IndicatorEngine: Sendable {
 
     /// Checks the observed objects, part by part, if that is due.
     private func checkLifetimes(at now: Duration) {
-        let (isDue, isLong) = storage.withLock { storage in
-            (storage.machine.isLifetimeCheckDue(at: now), storage.machine.list.objectCount > 10_000)
-        }
+        let (isDue, isLong) = read { ($0.isLifetimeCheckDue(at: now), $0.list.objectCount > 10_000) }
         guard isDue else { return }
         for part in 0..<IndicatorStateMachine.lifetimeCheckPartCount {
             change { machine, time in machine.checkLifetimes(part: part, at: max(now, time())) }
-            // The lock is not fair: otherwise a thread that waits for it may wait for all parts. Since Linux 6.18,
-            // sched_yield(2) would cost a whole time slice.
+            // The lock is not fair: otherwise a thread that waits for it may wait for all parts, a long time with many
+            // objects. On Linux 6.18, sched_yield(2) would cost a time slice on a busy machine.
             if isLong { usleep(10) }
         }
     }

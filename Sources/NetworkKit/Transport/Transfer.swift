@@ -222,7 +222,7 @@ final class Transfer: @unchecked Sendable {
             curl_kit_set_pointer(handle, CURLOPT_SHARE, cookies)
             curl_kit_set_string(handle, CURLOPT_COOKIEFILE, "")
         }
-        // What libcurl sends tells whether it uses cookies, and HTTP/2, which is used over TLS only.
+        // The sent head shows whether libcurl uses cookies or HTTP/2. It uses HTTP/2 over TLS only.
         if cookies != nil || origin.first == "https" {
             curl_kit_set_debug_function(handle) { _, kind, text, count, transfer in
                 guard kind == CURLINFO_HEADER_OUT, let text else { return 0 }
