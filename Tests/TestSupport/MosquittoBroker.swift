@@ -18,7 +18,8 @@ package final class MosquittoBroker: Sendable {
     ///
     /// - Parameters:
     ///   - isRunning: whether it is started.
-    ///   - isPersistent: whether it stores retained messages on disk.
+    ///   - isPersistent: whether it has stored messages again after a restart. Only ``save(_:)`` and a clean end store
+    ///     them: otherwise it would wait for the disk after each change, longer than an app's end waits for it.
     ///   - settings: more lines of its configuration; `FOLDER` is replaced by its folder.
     ///   - files: files in its folder, by name.
     ///   - address: the address that it listens on; `nil` for a new one.
@@ -48,8 +49,7 @@ package final class MosquittoBroker: Sendable {
             \(geteuid() == 0 ? "user root" : "")
             persistence \(isPersistent)
             persistence_location \(folder.path)/
-            autosave_interval 1
-            autosave_on_changes true
+            autosave_interval 0
             log_dest stderr
             \(settings.replacing("FOLDER", with: folder.path))
 
@@ -76,10 +76,13 @@ package final class MosquittoBroker: Sendable {
         }
     }
 
-    /// What it has stored, as text.
-    package var stored: String {
-        let data = try? Data(contentsOf: URL(filePath: folder.appending("mosquitto.db")))
-        return String(decoding: data ?? Data(), as: UTF8.self)
+    /// Stores all messages on disk. Returns whether that has happened, and a text is among them.
+    package func save(_ text: String) async -> Bool {
+        send(SIGUSR1)
+        return await eventually {
+            let data = try? Data(contentsOf: URL(filePath: self.folder.appending("mosquitto.db")))
+            return String(decoding: data ?? Data(), as: UTF8.self).contains(text)
+        }
     }
 
     /// Its URL.
