@@ -195,7 +195,6 @@ import Testing
         )
         let known = Set(watch.output.split(separator: "\n").map { $0.prefix { $0 != " " } }).count - 1
         #expect(known > 1000 && known < count)
-        #expect(await eventually { watch.errors.contains("indicator: the broker did not send all states") })
         for part in 0..<count / 100 {
             let numbers = part * 100..<part * 100 + 100
             for number in numbers { try publish(number, seq: 2) }
@@ -209,10 +208,16 @@ import Testing
         #expect(notices().allSatisfy { $0 <= count - known })
         await watch.end(SIGINT)
 
-        // Other commands do not wait for the answer to the subscription, either, which mosquitto drops, too.
+        // That states are missing is usually noticed at the beginning: not if the broker pauses at the wrong moment. No
+        // command waits for the answer to the subscription that mosquitto drops.
         try await broker.publish("indicator/1/0/a/i", "-r", "-m", #"{"state":"lost","epoch":1}"#)
-        let forget = try await Command.run(try Command.built("indicator"), ["watch", "--mqtt", broker.url, "--forget"])
-        #expect(forget.status == 0 && forget.error.contains("did not send all states"))
+        let program = try Command.built("indicator")
+        #expect(
+            try await eventually {
+                let forget = try await Command.run(program, ["watch", "--mqtt", broker.url, "--forget"])
+                return forget.status == 0 && forget.error.contains("did not send all states")
+            }
+        )
     }
 
     @Test("Foreign messages of any length are ignored; the watcher waits for a lost broker")
