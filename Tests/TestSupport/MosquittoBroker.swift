@@ -19,7 +19,7 @@ package final class MosquittoBroker: Sendable {
     /// - Parameters:
     ///   - isRunning: whether it is started.
     ///   - isPersistent: whether it has stored messages again after a restart. Only ``save(_:)`` and a clean end store
-    ///     them: otherwise it would wait for the disk after each change, longer than an app's end waits for it.
+    ///     them: otherwise it would wait for the disk after each change, which an app's end may not wait for.
     ///   - settings: more lines of its configuration; `FOLDER` is replaced by its folder.
     ///   - files: files in its folder, by name.
     ///   - address: the address that it listens on; `nil` for a new one.
