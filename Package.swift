@@ -57,6 +57,7 @@ let package = Package(
         .target(
             name: "IndicatorBackends",
             dependencies: [
+                "CLinux",
                 "IndicatorCore",
                 "IndicatorThreads",
                 .target(name: "CDBus", condition: .when(traits: ["DBus"])),

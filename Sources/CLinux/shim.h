@@ -15,3 +15,6 @@ static inline char **linux_environment(void) {
     extern char **environ;
     return environ;
 }
+
+/* POLLRDHUP of poll(2), which the C library declares only for _GNU_SOURCE: the peer has closed its writing half. */
+enum { LINUX_POLLRDHUP = 0x2000 };

@@ -1,4 +1,5 @@
 #if MQTT
+import CLinux
 import CMosquitto
 import Foundation
 import IndicatorCore
@@ -192,7 +193,7 @@ package final class MQTTClient {
         if isConnected || !url.usesTLS ? mosquitto_want_write(handle) : !isOpen {
             descriptors[0].events |= Int16(POLLOUT)
         }
-        if !isConnected { descriptors[0].events |= Int16(POLLRDHUP) }
+        if !isConnected { descriptors[0].events |= Int16(LINUX_POLLRDHUP) }
         let keepAliveCheck = ContinuousClock.now + .seconds(checkInterval)
         poll(&descriptors, 2, WakeUp.milliseconds(until: min(deadline ?? keepAliveCheck, keepAliveCheck)))
         if descriptors[1].revents != 0 { wakeUp.clear() }
@@ -200,7 +201,7 @@ package final class MQTTClient {
         isOpen = isOpen || events & Int32(POLLOUT) != 0
         // Also continues a TLS handshake, even if the socket is only writable.
         if events != 0 { try check(mosquitto_loop_read(handle, 1)) }
-        if !isConnected, events & Int32(POLLRDHUP) | events & Int32(POLLERR) | events & Int32(POLLHUP) != 0 {
+        if !isConnected, events & Int32(LINUX_POLLRDHUP) | events & Int32(POLLERR) | events & Int32(POLLHUP) != 0 {
             for _ in 0..<8 where connectionAnswer == nil { try check(mosquitto_loop_read(handle, 1)) }
             if connectionAnswer == nil { throw lost("it closed the connection") }
         }
