@@ -313,7 +313,8 @@ package struct ActivityList: Sendable {
     mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome, at now: Now) -> Bool {
         guard !record.hasEnded else { return false }
         record.end = now()
-        record.outcome = outcome
+        record.outcome =
+            if case .failed(let text) = outcome { .failed(ActivityDetails.limited(text) ?? "") } else { outcome }
         guard record.isListed || record.parent != nil else { return false }
         cachedActivities = nil
         if record.group != nil || record.parent != nil {

@@ -250,10 +250,10 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
     /// Whether a group fails because one of its members did. Default `false`.
     public var failsWithMembers = false
 
-    /// A short text of what is in progress. An empty one counts as none. Backends report the end of an activity only if
-    /// it has a label then.
+    /// A short text of what is in progress. An empty one counts as none, and one of more than 4096 bytes is cut after a
+    /// character. Backends report the end of an activity only if it has a label then.
     public var label: String? {
-        didSet { if label?.isEmpty == true { label = nil } }
+        didSet { label = label.flatMap(Self.limited) }
     }
 
     /// How much of ``total`` is done. Default 0. `completed += 1` reads and then writes, so increments from several
@@ -266,9 +266,9 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
     /// What ``completed`` and ``total`` count. Default ``ActivityUnit/count``.
     public var unit: ActivityUnit = .count
 
-    /// What the activity asks the user for while it waits for an answer, such as "Passphrase?".
+    /// What the activity asks the user for while it waits for an answer, such as "Passphrase?". Limited like ``label``.
     public var attention: String? {
-        didSet { if attention?.isEmpty == true { attention = nil } }
+        didSet { attention = attention.flatMap(Self.limited) }
     }
 
     /// When the activity began, by the wall clock. For one that began without details, when the first one was set.
@@ -306,11 +306,21 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
         unit: ActivityUnit = .count,
         since: Date = Date()
     ) {
-        self.label = label?.isEmpty == true ? nil : label
+        self.label = label.flatMap(Self.limited)
         self.total = total
         self.unit = unit
         self.since = since
         self.progress = progress
+    }
+
+    /// The first 4096 bytes of a text, without a cut character at the end; `nil` if it is empty.
+    static func limited(_ text: String) -> String? {
+        guard text.utf8.count > 4096 else { return text.isEmpty ? nil : text }
+        var end = text.utf8.index(text.startIndex, offsetBy: 4096)
+        while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
+        let part = text[..<end]
+        let characters = part.dropLast()
+        return String(characters.isEmpty ? part : characters)
     }
 
     /// Computes ``rate`` and ``remaining`` from what is done.
