@@ -184,11 +184,14 @@ final class ActivityGroup {
 /// It is updated when a snapshot is published, so that advancing reads no clock. Measuring begins at the first change:
 /// what was done by then may have been reached earlier, as in a resumed download, or after a wait for the first byte.
 /// Between two changes the rate is constant, because slow steps are not a standstill. It is undefined in the first
-/// second of measuring, and when nothing has changed for 5 seconds and for four times the interval between the last two
-/// changes; measuring begins anew at the change after that.
+/// second of measuring, and when nothing has changed for 5 seconds and for four times the longest of the last intervals
+/// between changes; measuring begins anew at the change after that. A decrease of up to a tenth, as of a progress that
+/// is itself an estimate, is not a change until the amount is reached again.
 struct RateEstimate: Sendable {
     /// After this time, in seconds, a measurement has a third of the weight of the latest one.
     private static var memory: Double { 8 }
+    /// The share of the longest interval that remains at the next change: after 13 of them, a quarter.
+    private static var remainder: Double { 0.9 }
 
     private var done = 0.0
     /// When that was measured; at first, when the activity began.
@@ -197,6 +200,8 @@ struct RateEstimate: Sendable {
     private var start: Duration
     private var weighted = 0.0
     private var weight = 0.0
+    /// The longest of the last intervals, in seconds; one further back counts for less.
+    private var longest = 0.0
     /// When a standstill begins, unless something changes; `nil` before the first change.
     private var standstill: Duration?
 
@@ -209,12 +214,11 @@ struct RateEstimate: Sendable {
     /// When the rate becomes undefined, unless something changes.
     var end: Duration? { weight > 0 ? standstill : nil }
 
-    /// Takes a measurement. A smaller amount than before begins a new estimate.
+    /// Takes a measurement. A much smaller amount than before begins a new estimate.
     mutating func measure(_ done: Double, at now: Duration) {
-        let interval = now - time
-        guard done != self.done, interval > .zero else { return }
+        let seconds = (now - time) / .seconds(1)
+        guard done > self.done || done < min(self.done * 0.9, self.done), seconds > 0 else { return }
         if let standstill, now < standstill, done > self.done {
-            let seconds = interval / .seconds(1)
             let share = 1 - exp(-seconds / Self.memory)
             weighted += share * ((done - self.done) / seconds - weighted)
             weight += share * (1 - weight)
@@ -222,7 +226,8 @@ struct RateEstimate: Sendable {
             (start, weighted, weight) = (now, 0, 0)
         }
         (self.done, time) = (done, now)
-        standstill = now + max(.seconds(5), interval * 4)
+        longest = max(seconds, longest * Self.remainder)
+        standstill = now + .seconds(max(5, longest * 4))
     }
 
     /// The amount done per second; `nil` while undefined.
@@ -330,7 +335,7 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
         if isMeasured { estimate.measure(done, at: now) }
         guard let perSecond = estimate.perSecond(at: now), perSecond > 0 else { return }
         if explicitProgress == nil { rate = perSecond }
-        if let total {
+        if let total, total > 0 {
             let seconds = max(total - done, 0) / perSecond
             // An estimate of more than 100 days is meaningless.
             if seconds < 8_640_000 { remaining = .seconds(seconds) }
