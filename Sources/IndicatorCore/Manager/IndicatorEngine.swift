@@ -318,7 +318,6 @@ package final class IndicatorEngine: Sendable {
 
     package func setEnabled(_ isEnabled: Bool) {
         let now = time.now
-        checkLifetimes(at: now)
         storage.withLock { storage in
             guard !storage.isShutDown else { return }
             append(storage.machine.setEnabled(isEnabled, at: now), to: &storage)
@@ -338,7 +337,6 @@ package final class IndicatorEngine: Sendable {
 
     func setDelays(_ change: (IndicatorDelays) -> IndicatorDelays) {
         let now = time.now
-        checkLifetimes(at: now)
         self.change { machine, _ in machine.setDelays(change(machine.delays), at: now) }
     }
 

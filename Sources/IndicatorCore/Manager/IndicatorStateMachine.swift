@@ -146,15 +146,17 @@ package struct IndicatorStateMachine: Sendable {
     /// Enables or disables the indicator.
     package mutating func setEnabled(_ isEnabled: Bool, at now: Duration) -> [Action] {
         guard isEnabled != visibility.isEnabled else { return [] }
-        apply(catchUp(), at: now)
-        apply(visibility.setEnabled(isEnabled, at: now), at: now)
+        if !isStartLeftToTimer { apply(catchUp(), at: now) }
+        apply(visibility.setEnabled(isEnabled, at: now, waitsForTimer: list.objectCount > 0), at: now)
         return finish(hasChanged: true) { now }
     }
 
     /// Changes the delays. Deadlines that are due follow the old ones, even if the timer is late.
     package mutating func setDelays(_ delays: IndicatorDelays, at now: Duration) -> [Action] {
-        apply(catchUp(), at: now)
-        apply(visibility.advance(to: now), at: now)
+        if !isStartLeftToTimer {
+            apply(catchUp(), at: now)
+            apply(visibility.advance(to: now), at: now)
+        }
         visibility.delays = delays
         return finish(hasChanged: false) { now }
     }
@@ -186,15 +188,18 @@ package struct IndicatorStateMachine: Sendable {
 
     // MARK: - Inputs: time
 
-    /// Whether the objects must be checked before the next input: regularly, and before the start delay's deadline is
-    /// decided or the indicator is enabled, so that a deallocated object never shows it (rule 11 of the design).
+    /// Whether the objects must be checked before ``advance(to:)``: regularly, and before the start delay's deadline is
+    /// decided, so that a deallocated object never shows the indicator (rule 11 of the design).
     func isLifetimeCheckDue(at now: Duration) -> Bool {
         guard list.objectCount > 0 else { return false }
-        if !visibility.isEnabled { return true }
         if let lifetimeCheckDue, lifetimeCheckDue <= now { return true }
         if visibility.state == .delayingStart, let deadline = visibility.deadline { return deadline <= now }
         return false
     }
+
+    /// Whether only ``advance(to:)`` decides about the start delay's deadline: the check may take long, so that the callers
+    /// of other inputs do not make it.
+    private var isStartLeftToTimer: Bool { list.objectCount > 0 && visibility.state == .delayingStart }
 
     /// In how many parts the objects are checked.
     static var lifetimeCheckPartCount: Int { ObservedObjects.shardCount }

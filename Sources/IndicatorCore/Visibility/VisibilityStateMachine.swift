@@ -84,12 +84,21 @@ package struct VisibilityStateMachine: Sendable {
     }
 
     /// Enables or disables the indicator. Disabling hides it immediately; enabling while busy restarts the start delay.
-    package mutating func setEnabled(_ enabled: Bool, at now: Duration) -> [VisibilityChange] {
-        let changes = advance(to: now)
+    ///
+    /// - Parameter waitsForTimer: whether only ``advance(to:)`` ends a start delay, also one of zero.
+    package mutating func setEnabled(_ enabled: Bool, at now: Duration, waitsForTimer: Bool = false)
+        -> [VisibilityChange]
+    {
+        let changes = waitsForTimer && state == .delayingStart ? [] : advance(to: now)
         guard enabled != isEnabled else { return changes }
         isEnabled = enabled
         if enabled {
-            return isBusy ? changes + workBegan() : changes
+            guard isBusy else { return changes }
+            guard waitsForTimer else { return changes + workBegan() }
+            internalState = .delayingStart(deadline: latest + delays.startDelay)
+            // So that no earlier input reaches the deadline.
+            latest -= .nanoseconds(1)
+            return changes
         }
         let wasVisible = isVisible
         internalState = .inactive

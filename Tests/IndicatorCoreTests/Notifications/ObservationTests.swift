@@ -192,6 +192,18 @@ import Testing
         center.post(name: .indicatorTaskDidResume, object: Request())
     }
 
+    /// The caller checked all objects.
+    @Test func enablingDoesNotCheckTheObjects() async {
+        indicator.manager.isEnabled = false
+        indicator.manager.observe(.indicator, in: center)
+        do { center.post(name: .indicatorTaskDidResume, object: Request()) }
+        indicator.manager.isEnabled = true
+        #expect(indicator.manager.activityCount == 1)
+        indicator.clock.advance(by: .seconds(1))
+        #expect(await eventually { indicator.manager.activityCount == 0 })
+        #expect(indicator.manager.state == .inactive)
+    }
+
     /// An object deallocated during the start delay showed the indicator for 0.2 s with a count of 0.
     @Test(arguments: [false, true])
     func aDeallocatedObjectNeverShowsTheIndicator(isTracked: Bool) async {
@@ -225,8 +237,8 @@ import Testing
             indicator.manager.track(object)
         }
         indicator.manager.isEnabled = true
-        #expect(indicator.manager.state == .inactive)
-        #expect(indicator.manager.activityCount == 0)
+        #expect(await eventually { indicator.manager.activityCount == 0 })
+        #expect(await eventually { indicator.manager.state == .inactive })
         await indicator.manager.shutdown()
         #expect(indicator.surface.snapshots.isEmpty)
     }
