@@ -1,7 +1,8 @@
 #pragma once
-/* What Swift cannot import from glibc: eventfd(2), a variadic function and a global variable. */
+/* What Swift cannot import from glibc: eventfd(2), variadic functions and a global variable. */
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Disables core dumps of this process, both to files and to pipes (prctl(2), core(5)). */
@@ -18,3 +19,22 @@ static inline char **linux_environment(void) {
 
 /* POLLRDHUP of poll(2), which the C library declares only for _GNU_SOURCE: the peer has closed its writing half. */
 enum { LINUX_POLLRDHUP = 0x2000 };
+
+/* Waits until `word` is woken, unless its value is another one: futex(2), FUTEX_WAIT_PRIVATE. May return early. */
+static inline void linux_futex_wait(const void *word, unsigned int value) {
+    (void)syscall(SYS_futex, word, 128, value, (void *)0, (void *)0, 0);
+}
+
+/* Wakes one thread that waits for `word`: FUTEX_WAKE_PRIVATE. */
+static inline void linux_futex_wake_one(const void *word) {
+    (void)syscall(SYS_futex, word, 129, 1, (void *)0, (void *)0, 0);
+}
+
+/* A pause in a loop that reads memory, which leaves the core to its other thread. */
+static inline void linux_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield" ::: "memory");
+#endif
+}

@@ -1,8 +1,8 @@
 extension Comparison {
     /// The comparisons that need only this process.
     public static let all: [Comparison] = [
-        .beginEnd, .beginEndOnTwoThreads, .idleEdge, .identified, .labelled, .advance, .notifications, .tracker10,
-        .tracker10000, .snapshot,
+        .beginEnd, .beginEndOnTwoThreads, .idleEdge, .identified, .identifiedInCrowd, .labelled, .labelledInCrowd,
+        .advance, .notifications, .tracker10, .tracker10000, .snapshot,
     ]
 
     fileprivate static let atomicPair = "atomic add and subtract"
@@ -27,8 +27,8 @@ extension Comparison {
         goal: 3
     ) {
         Contestants(
-            .onTwoThreads(BusyIndicator(.shown).beginAndEnd),
-            reference: .onTwoThreads(AtomicCount().addAndSubtract)
+            .on(threads: 2, BusyIndicator(.shown).beginAndEnd),
+            reference: .on(threads: 2, AtomicCount().addAndSubtract)
         )
     }
 
@@ -56,6 +56,30 @@ extension Comparison {
         Contestants(
             Workload(BusyIndicator(.shown).startAndStop),
             reference: Workload(BusySet().startAndStop)
+        )
+    }
+
+    private static let identifiedInCrowd = Comparison(
+        "start-stop-id-crowd",
+        "start and stop by identity, on twice as many threads as cores",
+        peer: "\(lockedSet), on as many",
+        goal: 1.5
+    ) {
+        Contestants(
+            .on(threads: Threads.crowd, BusyIndicator(.shown).startAndStop),
+            reference: .on(threads: Threads.crowd, BusySet().startAndStop)
+        )
+    }
+
+    private static let labelledInCrowd = Comparison(
+        "labelled-begin-end-crowd",
+        "begin with a label, and end, on twice as many threads as cores",
+        peer: "\(lockedSet), on as many",
+        goal: 1.5
+    ) {
+        Contestants(
+            .on(threads: Threads.crowd, BusyIndicator(.shown).beginAndEndWithLabel),
+            reference: .on(threads: Threads.crowd, BusySet().startAndStop)
         )
     }
 

@@ -20,9 +20,9 @@ public struct Workload: Sendable {
         run = { count in Turn(duration: ContinuousClock().measure { body(count) }) }
     }
 
-    /// Creates a workload from a function with a loop, which two threads run at the same time, `count` times each.
-    public static func onTwoThreads(_ body: @escaping @Sendable (_ count: Int) -> Void) -> Self {
-        Self(measuring: { count in TwoThreads.run(body, count: count) })
+    /// Creates a workload from a function with a loop, which threads run at the same time, `count` times each.
+    public static func on(threads: Int, _ body: @escaping @Sendable (_ count: Int) -> Void) -> Self {
+        Self(measuring: { count in Threads.run(body, count: count, on: threads) })
     }
 }
 

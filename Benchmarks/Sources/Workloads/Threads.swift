@@ -1,25 +1,30 @@
 import Foundation
 import Synchronization
 
-/// Runs a function on two threads at the same time.
+/// Runs a function on several threads at the same time.
 ///
 /// On a busy machine, one thread may have to wait for a processor, so that the threads do not contend. So a turn
-/// consists of short pieces, and only pieces count in which both threads had a processor nearly all the time.
-enum TwoThreads {
+/// consists of short pieces, and only pieces count in which all threads had a processor nearly all the time. If there
+/// are more threads than processors, all pieces count.
+enum Threads {
+    /// Twice as many threads as there are processors: threads that hold a lock, or wait for it, lose their processor.
+    static let crowd = 2 * ProcessInfo.processInfo.activeProcessorCount
+
     /// The number of pieces in a turn.
     private static let pieces = 10
     /// The maximum number of pieces to try.
     private static let attempts = 40
-    /// The minimum fraction of the time for which both threads must have a processor.
+    /// The minimum fraction of the time for which all threads must have a processor.
     private static let leastShare = 0.95
 
     /// Runs a function `count` times. The duration is from the first begin to the last end.
-    static func run(_ body: @escaping @Sendable (Int) -> Void, count: Int) -> Turn {
+    static func run(_ body: @escaping @Sendable (Int) -> Void, count: Int, on threads: Int) -> Turn {
         let size = max(count / pieces, 1)
+        let leastShare = threads < crowd ? leastShare : 0
         var counting: [Duration] = []
         var others: [Duration] = []
         for _ in 0..<attempts where counting.count < pieces {
-            let piece = Piece(body, size)
+            let piece = Piece(body, size, on: threads)
             if piece.share < leastShare { others.append(piece.duration) } else { counting.append(piece.duration) }
         }
         let durations = counting.isEmpty ? others : counting
@@ -30,12 +35,12 @@ enum TwoThreads {
     /// A part of a turn.
     private struct Piece {
         var duration: Duration
-        /// The fraction of that time for which a thread had a processor, the smaller one of both threads.
+        /// The fraction of that time for which a thread had a processor, the smallest one of all threads.
         var share: Double
 
-        init(_ body: @escaping @Sendable (Int) -> Void, _ count: Int) {
+        init(_ body: @escaping @Sendable (Int) -> Void, _ count: Int, on threads: Int) {
             let race = Race(body)
-            let times = race.run(count)
+            let times = race.run(count, on: threads)
             let duration = times.map(\.end).reduce(.zero, max) - times.map(\.start).reduce(times[0].start, min)
             self.duration = duration
             share = times.map { $0.processor / duration }.reduce(1, min)
@@ -49,7 +54,7 @@ enum TwoThreads {
         var processor: Duration
     }
 
-    /// Two threads that begin together.
+    /// Threads that begin together.
     private final class Race: Sendable {
         private let body: @Sendable (Int) -> Void
         private let ready = Atomic<Int>(0)
@@ -60,11 +65,11 @@ enum TwoThreads {
             self.body = body
         }
 
-        func run(_ count: Int) -> [Times] {
-            for _ in 0..<2 {
+        func run(_ count: Int, on threads: Int) -> [Times] {
+            for _ in 0..<threads {
                 Thread.detachNewThread { [self] in
                     ready.add(1, ordering: .acquiringAndReleasing)
-                    while ready.load(ordering: .acquiring) < 2 {}
+                    while ready.load(ordering: .acquiring) < threads { if threads >= crowd { sched_yield() } }
                     let (start, before) = (now(CLOCK_MONOTONIC), now(CLOCK_THREAD_CPUTIME_ID))
                     body(count)
                     let (end, after) = (now(CLOCK_MONOTONIC), now(CLOCK_THREAD_CPUTIME_ID))
@@ -72,8 +77,7 @@ enum TwoThreads {
                     done.signal()
                 }
             }
-            done.wait()
-            done.wait()
+            for _ in 0..<threads { done.wait() }
             return times.withLock { $0 }
         }
     }

@@ -1,0 +1,100 @@
+import Foundation
+import IndicatorThreads
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct LockedTests {
+    /// More threads than processors: threads that hold the lock, or wait for it, lose their processor.
+    private static let threadCount = 4 * ProcessInfo.processInfo.activeProcessorCount
+
+    /// Runs a function on many threads at the same time.
+    private static func race(_ body: @escaping @Sendable () -> Void) async {
+        final class Ready: Sendable { let count = Atomic(0) }
+        let ready = Ready()
+        let threads = (0..<threadCount).map { _ in
+            JoinableThread {
+                ready.count.wrappingAdd(1, ordering: .relaxed)
+                while ready.count.load(ordering: .relaxed) < threadCount { sched_yield() }
+                body()
+            }
+        }
+        for thread in threads { await thread.join() }
+    }
+
+    @Test("No change is lost, and no thread waits forever, with more threads than processors")
+    func exclusion() async {
+        let rounds = 2_000
+        let value = Locked((first: 0, second: 0))
+        await Self.race {
+            for round in 0..<rounds {
+                value.withLock { value in
+                    let next = value.first + 1
+                    // Others get the processor, wait for the lock, and sleep.
+                    if round % 100 == 0 { sched_yield() }
+                    value.first = next
+                    value.second += next
+                }
+            }
+        }
+        let total = Self.threadCount * rounds
+        #expect(value.withLock { $0 } == (total, total * (total + 1) / 2))
+    }
+
+    @Test("A lock that is released is not handed to a sleeping thread: it would cost a switch of threads each time")
+    func handover() async {
+        let rounds = 5_000
+        let value = Locked(0)
+        let switches = Locked(0)
+        await Self.race {
+            let before = Self.voluntarySwitches
+            for round in 0..<rounds {
+                value.withLock { value in
+                    if round % 50 == 0 { sched_yield() }
+                    value += 1
+                }
+            }
+            let after = Self.voluntarySwitches
+            switches.withLock { $0 += after - before }
+        }
+        let total = Self.threadCount * rounds
+        #expect(value.withLock { $0 } == total)
+        #if !THREAD_SANITIZER  // It has locks of its own.
+        // The standard library's `Mutex` causes one switch each time.
+        #expect(switches.withLock { $0 } < total / 4)
+        #endif
+    }
+
+    /// How often the calling thread has waited.
+    private static var voluntarySwitches: Int {
+        var usage = rusage()
+        getrusage(__rusage_who_t(1), &usage)  // RUSAGE_THREAD
+        return usage.ru_nvcsw
+    }
+
+    @Test("A thrown error releases the lock, and the value keeps what was changed before")
+    func throwing() {
+        struct Failure: Error {}
+        let value = Locked(0)
+        #expect(throws: Failure.self) {
+            try value.withLock { value throws(Failure) in
+                value = 1
+                throw Failure()
+            }
+        }
+        #expect(value.withLock { $0 } == 1)
+    }
+
+    @Test("The value is released with the lock")
+    func release() {
+        final class Token: Sendable {}
+        weak var weakToken: Token?
+        do {
+            let token = Token()
+            weakToken = token
+            let value = Locked(token)
+            #expect(value.withLock { $0 === token })
+        }
+        #expect(weakToken == nil)
+    }
+}
