@@ -134,7 +134,7 @@ final class BackendRunner: SnapshotReceiver {
 
     private func finished(error: String?) {
         let now = time.now
-        log(storage.withLock { $0.machine.finished(error: error, at: now) })
+        logLater(storage.withLock { $0.machine.finished(error: error, at: now) })
     }
 
     private func deadlineHasCome(_ deadline: Duration) {
@@ -186,23 +186,25 @@ final class BackendRunner: SnapshotReceiver {
         for waiter in afterwards.waiters {
             Task.detached(executorPreference: ServiceThread.shared) { waiter.resume() }
         }
-        if !afterwards.events.isEmpty {
-            Task.detached(executorPreference: Self.logThread) { [self] in log(afterwards.events) }
-        }
+        logLater(afterwards.events)
         afterwards.loop?.resume(returning: afterwards.operation)
     }
 
     // MARK: - The log
 
-    /// Logs for the app's threads and the timers, which must not wait for a log handler that blocks.
+    /// Logs for all threads: none waits for a log handler that blocks.
     private static let logThread = ServiceThread(name: "ind-log", isKept: false)
 
-    /// Writes to the log, on a thread that may block.
+    private func logLater(_ events: [BackendRunnerStateMachine.Event]) {
+        if events.isEmpty { return }
+        Task.detached(executorPreference: Self.logThread) { [self] in log(events) }
+    }
+
+    /// Writes to the log, on ``logThread``.
     ///
     /// Most handlers write to standard error while they hold stdio's lock, for which `exit` waits. So this first waits
     /// until standard error is writable; a terminal that was stopped by Ctrl-S is not.
     private func log(_ events: [BackendRunnerStateMachine.Event]) {
-        guard !events.isEmpty else { return }
         var request = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
         poll(&request, 1, -1)
         for event in events { log(event) }

@@ -230,6 +230,27 @@ import Testing
         await indicator.shutdown()
     }
 
+    /// The backend's thread waited until its error was logged: a stopped terminal kept it from being tried again.
+    @Test func aBackendIsTriedAgainWhileTheLogHandlerBlocks() async throws {
+        let semaphore = DispatchSemaphore(value: 0)
+        let flaky = ScriptedBackend(onStart: { number in
+            if number < 3 { throw ScriptedBackend.Failure(description: "no broker") }
+        })
+        let indicator = IndicatorManager(
+            backends: [flaky],
+            clock: clock,
+            logger: Logger(label: "test") { _ in BlockingLogHandler(semaphore: semaphore) }
+        )
+        for _ in 1...2 {
+            #expect(try await eventually { try status(indicator).state == .unavailable(reason: "no broker") })
+            #expect(await eventually { clock.deadlines.count == 1 })
+            clock.advance(by: .seconds(2))
+        }
+        #expect(try await eventually { try status(indicator).state == .running })
+        for _ in 0..<100 { semaphore.signal() }
+        await indicator.shutdown()
+    }
+
     private struct BlockingLogHandler: LogHandler {
         let semaphore: DispatchSemaphore
         var metadata: Logger.Metadata = [:]
