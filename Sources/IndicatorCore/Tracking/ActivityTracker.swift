@@ -47,21 +47,23 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
 
     /// Changes the state and delivers the result before it returns, unless another thread is already delivering.
     ///
-    /// - Parameter deliversLater: whether a separate task delivers. For cancellation handlers, which run under a
-    ///   runtime lock that a subscriber may need.
     /// - Returns: what `body` returns, such as a value that it removed, which is released without the lock.
-    func change<Result: Sendable>(deliversLater: Bool = false, _ body: (inout State) -> Result) -> Result {
-        var mustDeliver = false
-        let result = state.withLock { state in
-            defer { mustDeliver = state.outbox.attend() }
-            return body(&state)
-        }
-        if mustDeliver, deliversLater {
-            Task.detached(executorPreference: ServiceThread.shared) { self.deliver() }
-        } else if mustDeliver {
-            deliver()
-        }
+    func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
+        let (result, mustDeliver) = state.withLock { state in (body(&state), state.outbox.attend()) }
+        if mustDeliver { deliver() }
         return result
+    }
+
+    /// Removes a value in a cancellation handler, which runs under a runtime lock that a subscriber or the value's
+    /// `deinit` may need: a separate task delivers the change and releases the value.
+    func changeInHandler(_ body: (inout State) -> Value?) {
+        // The caller holds no reference to the value: its release could be the last one.
+        state.withLock { state in
+            if let value = body(&state) { state.removed.append(value) }
+        }
+        Task.detached(executorPreference: ServiceThread.shared) { [self] in
+            _ = change { state in exchange(&state.removed, with: []) }
+        }
     }
 
     private func deliver() {
@@ -88,8 +90,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         change { $0.add(Subscription(subscriber, receive)) }
     }
 
-    /// Ends a subscription. A delivery in progress is still received. Delivers nothing itself: the caller may be a
-    /// cancellation handler.
+    /// Ends a subscription. A delivery in progress is still received. Delivers nothing itself.
     package func unsubscribe(_ subscriber: any AnyObject & Sendable) {
         _ = state.withLock { $0.remove { $0.subscriber === subscriber } }
     }
@@ -145,6 +146,8 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         private var values = OrderedList<Value>()
         private var lastOrder: UInt64 = 0
         private var subscriptions: [Subscription] = []
+        /// Values that cancellation handlers have removed and that are not released yet.
+        var removed: [Value] = []
         var outbox = Outbox<Notice>()
 
         /// The status now.
@@ -282,8 +285,11 @@ extension ActivityTracker {
     /// The stream does not retain the tracker, and finishes when the tracker is deallocated.
     public var statuses: AsyncStream<ActivityStatus<Value>> {
         let (stream, continuation) = AsyncStream.makeStream(of: ActivityStatus<Value>.self)
-        let subscriber = StreamSubscriber()
-        continuation.onTermination = { [weak self] _ in self?.unsubscribe(subscriber) }
+        let subscriber = StreamSubscriber(tracker: self)
+        // Elsewhere: a cancellation handler must not release the tracker or its values.
+        continuation.onTermination = { _ in
+            Task.detached(executorPreference: ServiceThread.shared) { subscriber.tracker?.unsubscribe(subscriber) }
+        }
         subscribe(subscriber) { status in
             // From a separate task, as in `SnapshotSubscription`; the thread keeps the order.
             Task.detached(executorPreference: ServiceThread.shared) {
@@ -293,5 +299,11 @@ extension ActivityTracker {
         return stream
     }
 
-    private final class StreamSubscriber: Sendable {}
+    private final class StreamSubscriber: Sendable {
+        weak let tracker: ActivityTracker?
+
+        init(tracker: ActivityTracker) {
+            self.tracker = tracker
+        }
+    }
 }

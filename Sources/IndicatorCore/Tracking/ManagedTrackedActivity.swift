@@ -49,18 +49,19 @@ public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
 
     /// Ends the activity; without effect when it has ended.
     public func end() {
-        end(deliversLater: false)
+        if !hasEnded { _ = tracker.change(end(in:)) }
     }
 
-    /// Ends the activity. The tracker's status changes immediately.
-    ///
-    /// - Parameter deliversLater: whether a separate task notifies the subscribers: for cancellation handlers.
-    func end(deliversLater: Bool) {
-        guard !hasEnded else { return }
-        _ = tracker.change(deliversLater: deliversLater) { state in
-            let order = order.exchange(Self.ended, ordering: .relaxed)
-            return order == 0 || order == Self.ended ? nil : state.end(order)
-        }
+    /// The same in a cancellation handler. The tracker's status changes immediately; a separate task notifies the
+    /// subscribers.
+    func endInHandler() {
+        if !hasEnded { tracker.changeInHandler(end(in:)) }
+    }
+
+    /// Returns the value to release without the lock.
+    private func end(in state: inout ActivityTracker<Value>.State) -> Value? {
+        let order = order.exchange(Self.ended, ordering: .relaxed)
+        return order == 0 || order == Self.ended ? nil : state.end(order)
     }
 
     deinit { end() }

@@ -98,7 +98,7 @@ extension AsyncSequence {
             return Iteration(
                 willAsk: {},
                 deliver: { if let value, !activity.hasEnded { activity.update(value($0)) } },
-                end: { _, isInHandler in activity.end(deliversLater: isInHandler) }
+                end: { _, isInHandler in isInHandler ? activity.endInHandler() : activity.end() }
             )
         }
     }

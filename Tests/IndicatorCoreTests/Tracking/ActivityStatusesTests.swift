@@ -50,11 +50,11 @@ import Testing
         }
         do {
             let statuses = tracker.statuses
-            #expect(change() == 1)
+            #expect(await eventually { change() == 1 })
             withExtendedLifetime(statuses) {}
         }
         // Values are compared for subscribers only, so none is left.
-        #expect(change() == 0)
+        #expect(await eventually { change() == 0 })
     }
 
     @Test func theSubscriptionEndsWithItsTask() async {

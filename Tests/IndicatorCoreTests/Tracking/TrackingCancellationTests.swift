@@ -5,7 +5,7 @@ import IndicatorThreads
 import TestSupport
 import Testing
 
-@Suite struct TrackingCancellationTests {
+@Suite(.timeLimit(.minutes(5))) struct TrackingCancellationTests {
     private let tracker = ActivityTracker<Int>()
 
     @Test func aCancelledTaskEndsItsActivity() async {
@@ -100,5 +100,87 @@ import Testing
         #expect(!threads.withLock { $0.contains("cancelling") })
         gate.open()
         await task.value
+    }
+
+    /// Calls a closure when it is released, as a value may resume a task then.
+    private final class Token: Sendable {
+        let onRelease: @Sendable () -> Void
+
+        init(onRelease: @escaping @Sendable () -> Void) {
+            self.onRelease = onRelease
+        }
+
+        deinit { onRelease() }
+    }
+
+    /// Cancels a task on another thread. Returns the names of the threads that released a token.
+    private func threadsOfReleases(
+        _ begin: (_ onRelease: @escaping @Sendable () -> Void) async -> Task<Void, Never>
+    ) async -> [String?] {
+        let threads = Locked<[String?]>([])
+        let task = await begin { threads.withLock { $0.append(Thread.current.name) } }
+        let thread = JoinableThread {
+            Thread.current.name = "cancelling"
+            task.cancel()
+        }
+        await thread.join()
+        #expect(await eventually { threads.withLock { $0.count } == 1 })
+        await task.value
+        return threads.withLock { $0 }
+    }
+
+    /// Two such tasks, each resumed by the `deinit` of the other's value, waited for each other when both were
+    /// cancelled.
+    @Test func aValueIsNotReleasedInTheCancellationHandler() async {
+        let tracker = ActivityTracker<Token>(equalWhen: ===)
+        let (stream, continuation) = AsyncStream<Int>.makeStream()
+        let names = await threadsOfReleases { onRelease in
+            let task = Task {
+                let value: @Sendable (Int) -> Token? = { _ in Token(onRelease: onRelease) }
+                for await _ in stream.trackActivity(in: tracker, value: value) {}
+            }
+            continuation.yield(1)
+            #expect(await eventually { tracker.status.associatedValue != nil })
+            return task
+        }
+        #expect(!names.contains("cancelling"))
+        #expect(!tracker.status.isLoading)
+    }
+
+    @Test func aStatusIsNotReleasedInTheCancellationHandlerOfItsSubscriber() async {
+        // Equal values: the subscription keeps the first one, the tracker the second one.
+        let tracker = ActivityTracker<Token> { _, _ in true }
+        let step = tracker.begin(nil)
+        let names = await threadsOfReleases { onRelease in
+            step.update(Token(onRelease: onRelease))
+            let hasReceived = Gate()
+            let task = Task {
+                for await isLoading in tracker.statuses.map(\.isLoading) where isLoading { hasReceived.open() }
+            }
+            await hasReceived.pass()
+            step.update(Token {})
+            return task
+        }
+        #expect(!names.contains("cancelling"))
+        step.end()
+    }
+
+    @Test func tasksAreCancelledWhoseValuesResumeEachOther() async {
+        for _ in 0..<50 {
+            let streams = (0..<2).map { _ in AsyncStream<Int>.makeStream() }
+            let tracker = ActivityTracker<Token>(equalWhen: ===)
+            let tasks = (0..<2).map { index in
+                let other = streams[1 - index].continuation
+                return Task {
+                    let value: @Sendable (Int) -> Token? = { _ in Token { other.yield(2) } }
+                    for await _ in streams[index].stream.trackActivity(in: tracker, value: value) {}
+                }
+            }
+            for stream in streams { stream.continuation.yield(1) }
+            await Task.yield()
+            let threads = tasks.map { task in JoinableThread { task.cancel() } }
+            for thread in threads { await thread.join() }
+            for task in tasks { await task.value }
+        }
     }
 }
