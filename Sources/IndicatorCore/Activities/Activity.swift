@@ -28,9 +28,8 @@ public struct Activity: ~Copyable, Sendable {
     /// The activity's details: ``ActivityDetails/label``, ``ActivityDetails/progress``, ``ActivityDetails/total``,
     /// ``ActivityDetails/attention`` and so on.
     ///
-    /// An activity that begins without details takes its place in the order of labels when its first detail is set. A
-    /// custom property in an extension of ``ActivityDetails`` must not use the indicator. What a group's members do is
-    /// only in snapshots.
+    /// An activity that begins without details takes its place in the order of labels when its first detail is set. What a
+    /// group's members do is only in snapshots.
     public subscript<Value>(dynamicMember member: WritableKeyPath<ActivityDetails, Value>) -> Value {
         get { handle.details[keyPath: member] }
         nonmutating set { handle.update { $0[keyPath: member] = newValue } }
@@ -44,8 +43,8 @@ public struct Activity: ~Copyable, Sendable {
 
     /// Changes several properties together.
     ///
-    /// - Parameter change: called with the indicator's lock held: it must not use the indicator, nor an activity other
-    ///   than through its argument.
+    /// - Parameter change: changes a copy, without a lock. What it has changed is then merged: what other threads set
+    ///   meanwhile is kept, and their steps are added.
     public func update(_ change: (inout ActivityDetails) -> Void) {
         handle.update(change)
     }
@@ -172,7 +171,7 @@ struct ActivityHandle: ~Copyable, Sendable {
         if hasEnded { return ActivityDetails() }
         return engine.takeUnretainedValue().read { machine in
             let record = Self.record(recordBits.load(ordering: .acquiring))?.takeUnretainedValue()
-            return record.map { machine.details(of: $0) } ?? ActivityDetails()
+            return record.map { machine.list.details(of: $0) } ?? ActivityDetails()
         }
     }
 
@@ -200,16 +199,8 @@ struct ActivityHandle: ~Copyable, Sendable {
     }
 
     /// Changes the activity's details; without effect if it has ended.
-    ///
-    /// - Parameter change: called with the manager's lock held.
     func update(_ change: (inout ActivityDetails) -> Void) {
-        guard !hasEnded else { return }
-        engine.takeUnretainedValue().change { machine, now in
-            machine.change(now) { list in
-                guard let record = record(in: &list, at: now) else { return .init() }
-                return .init(changesDetails: list.update(record, change))
-            }
-        }
+        if !hasEnded { engine.takeUnretainedValue().update({ record(in: &$0, at: $1) }, change) }
     }
 
     /// The record of the activity, made if it has none yet; `nil` if the activity has ended. With the lock held.

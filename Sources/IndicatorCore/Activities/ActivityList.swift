@@ -288,11 +288,12 @@ package struct ActivityList: Sendable {
         cachedActivities = nil
     }
 
-    /// Changes the details of an activity. Returns whether a snapshot shows the change. Without effect after its end.
-    mutating func update(_ record: ActivityRecord, _ change: (inout ActivityDetails) -> Void) -> Bool {
+    /// Merges a changed copy of the details of an activity. Returns whether a snapshot shows the change. Without effect
+    /// after its end.
+    mutating func merge(_ new: ActivityDetails, since old: ActivityDetails, into record: ActivityRecord) -> Bool {
         guard !record.hasEnded else { return false }
         let wasListed = record.isListed
-        record.update(change)
+        record.merge(new, since: old)
         let isListed = record.isListed
         if wasListed != isListed, record.parent == nil { listed.set(record.order, to: isListed ? record : nil) }
         return hasChanged(record, wasListed || isListed)
@@ -395,20 +396,14 @@ package struct ActivityList: Sendable {
         return isNew
     }
 
-    /// Changes the details of an activity; without effect if it is not in progress.
-    mutating func update(
-        _ key: ActivityKey,
-        at now: () -> Duration,
-        _ change: (inout ActivityDetails) -> Void
-    ) -> Change {
-        let found =
-            switch key {
-            case .text(let key): texts.record(of: key, at: now)
-            case .number(let key): numbers.record(of: key, at: now)
-            case .value(let key): values.record(of: key, at: now)
-            case .object(let object): objects.record(of: object, at: now)
-            }
-        return found.map { Change(changesDetails: update($0, change)) } ?? Change()
+    /// The record of an activity, made if it has none yet; `nil` if it is not in progress.
+    mutating func record(of key: ActivityKey, at now: () -> Duration) -> ActivityRecord? {
+        switch key {
+        case .text(let key): texts.record(of: key, at: now)
+        case .number(let key): numbers.record(of: key, at: now)
+        case .value(let key): values.record(of: key, at: now)
+        case .object(let object): objects.record(of: object, at: now)
+        }
     }
 
     /// Stops an activity; a stop of one that is not in progress is remembered.

@@ -61,16 +61,10 @@ final class ActivityRecord: @unchecked Sendable {
         return old == 0
     }
 
-    /// Changes the details. Steps that other threads add meanwhile are kept.
-    func update(_ change: (inout ActivityDetails) -> Void) {
-        let before = steps.load(ordering: .relaxed)
-        // Changed as a local value: if a caller's code ran during an access to a property, the compiler would have to
-        // check all accesses to it for conflicts.
-        var details = details
-        details.completed = before
-        change(&details)
-        self.details = details
-        let difference = details.completed &- before
+    /// Merges a changed copy of the details. What other threads have changed since the copy was made is kept.
+    func merge(_ new: ActivityDetails, since old: ActivityDetails) {
+        details.merge(new, since: old)
+        let difference = new.completed &- old.completed
         if difference != 0 { steps.wrappingAdd(difference, ordering: .sequentiallyConsistent) }
     }
 
@@ -326,6 +320,16 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
         let part = text[..<end]
         let characters = part.dropLast()
         return String(characters.isEmpty ? part : characters)
+    }
+
+    /// Sets the properties that differ between two copies.
+    fileprivate mutating func merge(_ new: Self, since old: Self) {
+        if new.label != old.label { label = new.label }
+        if new.explicitProgress != old.explicitProgress { explicitProgress = new.explicitProgress }
+        if new.total != old.total { total = new.total }
+        if new.unit != old.unit { unit = new.unit }
+        if new.attention != old.attention { attention = new.attention }
+        if new.failsWithMembers != old.failsWithMembers { failsWithMembers = new.failsWithMembers }
     }
 
     /// Computes ``rate`` and ``remaining`` from what is done.

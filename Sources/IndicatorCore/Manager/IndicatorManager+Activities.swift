@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorThreads
 import Synchronization
 
 extension IndicatorManager {
@@ -54,7 +55,7 @@ extension IndicatorManager {
     ///
     /// - Parameters:
     ///   - id: the identity.
-    ///   - change: called with the indicator's lock held: it must not use the indicator.
+    ///   - change: changes a copy. See ``Activity/update(_:)``.
     public func update(_ id: some Hashable & Sendable, _ change: (inout ActivityDetails) -> Void) {
         engine.update(ActivityKey(id), change)
     }
@@ -83,8 +84,22 @@ extension IndicatorEngine {
     }
 
     /// Changes the details of an activity; without effect if it is not in progress.
-    func update(_ key: ActivityKey, _ body: (inout ActivityDetails) -> Void) {
-        change { machine, now in machine.change(now) { $0.update(key, at: now, body) } }
+    func update(_ key: ActivityKey, _ change: (inout ActivityDetails) -> Void) {
+        update({ $0.record(of: key, at: $1) }, change)
+    }
+
+    /// Changes the details of an activity on a copy, because the lock must not be held while the caller's code runs.
+    func update(
+        _ find: (inout ActivityList, ActivityList.Now) -> ActivityRecord?,
+        _ change: (inout ActivityDetails) -> Void
+    ) {
+        guard let (record, old) = read({ machine in machine.find { find(&$0) { time.now } } }) else { return }
+        var new = old
+        change(&new)
+        if new == old { return }
+        self.change { machine, now in
+            machine.change(now) { .init(changesDetails: $0.merge(new, since: old, into: record)) }
+        }
     }
 
     @usableFromInline

@@ -114,8 +114,12 @@ package struct IndicatorStateMachine: Sendable {
         return snapshot
     }
 
-    /// The details that an activity has itself.
-    func details(of record: ActivityRecord) -> ActivityDetails { list.details(of: record) }
+    /// Finds the record of an activity, and returns it with the details that the activity has itself.
+    mutating func find(
+        _ find: (inout ActivityList) -> ActivityRecord?
+    ) -> (record: ActivityRecord, details: ActivityDetails)? {
+        find(&list).map { ($0, list.details(of: $0)) }
+    }
 
     // MARK: - Inputs: activities
 

@@ -56,8 +56,8 @@ public struct TaskNotifications: Sendable {
     ///   - updates: the notifications posted when a task has made progress. They neither start nor stop it.
     ///   - identity: how to find the task of a notification.
     ///   - label: derives the label of a task from the notification that starts it.
-    ///   - update: changes a task's details as a notification of `updates` says. Called with the indicator's lock held:
-    ///     it must not use the indicator.
+    ///   - update: changes a task's details, on a copy, as a notification of `updates` says. See
+    ///     ``Activity/update(_:)``.
     public init(
         name: String,
         starts: [Notification.Name],

@@ -392,7 +392,10 @@ private final class ListOnAClock {
     }
 
     func update(_ record: ActivityRecord, _ change: (inout ActivityDetails) -> Void) {
-        _ = list.update(record, change)
+        let old = list.details(of: record)
+        var new = old
+        change(&new)
+        _ = list.merge(new, since: old, into: record)
     }
 
     func end(_ record: ActivityRecord) {

@@ -116,6 +116,65 @@ import Testing
         #expect(manager.activityCount == 0)
     }
 
+    /// They were called with the lock held: a snapshot that one read never came, or ended the process.
+    @Test func closuresThatChangeDetailsUseTheIndicator() throws {
+        let manager = try Self.manager()
+        let center = NotificationCenter()
+        manager.observe(
+            TaskNotifications(
+                name: "test",
+                starts: [.indicatorTaskDidResume],
+                stops: [.indicatorTaskDidComplete],
+                updates: [.indicatorTaskDidProgress],
+                update: { $1.label = "observed \(manager.snapshot.activityCount)" }
+            ),
+            in: center
+        )
+        let activity = manager.begin("work")
+        activity.update { $0.label = "\($0.label ?? "") \(manager.snapshot.activityCount)" }
+        #expect(activity.label == "work 1")
+        let bare = ManagedActivity(in: manager)
+        bare.labelWithCount = manager
+        #expect(bare.label == "2 activities")
+        manager.start("id")
+        manager.update("id") { details in
+            details.label = "\(manager.activityCount)"
+            manager.stop("id")
+            manager.start("id", label: "its successor")
+        }
+        #expect(manager.snapshot.activities.map(\.label) == ["work 1", "2 activities", "its successor"])
+        let task = NSObject()
+        center.post(name: .indicatorTaskDidResume, object: task)
+        center.post(name: .indicatorTaskDidProgress, object: task)
+        #expect(manager.snapshot.activities.last?.label == "observed 4")
+    }
+
+    /// The closure changes a copy.
+    @Test func whatAClosureDoesNotChangeIsKept() throws {
+        let manager = try Self.manager()
+        let activity = ManagedActivity("work", total: 10, in: manager)
+        activity.update { details in
+            details.completed += 1
+            details.attention = "Passphrase?"
+            details.unit = .bytes
+            details.failsWithMembers = true
+            activity.update {
+                $0.label = "changed meanwhile"
+                $0.completed += 2
+            }
+            activity.progress = 0.5
+            activity.total = 20
+            activity.advance(by: 4)
+        }
+        #expect(activity.label == "changed meanwhile")
+        #expect(activity.completed == 7)
+        #expect(activity.progress == 0.5)
+        #expect(activity.total == 20)
+        #expect(activity.attention == "Passphrase?")
+        #expect(activity.unit == .bytes)
+        #expect(activity.failsWithMembers)
+    }
+
     @Test func aTaskUsesTheIndicatorWhenItIsReleased() async throws {
         let clock = VirtualClock()
         let manager = IndicatorManager(clock: clock)
@@ -287,5 +346,13 @@ import Testing
         activity.end()
         #expect(await eventually { backend.stopCount == 1 })
         #expect(backend.snapshots.map(\.isVisible) == [true, false])
+    }
+}
+
+extension ActivityDetails {
+    /// A custom property that uses the indicator.
+    fileprivate var labelWithCount: IndicatorManager? {
+        get { nil }
+        set { label = newValue.map { "\($0.snapshot.activityCount) activities" } }
     }
 }
