@@ -152,8 +152,8 @@ package final class MosquittoBroker: Sendable {
     /// The command line of a foreign client, without buffering.
     private func client(_ program: String, _ options: [String]) throws -> [String] {
         let path = try Command.find(program, package: "mosquitto-clients")
-        return wrapper + [try Command.find("stdbuf"), "-oL", path, "-h", address, "-p", "\(port)"] + clientOptions
-            + options
+        return wrapper + [try Command.find("stdbuf"), "-oL", path, "-h", address, "-p", "\(port)", "-k", "10"]
+            + clientOptions + options
     }
 
     /// The text of a password file with one user.

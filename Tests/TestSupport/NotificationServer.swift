@@ -10,26 +10,29 @@ package final class NotificationServer: Sendable {
         case lxqt
         case notifyOSD
 
+        /// Its path: in `PATH`, or below a folder for programs that users do not start, which depends on the release.
         fileprivate var path: String {
             get throws {
-                switch self {
-                case .dunst: return try Command.find("dunst", package: package)
-                case .lxqt: return try Command.find("lxqt-notificationd", package: package)
-                case .notifyOSD: return try inLibraries("notify-osd")
-                case .mate: return try Command.find("/usr/lib/mate-notification-daemon/mate-notification-daemon")
-                case .xfce: return try inLibraries("xfce4/notifyd/xfce4-notifyd")
+                if let path = try? Command.find(package) { return path }
+                let folders =
+                    try ["/usr/libexec", "/usr/lib"]
+                    + FileManager.default.contentsOfDirectory(atPath: "/usr/lib").map { "/usr/lib/\($0)" }
+                let paths = folders.flatMap { folder in
+                    [package, "\(package)/\(package)", "xfce4/notifyd/\(package)"].map { "\(folder)/\($0)" }
                 }
+                let isProgram = { (path: String) in
+                    var isFolder: ObjCBool = false
+                    return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && !isFolder.boolValue
+                        && FileManager.default.isExecutableFile(atPath: path)
+                }
+                guard let path = paths.first(where: isProgram) else {
+                    throw Command.NotInstalled(program: package, package: package)
+                }
+                return path
             }
         }
 
-        /// A program in a library folder, whose name depends on the architecture.
-        private func inLibraries(_ name: String) throws -> String {
-            let path = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib").map { "/usr/lib/\($0)/\(name)" }
-                .first(where: FileManager.default.isExecutableFile)
-            guard let path else { throw Command.NotInstalled(program: name, package: package) }
-            return path
-        }
-
+        /// Its Debian package, and the name of its program.
         fileprivate var package: String {
             switch self {
             case .dunst: "dunst"
