@@ -100,7 +100,7 @@ import Testing
         return describe(servers.arrived)
     }
 
-    /// `Scripts/redirects` prints the table that this test writes.
+    /// Writes the comparison as a Markdown table to the file that the environment variable `INDICATOR_REDIRECTS` names.
     @Test func everyCellIsAsCurlDoesIt() async throws {
         let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "body.bin")
