@@ -28,61 +28,82 @@ package struct ActivityList: Sendable {
     }
 
     /// The activities of one type of identity. (Hashing a text or a number by itself costs half of hashing an enum.)
-    private struct Identities<Key: Hashable & Sendable>: Sendable {
+    struct Identities<Key: Hashable & Sendable>: Sendable {
+        /// How many entries there are in ``entries`` at most.
+        static var capacity: Int { 1024 }
+
         // With spare capacity: removing from a crowded dictionary hashes the keys that follow.
         private var entries: [Key: Entry] = Dictionary(minimumCapacity: 48)
+        /// Entries that have no place in ``entries``: 256 tables, because a large one would grow in one long step.
+        private var shards: [[Key: Entry]] = []
+        private var shardedCount = 0
         private var earlyStops = EarlyStops<Key>()
 
-        var count: Int { entries.count }
+        var count: Int { entries.count + shardedCount }
+
+        /// The sizes of the tables.
+        var tableCounts: [Int] { [entries.count] + shards.map(\.count) }
+
+        private func shard(of key: Key) -> Int { key.hashValue & 255 }
 
         /// Adds an activity, unless it is in progress already, or its stop has overtaken it. Returns whether it was
         /// added.
         mutating func insert(_ key: Key, _ entry: Entry, at now: () -> Duration, released: inout [Any]) -> Bool {
-            // One lookup: in the rare case that the activity is in progress already, its entry is restored.
-            if let old = entries.updateValue(entry, forKey: key) {
-                entries.updateValue(old, forKey: key)
-                return false
+            if shardedCount == 0, entries.count < Self.capacity {
+                // One lookup: in the rare case that the activity is in progress already, its entry is restored.
+                if let old = entries.updateValue(entry, forKey: key) {
+                    entries.updateValue(old, forKey: key)
+                    return false
+                }
+            } else {
+                if shards.isEmpty { shards = Array(repeating: [:], count: 256) }
+                let shard = shard(of: key)
+                guard entries[key] == nil, shards[shard][key] == nil else { return false }
+                shards[shard][key] = entry
+                shardedCount += 1
             }
             if !earlyStops.isEmpty, earlyStops.consume(key, at: now(), released: &released) {
-                entries[key] = nil
+                _ = remove(key)
                 return false
             }
             return true
+        }
+
+        private mutating func remove(_ key: Key) -> (key: Key, value: Entry)? {
+            if let index = entries.index(forKey: key) { return entries.remove(at: index) }
+            guard shardedCount > 0 else { return nil }
+            let shard = shard(of: key)
+            guard let index = shards[shard].index(forKey: key) else { return nil }
+            shardedCount -= 1
+            let removed = shards[shard].remove(at: index)
+            if shards[shard].isEmpty { shards[shard] = [:] }
+            return removed
         }
 
         /// Removes an activity; a stop of one that is not in progress is remembered. Returns its entry.
         ///
         /// - Parameter released: receives the keys to release without a lock.
         mutating func remove(_ key: Key, at now: () -> Duration, released: inout [Any]) -> Entry? {
-            guard let index = entries.index(forKey: key) else {
+            guard let (key, entry) = remove(key) else {
                 released += earlyStops.remember(key, at: now())
                 return nil
             }
-            let (key, entry) = entries.remove(at: index)
             released.append(key)
-            shrink()
             return entry
         }
 
         /// The same for texts and numbers: releasing them does not run the caller's code.
         mutating func remove(_ key: Key, at now: () -> Duration) -> Entry? {
-            guard let index = entries.index(forKey: key) else {
-                _ = earlyStops.remember(key, at: now())
-                return nil
-            }
-            defer { shrink() }
-            return entries.remove(at: index).value
-        }
-
-        /// A large table is released with its last entry.
-        private mutating func shrink() {
-            if entries.isEmpty, entries.capacity > 1024 { entries = [:] }
+            if let entry = remove(key)?.value { return entry }
+            _ = earlyStops.remember(key, at: now())
+            return nil
         }
 
         /// The record of an activity, made if it has none yet; `nil` if the activity is not in progress.
         mutating func record(of key: Key, at now: () -> Duration) -> ActivityRecord? {
-            guard let index = entries.index(forKey: key) else { return nil }
-            return entries.values[index].makeRecord(at: now)
+            if let index = entries.index(forKey: key) { return entries.values[index].makeRecord(at: now) }
+            guard shardedCount > 0 else { return nil }
+            return shards[shard(of: key)][key]?.makeRecord(at: now)
         }
     }
 

@@ -3,52 +3,85 @@ import DequeModule
 /// Values in the order of the activities that they belong to.
 ///
 /// Each activity has an order, a unique number that grows with each activity. So new values are nearly always appended,
-/// and removed ones are mostly near an end: both take constant time, a search O(log n).
+/// and removed ones are mostly near an end. The values are in small parts, so that any change, also growth, moves few of
+/// them; a search takes O(log n).
 struct OrderedList<Value> {
-    private var entries: Deque<(order: UInt64, value: Value)> = []
-    /// The largest number of values since the table was made.
-    private var largestCount = 0
+    /// How many values a part has at most.
+    static var partCapacity: Int { 256 }
 
-    var count: Int { entries.count }
+    /// Parts in order. Only the first one may be empty, if it is the only one.
+    private var parts: [Deque<(order: UInt64, value: Value)>] = []
+    private(set) var count = 0
+
+    /// The sizes of the parts.
+    var partCounts: [Int] { parts.map(\.count) }
 
     /// The value of lowest order, and its order.
-    var first: (order: UInt64, value: Value)? { entries.first }
+    var first: (order: UInt64, value: Value)? { parts.first?.first }
 
     /// The values in order.
-    var values: some Sequence<Value> { entries.lazy.map(\.value) }
+    var values: some Sequence<Value> { parts.lazy.joined().map(\.value) }
 
     /// Sets or removes the value of an order. Returns the previous value.
     @discardableResult
     mutating func set(_ order: UInt64, to value: Value?) -> Value? {
-        let position = position(of: order)
-        let isThere = position < entries.count && entries[position].order == order
-        guard let value else { return isThere ? remove(at: position) : nil }
-        if isThere {
-            defer { entries[position].value = value }
-            return entries[position].value
+        if parts.isEmpty { parts.append([]) }
+        // The last part that begins with this order or a lower one.
+        let part = max(Self.firstIndex(upTo: parts.count) { parts[$0].first.map { $0.order > order } ?? false } - 1, 0)
+        let index = Self.firstIndex(upTo: parts[part].count) { parts[part][$0].order >= order }
+        let isThere = index < parts[part].count && parts[part][index].order == order
+        switch (isThere, value) {
+        case (true, let value?):
+            return exchange(&parts[part][index].value, with: value)
+        case (true, nil):
+            return remove(at: index, inPart: part)
+        case (false, let value?):
+            insert((order, value), at: index, inPart: part)
+            return nil
+        case (false, nil):
+            return nil
         }
-        entries.insert((order, value), at: position)
-        largestCount = max(largestCount, entries.count)
-        return nil
     }
 
-    private mutating func remove(at position: Int) -> Value {
-        let isLast = position == entries.count - 1
-        let value = (isLast ? entries.removeLast() : entries.remove(at: position)).value
-        // A large table is released with its last value.
-        if entries.isEmpty, largestCount > 1024 { self = Self() }
+    private mutating func insert(_ entry: (order: UInt64, value: Value), at index: Int, inPart part: Int) {
+        count += 1
+        if parts[part].count < Self.partCapacity {
+            parts[part].insert(entry, at: index)
+        } else if index == Self.partCapacity {
+            parts.insert([entry], at: part + 1)
+        } else {
+            let half = Self.partCapacity / 2
+            parts.insert(Deque(parts[part].suffix(half)), at: part + 1)
+            parts[part].removeLast(half)
+            if index <= half {
+                parts[part].insert(entry, at: index)
+            } else {
+                parts[part + 1].insert(entry, at: index - half)
+            }
+        }
+    }
+
+    private mutating func remove(at index: Int, inPart part: Int) -> Value {
+        count -= 1
+        let value = parts[part].remove(at: index).value
+        if parts[part].isEmpty, parts.count > 1 {
+            parts.remove(at: part)
+        } else if parts[part].count < Self.partCapacity / 4, part + 1 < parts.count,
+            parts[part + 1].count < Self.partCapacity / 4
+        {
+            let next = parts.remove(at: part + 1)
+            parts[part] += next
+        }
         return value
     }
 
-    /// The index of an order, or where to insert it.
-    private func position(of order: UInt64) -> Int {
-        guard let last = entries.last, last.order >= order else { return entries.count }
-        if last.order == order { return entries.count - 1 }
-        if let first = entries.first, first.order >= order { return 0 }
-        var (low, high) = (0, entries.count)
+    /// The first index up to `end` with a property that all later ones have; `end` if none has. Tries the last first.
+    private static func firstIndex(upTo end: Int, where isAfter: (Int) -> Bool) -> Int {
+        guard end > 0, isAfter(end - 1) else { return end }
+        var (low, high) = (0, end - 1)
         while low < high {
             let middle = (low + high) / 2
-            if entries[middle].order < order { low = middle + 1 } else { high = middle }
+            if isAfter(middle) { high = middle } else { low = middle + 1 }
         }
         return low
     }

@@ -50,6 +50,34 @@ import Testing
     }
 }
 
+@Suite struct IdentitiesTests {
+    /// One large table grew in one step: 590 ms with a million identities.
+    @Test func manyIdentitiesAreInSmallTables() {
+        var identities = ActivityList.Identities<Int>()
+        var released: [Any] = []
+        func insert(_ key: Int, _ order: UInt64) -> Bool {
+            identities.insert(key, ActivityList.Entry(order: order), at: { .zero }, released: &released)
+        }
+        for key in 0..<100_000 { #expect(insert(key, UInt64(key))) }
+        #expect(identities.count == 100_000)
+        #expect(identities.tableCounts.allSatisfy { $0 <= 1024 })
+        for key in stride(from: 0, to: 100_000, by: 997) {
+            #expect(!insert(key, 0))
+            #expect(identities.record(of: key, at: { .zero })?.order == UInt64(key))
+        }
+        // Those of the first table and others.
+        for key in 0..<100_000 where key % 10 != 0 {
+            #expect(identities.remove(key, at: { .zero })?.order == UInt64(key))
+        }
+        #expect(identities.count == 10_000)
+        for key in stride(from: 0, to: 100_000, by: 10) { #expect(!insert(key, 0)) }
+        for key in stride(from: 0, to: 100_000, by: 10) { #expect(identities.remove(key, at: { .zero }) != nil) }
+        #expect(identities.count == 0)
+        #expect(identities.remove(1, at: { .zero }) == nil)
+        #expect(identities.record(of: 1, at: { .zero }) == nil)
+    }
+}
+
 @Suite struct ObservedObjectsTests {
     private final class Object {}
 

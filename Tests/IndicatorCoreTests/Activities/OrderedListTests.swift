@@ -21,4 +21,22 @@ import Testing
             #expect(list.count == model.count)
         }
     }
+
+    /// A removal in the middle moved half of the list: 141 µs with a million values; growth copied all of it.
+    @Test func aLongListConsistsOfSmallParts() {
+        var generator = SplitMix(state: 8)
+        var list = OrderedList<UInt64>()
+        let orders: [UInt64] = (0..<50_000).map { $0 * 3 }
+        for order in orders.shuffled(using: &generator) { list.set(order, to: order) }
+        for order in 200_000..<210_000 as Range<UInt64> { list.set(order, to: order) }
+        let capacity = OrderedList<UInt64>.partCapacity
+        #expect(list.partCounts.allSatisfy { (1...capacity).contains($0) })
+        #expect(list.partCounts.count < 4 * list.count / capacity)
+        #expect(Array(list.values) == orders + Array(200_000..<210_000))
+        for order in orders.shuffled(using: &generator).prefix(49_500) { #expect(list.set(order, to: nil) == order) }
+        #expect(list.count == 10_500 && Array(list.values) == list.values.sorted())
+        #expect(list.partCounts.count < 10 * list.count / capacity)
+        for order in Array(list.values) { list.set(order, to: nil) }
+        #expect(list.partCounts == [0] && list.first == nil)
+    }
 }
