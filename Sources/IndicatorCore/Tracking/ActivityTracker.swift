@@ -14,7 +14,7 @@ import IndicatorThreads
 /// step.update("Parsing 2 of 9")
 /// ```
 ///
-/// ``status`` is the current value, ``statuses`` delivers every change, and ``attach(to:label:progress:)`` shows it in
+/// ``status`` is the current value, ``statuses`` follows it, and ``attach(to:label:progress:)`` shows it in
 /// an ``IndicatorManager``. The associated value is the first that is not `nil`, in the order in which the activities
 /// in progress began. Everything may be called from any thread. Activities keep the tracker alive; subscribers do not.
 public final class ActivityTracker<Value: Sendable>: Sendable {
@@ -275,35 +275,61 @@ extension ActivityStatus: Equatable where Value: Equatable {}
 extension ActivityStatus: Hashable where Value: Hashable {}
 
 extension ActivityTracker {
-    /// The status as it changes: first the current one, then every change in order.
+    /// The status as it changes: first the current one, then the latest after every change.
     ///
-    /// Each read of the property begins a subscription. It delivers all changes: those that the subscriber has not read
-    /// yet wait in an unbounded buffer, because a skipped status would be a step that the user never saw begin or end.
-    /// Iterate the stream once, or release it. To see only the latest status, iterate ``IndicatorManager/snapshots`` of
-    /// a manager that the tracker is attached to.
-    ///
-    /// The stream does not retain the tracker, and finishes when the tracker is deallocated.
+    /// Each read of the property begins a subscription. The latest status wins: a slow subscriber skips earlier ones,
+    /// may receive equal ones in sequence, and always ends with the current one. Iterate the stream once, or release
+    /// it. It does not retain the tracker, and finishes when the tracker is deallocated.
     public var statuses: AsyncStream<ActivityStatus<Value>> {
-        let (stream, continuation) = AsyncStream.makeStream(of: ActivityStatus<Value>.self)
-        let subscriber = StreamSubscriber(tracker: self)
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: ActivityStatus<Value>.self,
+            bufferingPolicy: .bufferingNewest(1)
+        )
+        let subscriber = StreamSubscriber(tracker: self, continuation)
         // Elsewhere: a cancellation handler must not release the tracker or its values.
         continuation.onTermination = { _ in
             Task.detached(executorPreference: ServiceThread.shared) { subscriber.tracker?.unsubscribe(subscriber) }
         }
-        subscribe(subscriber) { status in
-            // From a separate task, as in `SnapshotSubscription`; the thread keeps the order.
-            Task.detached(executorPreference: ServiceThread.shared) {
-                if let status { continuation.yield(status) } else { continuation.finish() }
-            }
-        }
+        subscribe(subscriber) { [unowned subscriber] in subscriber.receive($0) }
         return stream
     }
 
+    /// Passes the latest status to a stream.
     private final class StreamSubscriber: Sendable {
-        weak let tracker: ActivityTracker?
+        private struct State: Sendable {
+            /// The latest status, if it has not been passed yet.
+            var latest: ActivityStatus<Value>?
+            var isFinished = false
+            /// Whether a task is about to pass the state.
+            var isWaking = false
+        }
 
-        init(tracker: ActivityTracker) {
+        weak let tracker: ActivityTracker?
+        private let continuation: AsyncStream<ActivityStatus<Value>>.Continuation
+        private let state = Locked(State())
+
+        init(tracker: ActivityTracker, _ continuation: AsyncStream<ActivityStatus<Value>>.Continuation) {
             self.tracker = tracker
+            self.continuation = continuation
+        }
+
+        func receive(_ status: ActivityStatus<Value>?) {
+            // Returns the old value, which is released without the lock.
+            let (wasWaking, _) = state.withLock { state in
+                if status == nil { state.isFinished = true }
+                let old = exchange(&state.latest, with: status ?? state.latest)
+                return (exchange(&state.isWaking, with: true), old)
+            }
+            if wasWaking { return }
+            // From a separate task, as in `SnapshotSubscription`.
+            Task.detached(executorPreference: ServiceThread.shared) { [self] in
+                let (status, isFinished) = state.withLock { state in
+                    state.isWaking = false
+                    return (state.latest.take(), state.isFinished)
+                }
+                if let status { continuation.yield(status) }
+                if isFinished { continuation.finish() }
+            }
         }
     }
 }

@@ -6,22 +6,19 @@ import Testing
 /// The worked examples of the documentation, verbatim.
 @Suite struct TrackingExamplesTests {
     @Test func theValueFollowsTheElements() async {
-        func iterate() async -> AsyncStream<ActivityStatus<String>> {
-            let tracker = ActivityTracker<String>()
-            let statuses = tracker.statuses
-            let numbers = AsyncStream { continuation in
-                for number in 0..<5 { continuation.yield(number) }
-                continuation.finish()
-            }
-            var sum = 0
-            for await number in numbers.trackActivity(in: tracker, initialValue: "-1", value: { "\($0)" }) {
-                sum += number
-            }
-            #expect(sum == 10)
-            return statuses
+        let tracker = ActivityTracker<String>()
+        let recorder = StatusRecorder<String>()
+        tracker.subscribe(recorder)
+        let numbers = AsyncStream { continuation in
+            for number in 0..<5 { continuation.yield(number) }
+            continuation.finish()
         }
-        var lines: [String] = []
-        for await status in await iterate() { lines.append(status.line) }
+        var sum = 0
+        for await number in numbers.trackActivity(in: tracker, initialValue: "-1", value: { "\($0)" }) {
+            sum += number
+        }
+        #expect(sum == 10)
+        let lines = recorder.statuses.map(\.line)
         #expect(
             lines == ["false Empty", "true -1", "true 0", "true 1", "true 2", "true 3", "true 4", "false Empty"]
         )
@@ -46,10 +43,7 @@ import Testing
         let clock = VirtualClock()
         let output = Output()
         let tracker = ActivityTracker<Int>()
-        let statuses = tracker.statuses
-        let printing = Task {
-            for await status in statuses { output.print(status) }
-        }
+        tracker.subscribe(StatusRecorder<Int> { output.print($0) })
         @Sendable func work(_ number: Int, _ seconds: Int) async {
             await Work(number: number, seconds: seconds, clock: clock).perform()
             output.print("Done: \(number)")
@@ -79,8 +73,6 @@ import Testing
         await beside
 
         #expect(await isDriven)
-        printing.cancel()
-        await printing.value
         #expect(output.lines.joined(separator: "\n") == Self.steps)
     }
 
