@@ -136,8 +136,7 @@ package final class MQTTClient {
             Self.keepAlive,
             usesIPv4Only ? "0.0.0.0" : nil
         )
-        let reason = reason(status)
-        guard status == 0 else { throw status == MOSQ_ERR_TLS.code ? tlsError : .unreachable(url, reason: reason) }
+        guard status == 0 else { throw failure(status) }
         // A child process with the socket would keep the connection open after the app is killed.
         _ = fcntl(mosquitto_socket(handle), F_SETFD, FD_CLOEXEC)
     }
@@ -217,8 +216,14 @@ package final class MQTTClient {
 
     private func check(_ status: Int32) throws(MQTTError) {
         guard status != 0, connectionAnswer ?? 0 == 0 else { return }
-        let reason = reason(status)
-        throw status == MOSQ_ERR_TLS.code ? tlsError : lost(reason)
+        throw failure(status)
+    }
+
+    /// The error for a status, before `errno` changes.
+    private func failure(_ status: Int32) -> MQTTError {
+        // libmosquitto reports an error of TLS also as EPROTO, since 2.0.21 even while the certificate is verified.
+        let isTLS = status == MOSQ_ERR_TLS.code || status == MOSQ_ERR_ERRNO.code && errno == EPROTO && url.usesTLS
+        return isTLS ? tlsError : lost(reason(status))
     }
 
     private func lost(_ reason: String) -> MQTTError {
