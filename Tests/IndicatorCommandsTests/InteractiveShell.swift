@@ -55,7 +55,7 @@ final class InteractiveShell: Sendable {
     }
 
     /// Waits until the terminal shows a text after the last one that was found.
-    func wait(for text: String, within limit: Duration = .seconds(120)) async throws {
+    func wait(for text: String, within limit: Duration = .seconds(60)) async throws {
         let found = await eventually(within: limit) {
             let shown = shown
             let start = shown.utf8.index(shown.startIndex, offsetBy: position.withLock { $0 })

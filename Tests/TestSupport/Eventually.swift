@@ -6,7 +6,7 @@
 ///   - condition: the condition to wait for.
 /// - Returns: whether it became true; pass it to `#expect`.
 package func eventually(
-    within limit: Duration = .seconds(300),
+    within limit: Duration = .seconds(60),
     _ condition: () async throws -> Bool
 ) async rethrows -> Bool {
     let clock = ContinuousClock()

@@ -330,7 +330,7 @@ import Testing
         let app = try await app(broker, url: "mqtt://broker.example", in: folder, wrapper: wrapper)
         #expect(await eventually { app.errors.contains("no answer yet") })
         app.write("quit")
-        #expect(await eventually(within: .seconds(100)) { !app.isRunning })
+        #expect(await eventually { !app.isRunning })
         #expect(!app.errors.contains("given up"))
     }
 

@@ -26,7 +26,7 @@ struct IndicatorTestingTests {
             usleep(.random(in: 0..<100))
             Thread.detachNewThread { task.cancel() }
         }
-        #expect(await eventually(within: .seconds(60)) { ended.withLock { $0 } == count })
+        #expect(await eventually { ended.withLock { $0 } == count })
         isDone.store(true, ordering: .relaxed)
         await reader.join()
     }
