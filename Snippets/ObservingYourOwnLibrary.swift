@@ -49,7 +49,8 @@ indicator.observe(.indicator)
 let ours = TaskNotifications(
     name: "ours",
     starts: [Notification.Name("OurRequestDidStart")],
-    stops: [Notification.Name("OurRequestDidPause"), Notification.Name("OurRequestDidFinish")],
+    pauses: [Notification.Name("OurRequestDidPause")],
+    stops: [Notification.Name("OurRequestDidFinish")],
     identity: .userInfo("request"),
     label: { notification in (notification.userInfo?["path"] as? String).map { "GET \($0)" } }
 )

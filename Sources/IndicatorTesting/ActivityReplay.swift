@@ -8,9 +8,9 @@ import IndicatorThreads
 package struct ActivityReplay {
     /// An input of the indicator.
     package enum Event: Sendable, Hashable {
-        /// An activity begins. Without an identity it is only counted.
+        /// An activity begins. With an identity it is an observed task; without one it is only counted.
         case start(id: String?)
-        /// An activity ends.
+        /// An activity ends: an observed task is completed.
         case stop(id: String?)
         /// The indicator is enabled.
         case enable
@@ -49,8 +49,8 @@ package struct ActivityReplay {
             case .start, .stop:
                 machine.change({ now }) { list in
                     switch event {
-                    case .start(let id?): list.start(.text(id), label: nil, progress: nil, at: { now })
-                    case .stop(let id?): list.stop(.text(id), .unspecified, at: { now })
+                    case .start(let id?): list.startTask(.text(id), label: nil, at: { now })
+                    case .stop(let id?): list.completeTask(.text(id), at: { now })
                     case .start(nil): list.increment()
                     case .stop(nil), .enable, .disable: list.decrement()
                     }

@@ -37,7 +37,6 @@ package struct ActivityList: Sendable {
         /// Entries that have no place in ``entries``: 256 tables, because a large one would grow in one long step.
         private var shards: [[Key: Entry]] = []
         private var shardedCount = 0
-        private var earlyStops = EarlyStops<Key>()
 
         var count: Int { entries.count + shardedCount }
 
@@ -46,30 +45,24 @@ package struct ActivityList: Sendable {
 
         private func shard(of key: Key) -> Int { key.hashValue & 255 }
 
-        /// Adds an activity, unless it is in progress already, or its stop has overtaken it. Returns whether it was
-        /// added.
-        mutating func insert(_ key: Key, _ entry: Entry, at now: () -> Duration, released: inout [Any]) -> Bool {
+        /// Adds an activity, unless it is in progress already. Returns whether it was added.
+        mutating func insert(_ key: Key, _ entry: Entry) -> Bool {
             if shardedCount == 0, entries.count < Self.capacity {
                 // One lookup: in the rare case that the activity is in progress already, its entry is restored.
-                if let old = entries.updateValue(entry, forKey: key) {
-                    entries.updateValue(old, forKey: key)
-                    return false
-                }
-            } else {
-                if shards.isEmpty { shards = Array(repeating: [:], count: 256) }
-                let shard = shard(of: key)
-                guard entries[key] == nil, shards[shard][key] == nil else { return false }
-                shards[shard][key] = entry
-                shardedCount += 1
-            }
-            if !earlyStops.isEmpty, earlyStops.consume(key, at: now(), released: &released) {
-                _ = remove(key)
+                guard let old = entries.updateValue(entry, forKey: key) else { return true }
+                entries.updateValue(old, forKey: key)
                 return false
             }
+            if shards.isEmpty { shards = Array(repeating: [:], count: 256) }
+            let shard = shard(of: key)
+            guard entries[key] == nil, shards[shard][key] == nil else { return false }
+            shards[shard][key] = entry
+            shardedCount += 1
             return true
         }
 
-        private mutating func remove(_ key: Key) -> (key: Key, value: Entry)? {
+        /// Removes an activity. Returns its entry, and its key, to release without a lock.
+        mutating func remove(_ key: Key) -> (key: Key, value: Entry)? {
             if let index = entries.index(forKey: key) { return entries.remove(at: index) }
             guard shardedCount > 0 else { return nil }
             let shard = shard(of: key)
@@ -78,25 +71,6 @@ package struct ActivityList: Sendable {
             let removed = shards[shard].remove(at: index)
             if shards[shard].isEmpty { shards[shard] = [:] }
             return removed
-        }
-
-        /// Removes an activity; a stop of one that is not in progress is remembered. Returns its entry.
-        ///
-        /// - Parameter released: receives the keys to release without a lock.
-        mutating func remove(_ key: Key, at now: () -> Duration, released: inout [Any]) -> Entry? {
-            guard let (key, entry) = remove(key) else {
-                released += earlyStops.remember(key, at: now())
-                return nil
-            }
-            released.append(key)
-            return entry
-        }
-
-        /// The same for texts and numbers: releasing them does not run the caller's code.
-        mutating func remove(_ key: Key, at now: () -> Duration) -> Entry? {
-            if let entry = remove(key)?.value { return entry }
-            _ = earlyStops.remember(key, at: now())
-            return nil
         }
 
         /// The record of an activity, made if it has none yet; `nil` if the activity is not in progress.
@@ -121,6 +95,7 @@ package struct ActivityList: Sendable {
     private var numbers = Identities<Int>()
     private var values = Identities<ActivityKey.Value>()
     private var objects = ObservedObjects()
+    private var earlyCompletions = EarlyCompletions()
     /// The records of the activities that a snapshot lists, except members of groups, which are in their groups.
     private var listed = OrderedList<ActivityRecord>()
     /// How many members of groups are in progress.
@@ -376,9 +351,8 @@ package struct ActivityList: Sendable {
 
     // MARK: - Identities
 
-    /// Starts an activity; without effect if it is in progress already, or if its stop has overtaken it.
-    package mutating func start(_ key: ActivityKey, label: String?, progress: Double?, at now: () -> Duration) -> Change
-    {
+    /// Starts an activity; without effect if it is in progress already.
+    mutating func start(_ key: ActivityKey, label: String?, progress: Double?, at now: () -> Duration) -> Change {
         let order = order()
         var record: ActivityRecord?
         if label != nil || progress != nil {
@@ -389,9 +363,9 @@ package struct ActivityList: Sendable {
         var change = Change()
         let isNew =
             switch key {
-            case .text(let key): texts.insert(key, entry, at: now, released: &change.released)
-            case .number(let key): numbers.insert(key, entry, at: now, released: &change.released)
-            case .value(let key): values.insert(key, entry, at: now, released: &change.released)
+            case .text(let key): texts.insert(key, entry)
+            case .number(let key): numbers.insert(key, entry)
+            case .value(let key): values.insert(key, entry)
             case .object(let object): insert(object, entry, at: now, &change)
             }
         guard isNew else { return change }
@@ -410,7 +384,7 @@ package struct ActivityList: Sendable {
         at now: () -> Duration,
         _ change: inout Change
     ) -> Bool {
-        let (isNew, predecessor) = objects.insert(object, entry, at: now, released: &change.released)
+        let (isNew, predecessor) = objects.insert(object, entry)
         guard let predecessor else { return isNew }
         change.countChange = -1
         if let record = predecessor.record { change.changesDetails = end(record, .unspecified, at: now) }
@@ -427,19 +401,34 @@ package struct ActivityList: Sendable {
         }
     }
 
-    /// Stops an activity; a stop of one that is not in progress is remembered.
-    package mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome, at now: () -> Duration) -> Change {
+    /// Stops an activity; without effect if it is not in progress.
+    mutating func stop(_ key: ActivityKey, _ outcome: ActivityOutcome, at now: () -> Duration) -> Change {
         var change = Change()
-        let entry =
-            switch key {
-            case .text(let key): texts.remove(key, at: now)
-            case .number(let key): numbers.remove(key, at: now)
-            case .value(let key): values.remove(key, at: now, released: &change.released)
-            case .object(let object): objects.remove(object, at: now)
-            }
+        let entry: Entry?
+        switch key {
+        case .text(let key): entry = texts.remove(key)?.value
+        case .number(let key): entry = numbers.remove(key)?.value
+        case .value(let key):
+            let removed = values.remove(key)
+            if let removed { change.released.append(removed.key) }
+            entry = removed?.value
+        case .object(let object): entry = objects.remove(object)
+        }
         guard let entry else { return change }
         change.countChange = -1
         if let record = entry.record { change.changesDetails = end(record, outcome, at: now) }
+        return change
+    }
+
+    /// Starts the task of a notification, unless its completion has overtaken it.
+    package mutating func startTask(_ key: ActivityKey, label: String?, at now: () -> Duration) -> Change {
+        earlyCompletions.consume(key, at: now) ? Change() : start(key, label: label, progress: nil, at: now)
+    }
+
+    /// Ends the task of a notification; a completion of one that is not in progress is remembered.
+    package mutating func completeTask(_ key: ActivityKey, at now: () -> Duration) -> Change {
+        let change = stop(key, .unspecified, at: now)
+        earlyCompletions.remember(key, isEnd: change.countChange < 0, at: now())
         return change
     }
 

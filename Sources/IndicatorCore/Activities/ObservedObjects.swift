@@ -33,7 +33,6 @@ struct ObservedObjects: @unchecked Sendable {
     static var shardCount: Int { 256 }
 
     private(set) var shards: [[ActivityObject.Key: Item]] = Array(repeating: [:], count: shardCount)
-    private var earlyStops = EarlyStops<ActivityObject.Key>()
     /// How many objects are observed.
     private(set) var count = 0
 
@@ -41,34 +40,26 @@ struct ObservedObjects: @unchecked Sendable {
         Int(truncatingIfNeeded: (key >> 4) ^ (key >> 12)) & (shardCount - 1)
     }
 
-    /// Adds an object, unless it is observed already, or its stop has overtaken it.
+    /// Adds an object, unless it is observed already.
     ///
     /// - Returns: whether it was added, and the entry of a deallocated object that had the same address.
     mutating func insert(
         _ object: ActivityObject,
-        _ entry: ActivityList.Entry,
-        at now: () -> Duration,
-        released: inout [Any]
+        _ entry: ActivityList.Entry
     ) -> (isNew: Bool, predecessor: ActivityList.Entry?) {
         let key = object.key
         let shard = Self.shard(of: key)
         let old = shards[shard][key]
         if let old, !old.isDeallocated { return (false, nil) }
         let predecessor = old.flatMap { _ in remove(key)?.entry }
-        if !earlyStops.isEmpty, earlyStops.consume(key, at: now(), released: &released) { return (false, predecessor) }
         let isWeak = object.role == .tracked || Self.observers.load(ordering: .relaxed) > 1
         shards[shard][key] = Item(entry: entry, holder: isWeak ? WeakBox(object.object) : object.object)
         count += 1
         return (true, predecessor)
     }
 
-    /// Removes an object that the caller retains. The stop of an unknown task is remembered; that of an untracked
-    /// object is not.
-    mutating func remove(_ object: ActivityObject, at now: () -> Duration) -> ActivityList.Entry? {
-        if let item = remove(object.key) { return item.entry }
-        if object.role == .notified { _ = earlyStops.remember(object.key, object: object.object, at: now()) }
-        return nil
-    }
+    /// Removes an object that the caller retains.
+    mutating func remove(_ object: ActivityObject) -> ActivityList.Entry? { remove(object.key)?.entry }
 
     private mutating func remove(_ key: ActivityObject.Key) -> Item? {
         guard let item = shards[Self.shard(of: key)].removeValue(forKey: key) else { return nil }

@@ -33,8 +33,7 @@ extension IndicatorManager {
 
     /// Starts an activity with an identity.
     ///
-    /// Starting one that is in progress has no effect. After a stop of one that is not in progress, one start of it
-    /// less than 250 ms later is ignored: the stop has overtaken the start.
+    /// Starting one that is in progress has no effect.
     ///
     /// - Parameters:
     ///   - id: the identity, here and in `stop`. It is compared and hashed with the indicator's lock held, so its `==`

@@ -47,15 +47,23 @@ extension IndicatorEngine {
         let (label, update) = (notifications.label, notifications.update)
         let observation = NotificationObservation(center: center)
         // The closures retain the engine, which cancels the observation when its manager is deallocated.
-        func add(_ names: Set<Notification.Name>, _ input: @escaping @Sendable (ActivityKey, Notification) -> Void) {
-            for name in names { observation.add(name) { if let task = tasks.key(of: $0) { input(task, $0) } } }
+        var inputs: [Notification.Name: @Sendable (ActivityKey, Notification) -> Void] = [:]
+        for name in notifications.updates {
+            inputs[name] = { task, notification in self.update(task) { update(notification, &$0) } }
         }
-        let (starts, stops) = (Set(notifications.starts), Set(notifications.stops))
-        add(starts) { self.start($0, label: label($1)) }
-        add(stops.subtracting(starts)) { task, _ in self.stop(task) }
-        add(Set(notifications.updates).subtracting(starts).subtracting(stops)) { task, notification in
-            self.update(task) { update(notification, &$0) }
+        for name in notifications.stops {
+            inputs[name] = { task, _ in
+                self.change { machine, now in machine.change(now) { $0.completeTask(task, at: now) } }
+            }
         }
+        for name in notifications.pauses { inputs[name] = { task, _ in self.stop(task) } }
+        for name in notifications.starts {
+            inputs[name] = { task, notification in
+                let label = label(notification)
+                self.change { machine, now in machine.change(now) { $0.startTask(task, label: label, at: now) } }
+            }
+        }
+        for (name, input) in inputs { observation.add(name) { if let task = tasks.key(of: $0) { input(task, $0) } } }
         keep(observation)
         return observation
     }

@@ -9,7 +9,8 @@ public import Foundation
 /// let ours = TaskNotifications(
 ///     name: "ours",
 ///     starts: [Notification.Name("OurRequestDidStart")],
-///     stops: [Notification.Name("OurRequestDidPause"), Notification.Name("OurRequestDidFinish")],
+///     pauses: [Notification.Name("OurRequestDidPause")],
+///     stops: [Notification.Name("OurRequestDidFinish")],
 ///     identity: .userInfo("request")
 /// )
 /// indicator.observe(ours)
@@ -38,6 +39,7 @@ public struct TaskNotifications: Sendable {
 
     package var name: String
     package var starts: [Notification.Name]
+    package var pauses: [Notification.Name]
     package var stops: [Notification.Name]
     package var updates: [Notification.Name]
     package var identity: Identity
@@ -47,12 +49,14 @@ public struct TaskNotifications: Sendable {
 
     /// Makes a set of notifications to observe.
     ///
-    /// The closures are called on the posting thread. A task that posts several of the `stops` ends once.
+    /// The closures are called on the posting thread. A task that posts several of the `stops` ends once. If one is
+    /// posted before the task begins, because it ends on another thread, a start less than 250 ms later is ignored.
     ///
     /// - Parameters:
     ///   - name: the name in the config file.
     ///   - starts: the notifications posted when a task begins, or continues after a pause.
-    ///   - stops: the notifications posted when a task ends or pauses.
+    ///   - pauses: the notifications posted when a task pauses.
+    ///   - stops: the notifications posted when a task ends: completed, failed or cancelled.
     ///   - updates: the notifications posted when a task has made progress. They neither start nor stop it.
     ///   - identity: how to find the task of a notification.
     ///   - label: derives the label of a task from the notification that starts it.
@@ -61,6 +65,7 @@ public struct TaskNotifications: Sendable {
     public init(
         name: String,
         starts: [Notification.Name],
+        pauses: [Notification.Name] = [],
         stops: [Notification.Name],
         updates: [Notification.Name] = [],
         identity: Identity = .object,
@@ -69,6 +74,7 @@ public struct TaskNotifications: Sendable {
     ) {
         self.name = name
         self.starts = starts
+        self.pauses = pauses
         self.stops = stops
         self.updates = updates
         self.identity = identity
@@ -83,7 +89,8 @@ public struct TaskNotifications: Sendable {
         Self(
             name: "indicator",
             starts: [.indicatorTaskDidResume],
-            stops: [.indicatorTaskDidSuspend, .indicatorTaskDidComplete],
+            pauses: [.indicatorTaskDidSuspend],
+            stops: [.indicatorTaskDidComplete],
             updates: [.indicatorTaskDidProgress],
             label: { $0.userInfo?[labelKey] as? String },
             update: { notification, details in
@@ -97,8 +104,8 @@ public struct TaskNotifications: Sendable {
         )
     }
 
-    /// Alamofire 5's notifications: `request.didResumeTask`, `didSuspendTask` and `didCompleteTask`, with the request
-    /// in `userInfo`. A cancelled request posts `didCompleteTask` too, so `didCancelTask` is not observed.
+    /// Alamofire 5's notifications: `request.didResumeTask`, `didSuspendTask` and `didCompleteTask`, with the
+    /// request in `userInfo`. A cancelled request posts `didCompleteTask` too, so `didCancelTask` is not observed.
     ///
     /// A request's label is its method and URL, such as "GET https://example.org/items", from its description, without
     /// the URL's credentials, query and fragment, which may contain secrets.
@@ -108,8 +115,8 @@ public struct TaskNotifications: Sendable {
         Self(
             name: "alamofire",
             starts: [Notification.Name("org.alamofire.notification.name.request.didResumeTask")],
+            pauses: [Notification.Name("org.alamofire.notification.name.request.didSuspendTask")],
             stops: [
-                Notification.Name("org.alamofire.notification.name.request.didSuspendTask"),
                 Notification.Name("org.alamofire.notification.name.request.didCompleteTask"),
             ],
             identity: .userInfo("org.alamofire.notification.key.request"),
@@ -128,10 +135,7 @@ public struct TaskNotifications: Sendable {
         guard words.count >= 2, words[0].allSatisfy({ $0.isASCII && $0.isUppercase }),
             var url = URLComponents(string: String(words[1])), url.scheme != nil
         else { return nil }
-        url.query = nil
-        url.fragment = nil
-        url.user = nil
-        url.password = nil
+        (url.query, url.fragment, url.user, url.password) = (nil, nil, nil, nil)
         return url.string.map { "\(words[0]) \($0)" }
     }
 

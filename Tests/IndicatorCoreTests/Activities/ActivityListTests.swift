@@ -3,60 +3,12 @@ import Testing
 
 @testable import IndicatorCore
 
-@Suite struct EarlyStopsTests {
-    private static func consumes(_ stops: inout EarlyStops<Int>, _ key: Int, at now: Duration) -> Bool {
-        var released: [Any] = []
-        return stops.consume(key, at: now, released: &released)
-    }
-
-    @Test func aStopThatOvertakesItsStartConsumesItOnce() {
-        var stops = EarlyStops<Int>()
-        _ = stops.remember(1, at: .seconds(1))
-        #expect(Self.consumes(&stops, 1, at: .milliseconds(1249)))
-        #expect(!Self.consumes(&stops, 1, at: .milliseconds(1249)))
-    }
-
-    @Test func aStartExactlyTheWindowLaterIsAStart() {
-        var stops = EarlyStops<Int>()
-        _ = stops.remember(1, at: .seconds(1))
-        #expect(!Self.consumes(&stops, 1, at: .milliseconds(1250)))
-    }
-
-    @Test func theLatestOfSeveralStopsCounts() {
-        var stops = EarlyStops<Int>()
-        _ = stops.remember(1, at: .seconds(1))
-        _ = stops.remember(1, at: .milliseconds(1200))
-        _ = stops.remember(2, at: .milliseconds(1300))
-        #expect(Self.consumes(&stops, 1, at: .milliseconds(1449)))
-    }
-
-    @Test func theMemoryIsBoundedAndTheOldestIsForgotten() {
-        let capacity = EarlyStops<Int>.capacity
-        var stops = EarlyStops<Int>()
-        for key in 0..<(3 * capacity) { _ = stops.remember(key, at: .zero) }
-        #expect(Self.consumes(&stops, 3 * capacity - 1, at: .zero))
-        #expect(Self.consumes(&stops, 2 * capacity, at: .zero))
-        #expect(!Self.consumes(&stops, 2 * capacity - 1, at: .zero))
-        #expect(!Self.consumes(&stops, 0, at: .zero))
-    }
-
-    @Test func aStopOfADeallocatedObjectDoesNotConsumeTheStartOfItsSuccessor() {
-        var stops = EarlyStops<Int>()
-        do {
-            let object = ManagedBuffer<Int, Int>.create(minimumCapacity: 1) { _ in 0 }
-            _ = stops.remember(1, object: object, at: .zero)
-        }
-        #expect(!Self.consumes(&stops, 1, at: .zero))
-    }
-}
-
 @Suite struct IdentitiesTests {
     /// One large table grew in one step: 590 ms with a million identities.
     @Test func manyIdentitiesAreInSmallTables() {
         var identities = ActivityList.Identities<Int>()
-        var released: [Any] = []
         func insert(_ key: Int, _ order: UInt64) -> Bool {
-            identities.insert(key, ActivityList.Entry(order: order), at: { .zero }, released: &released)
+            identities.insert(key, ActivityList.Entry(order: order))
         }
         for key in 0..<100_000 { #expect(insert(key, UInt64(key))) }
         #expect(identities.count == 100_000)
@@ -67,13 +19,13 @@ import Testing
         }
         // Those of the first table and others.
         for key in 0..<100_000 where key % 10 != 0 {
-            #expect(identities.remove(key, at: { .zero })?.order == UInt64(key))
+            #expect(identities.remove(key)?.value.order == UInt64(key))
         }
         #expect(identities.count == 10_000)
         for key in stride(from: 0, to: 100_000, by: 10) { #expect(!insert(key, 0)) }
-        for key in stride(from: 0, to: 100_000, by: 10) { #expect(identities.remove(key, at: { .zero }) != nil) }
+        for key in stride(from: 0, to: 100_000, by: 10) { #expect(identities.remove(key) != nil) }
         #expect(identities.count == 0)
-        #expect(identities.remove(1, at: { .zero }) == nil)
+        #expect(identities.remove(1) == nil)
         #expect(identities.record(of: 1, at: { .zero }) == nil)
     }
 }
@@ -91,10 +43,7 @@ import Testing
         order: UInt64 = 0,
         into objects: inout ObservedObjects
     ) -> Bool {
-        var released: [Any] = []
-        let entry = ActivityList.Entry(order: order)
-        let object = ActivityObject(object: object, role: role)
-        return objects.insert(object, entry, at: { .zero }, released: &released).isNew
+        objects.insert(ActivityObject(object: object, role: role), ActivityList.Entry(order: order)).isNew
     }
 
     @Test(arguments: [ActivityObject.Role.tracked, .notified])
@@ -107,7 +56,7 @@ import Testing
         for order in 0..<100 { _ = Self.insert(Object(), role, order: UInt64(order), into: &objects) }
         #expect(Self.endedCount(&objects) > 0)
         #expect(objects.count == 1)
-        let removed = objects.remove(ActivityObject(object: kept, role: role), at: { .zero })
+        let removed = objects.remove(ActivityObject(object: kept, role: role))
         #expect(removed != nil)
         withExtendedLifetime(kept) {}
     }

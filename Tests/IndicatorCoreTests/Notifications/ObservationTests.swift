@@ -7,6 +7,14 @@ import Testing
 @Suite struct ObservationTests {
     private final class Request: Sendable {}
 
+    /// An identity by value that contains an object.
+    private struct Holder: Hashable {
+        var content: Request
+
+        static func == (left: Self, right: Self) -> Bool { left.content === right.content }
+        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(content)) }
+    }
+
     private static let alamofire = "org.alamofire.notification.name.request."
     private static let alamofireKey = "org.alamofire.notification.key.request"
 
@@ -71,6 +79,67 @@ import Testing
         post("didCancelTask", request)
         #expect(indicator.manager.activityCount == 1)
         post("didCompleteTask", request)
+        #expect(indicator.manager.activityCount == 0)
+    }
+
+    /// The notifications of Alamofire's requests, and of ones that use this package's names, with times in ms. All were
+    /// hidden for their whole duration, because a stop was remembered that had not overtaken its start.
+    @Test(
+        "A task that continues is shown",
+        arguments: [
+            // Suspended before its task was created.
+            [(0, "didSuspend"), (0, "didSuspendTask"), (100, "didResume"), (100, "didResumeTask")],
+            [
+                (0, "didResume"), (0, "didResumeTask"), (50, "didSuspend"), (50, "didSuspendTask"),
+                (60, "didSuspendTask"), (100, "didResume"), (100, "didResumeTask"),
+            ],
+            // A response that could not be decoded, and is requested again.
+            [(0, "didResumeTask"), (50, "didCompleteTask"), (50, "didFinish"), (51, "didResumeTask")],
+            [(0, "didResumeTask"), (50, "didCompleteTask"), (299, "didFinish"), (300, "didResumeTask")],
+            // The completion of the first attempt overtook its beginning.
+            [(0, "didCompleteTask"), (1, "didResumeTask"), (2, "didFinish"), (100, "didResumeTask")],
+        ] as [[(Int, String)]]
+    )
+    func continues(events: [(time: Int, name: String)]) async throws {
+        indicator.manager.observe(.alamofire, in: center)
+        let other = TestIndicator()
+        other.manager.observe(.indicator, in: center)
+        let names: [String: Notification.Name] = [
+            "didResumeTask": .indicatorTaskDidResume, "didSuspendTask": .indicatorTaskDidSuspend,
+            "didCompleteTask": .indicatorTaskDidComplete, "didFinish": .indicatorTaskDidComplete,
+        ]
+        let request = Request()
+        var now = 0
+        for (time, name) in events {
+            for clock in [indicator.clock, other.clock] { clock.advance(by: .milliseconds(time - now)) }
+            now = time
+            post(name, request)
+            if let name = names[name] { center.post(name: name, object: request) }
+        }
+        for indicator in [indicator, other] {
+            try #require(indicator.manager.activityCount == 1)
+            indicator.clock.advance(by: .seconds(2))
+            #expect(await eventually { indicator.manager.isVisible })
+        }
+        withExtendedLifetime(request) {}
+    }
+
+    /// Of 1 000 objects, 520 stayed alive.
+    @Test func whatIsRememberedKeepsNothingAlive() {
+        indicator.manager.observe(.indicator, in: center)
+        var objects: [() -> Request?] = []
+        func post(_ events: [Notification.Name]) {
+            let object = Request()
+            objects.append { [weak object] in object }
+            for name in events { center.post(name: name, object: object) }
+            for name in events { center.post(name: name, object: Holder(content: object)) }
+        }
+        for _ in 0..<1000 {
+            post([.indicatorTaskDidResume, .indicatorTaskDidComplete, .indicatorTaskDidComplete])
+            post([.indicatorTaskDidComplete])
+            post([.indicatorTaskDidSuspend, .indicatorTaskDidSuspend])
+        }
+        #expect(objects.count { $0() != nil } == 0)
         #expect(indicator.manager.activityCount == 0)
     }
 

@@ -46,7 +46,7 @@ import Testing
         for index in 0..<UInt64(Self.count / 4) {
             if index.isMultiple(of: 20) { await Task.yield() }
             let seed = Self.seed &+ index
-            let trace = RandomTrace(seed: seed)
+            let trace = RandomTrace(seed: seed, pauses: true)
             let expected = TickByTickIndicator.changes(of: trace)
             var shouldBeVisible = false
             var changes = expected[...]
@@ -73,7 +73,7 @@ import Testing
         for index in 0..<UInt64(Self.count / 4) {
             if index.isMultiple(of: 20) { await Task.yield() }
             let seed = Self.seed &+ index
-            let trace = RandomTrace(seed: seed)
+            let trace = RandomTrace(seed: seed, pauses: true)
             var generator = SplitMix(state: ~seed)
             let failure = try trace.perform(on: TimerlessClock(), firesOnTime: false) { _, manager in
                 guard Bool.random(using: &generator) else { return true }
@@ -122,6 +122,7 @@ private final class TimerlessClock: Clock, Sendable {
 struct RandomTrace: CustomStringConvertible {
     enum Step {
         case start(String?)
+        case pause(String)
         case stop(String?)
         case setEnabled(Bool)
         case setDelays(start: Int, completion: Int, minimum: Int)
@@ -132,7 +133,8 @@ struct RandomTrace: CustomStringConvertible {
     var initialDelays: (start: Int, completion: Int, minimum: Int)
     var steps: [(time: Int, step: Step)] = []
 
-    init(seed: UInt64) {
+    /// - Parameter pauses: whether tasks pause, too, which traces in files do not contain.
+    init(seed: UInt64, pauses: Bool = false) {
         var generator = SplitMix(state: seed)
         initialDelays = Self.delays(&generator)
         let identities = ["a", "b", "c", "d", nil].prefix(Int.random(in: 1...5, using: &generator))
@@ -151,6 +153,7 @@ struct RandomTrace: CustomStringConvertible {
                         return .setDelays(start: delays.start, completion: delays.completion, minimum: delays.minimum)
                     }()
                 case 4...11: .start(identity)
+                case 12...14 where pauses: identity.map { .pause($0) } ?? .stop(nil)
                 default: .stop(identity)
                 }
             steps.append((time, step))
@@ -178,6 +181,7 @@ struct RandomTrace: CustomStringConvertible {
             switch step {
             case .start(let id): changes += replay.apply(.start(id: id), at: now)
             case .stop(let id): changes += replay.apply(.stop(id: id), at: now)
+            case .pause: preconditionFailure("a replay has no pauses")
             case .setEnabled(let isEnabled): changes += replay.apply(isEnabled ? .enable : .disable, at: now)
             case .setDelays(let start, let completion, let minimum):
                 changes += replay.setDelays(try Self.delays((start, completion, minimum)), at: now)
@@ -187,8 +191,18 @@ struct RandomTrace: CustomStringConvertible {
         return changes.map { .init(tick: Int($0.instant / Self.tick), isVisible: $0.isVisible) }
     }
 
-    /// Performs the trace on a manager, with tokens for anonymous work, and calls a function after the last step of
-    /// each instant and some time later.
+    private static var notifications: TaskNotifications {
+        TaskNotifications(
+            name: "trace",
+            starts: [Notification.Name("start")],
+            pauses: [Notification.Name("pause")],
+            stops: [Notification.Name("stop")],
+            identity: .userInfo("id")
+        )
+    }
+
+    /// Performs the trace on a manager, with notifications of tasks and with tokens for anonymous work, and calls a
+    /// function after the last step of each instant and some time later.
     ///
     /// - Returns: the tick at which the function returned `false`, or `nil`.
     fileprivate func perform(
@@ -197,6 +211,11 @@ struct RandomTrace: CustomStringConvertible {
         check: (Int, IndicatorManager) -> Bool
     ) throws -> Int? {
         let manager = IndicatorManager(delays: try Self.delays(initialDelays), clock: clock)
+        let center = NotificationCenter()
+        manager.observe(Self.notifications, in: center)
+        func post(_ name: String, _ id: String) {
+            center.post(name: Notification.Name(name), object: nil, userInfo: ["id": id])
+        }
         var tokens: [ManagedActivity] = []
         var now = 0
         func go(to tick: Int) {
@@ -209,9 +228,10 @@ struct RandomTrace: CustomStringConvertible {
         for (index, (time, step)) in steps.enumerated() {
             go(to: time)
             switch step {
-            case .start(let id?): manager.start(id)
+            case .start(let id?): post("start", id)
+            case .pause(let id): post("pause", id)
             case .start(nil): tokens.append(ManagedActivity(in: manager))
-            case .stop(let id?): manager.stop(id)
+            case .stop(let id?): post("stop", id)
             case .stop(nil): if !tokens.isEmpty { tokens.removeFirst().end() }
             case .setEnabled(let isEnabled): manager.isEnabled = isEnabled
             case .setDelays(let start, let completion, let minimum):
@@ -254,7 +274,14 @@ struct TickByTickIndicator {
     private var delays: (start: Int, completion: Int, minimum: Int)
     private var work: [String] = []
     private var nameless = 0
-    private var strayStops: [(name: String, tick: Int)] = []
+    /// What has happened to each name, except pauses.
+    private var history: [(name: String, event: Event, tick: Int)] = []
+
+    private enum Event {
+        case hasEnded
+        case wasIgnored
+        case hasCompletedEarly
+    }
 
     /// When it is decided whether to show.
     private var decision: Int?
@@ -315,15 +342,28 @@ struct TickByTickIndicator {
             if nameless > 0 { nameless -= 1 }
         case .start(let name?):
             if work.contains(name) { break }
-            let stray = strayStops.last { $0.name == name }
-            strayStops.removeAll { $0.name == name }
-            if let stray, now - stray.tick < 25 { break }
-            work.append(name)
+            if latestEvent(of: name) == .hasCompletedEarly {
+                history.append((name, .wasIgnored, now))
+            } else {
+                work.append(name)
+            }
+        case .pause(let name):
+            work.removeAll { $0 == name }
         case .stop(let name?):
-            if work.contains(name) { work.removeAll { $0 == name } } else { strayStops.append((name, now)) }
+            if work.contains(name) {
+                work.removeAll { $0 == name }
+                history.append((name, .hasEnded, now))
+            } else if latestEvent(of: name) ?? .hasCompletedEarly == .hasCompletedEarly {
+                history.append((name, .hasCompletedEarly, now))
+            }
         }
         guard isEnabled, wasBusy != isBusy else { return }
         if isBusy { begin() } else { end() }
+    }
+
+    /// The latest event of a name in the last 250 ms.
+    private func latestEvent(of name: String) -> Event? {
+        history.last { $0.name == name && now - $0.tick < 25 }?.event
     }
 
     private mutating func begin() {

@@ -70,7 +70,7 @@ extension Trace.Change {
 
 @Suite struct TraceTests {
     @Test func everyWorkedExampleIsFound() throws {
-        #expect(try Trace.all.count == 18)
+        #expect(try Trace.all.count == 20)
     }
 
     @Test("A worked example holds exactly", arguments: try Trace.all)

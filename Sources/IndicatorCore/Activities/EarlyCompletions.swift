@@ -1,0 +1,69 @@
+import DequeModule
+
+/// The completions of tasks that are not in progress, to ignore the beginnings that they have overtaken (rule 7 of the
+/// design); and the latest ends, because a repeated completion has not overtaken anything. It keeps nothing alive.
+struct EarlyCompletions: Sendable {
+    /// How long one is remembered: a beginning exactly that much later counts.
+    static var window: Duration { .milliseconds(250) }
+    static var capacity: Int { 1024 }
+
+    private struct Memory: @unchecked Sendable {
+        // `@unchecked`: the reference is never read.
+
+        let id: Int
+        /// Keeps the memory of a deallocated object, so that no other object gets its address. Not optional: Swift 6.3
+        /// confuses an unowned reference that is `nil` with the absence of its container.
+        unowned let object: AnyObject
+        /// The time of the completion, of the end, or of the beginning that was ignored.
+        var instant: Duration
+        /// Whether a beginning is ignored.
+        var isEarly: Bool
+    }
+
+    private var memories: Deque<Memory> = []
+    private var earlyCount = 0
+
+    /// Remembers the completion of a task. `isEnd` is whether the task was in progress.
+    mutating func remember(_ key: ActivityKey, isEnd: Bool, at now: Duration) {
+        let task = key.task
+        if !isEnd, let index = index(of: task.id, at: now) {
+            if memories[index].isEarly { memories[index].instant = now }
+            return
+        }
+        while let oldest = memories.first, now - oldest.instant >= Self.window || memories.count >= Self.capacity {
+            memories.removeFirst()
+            if oldest.isEarly { earlyCount -= 1 }
+        }
+        memories.append(Memory(id: task.id, object: task.object, instant: now, isEarly: !isEnd))
+        if !isEnd { earlyCount += 1 }
+    }
+
+    /// Whether a completion has overtaken this beginning of a task, which must then be ignored.
+    mutating func consume(_ key: ActivityKey, at now: ActivityList.Now) -> Bool {
+        guard earlyCount > 0 else { return false }
+        let now = now()
+        guard let index = index(of: key.task.id, at: now), memories[index].isEarly else { return false }
+        (memories[index].isEarly, memories[index].instant) = (false, now)
+        earlyCount -= 1
+        return true
+    }
+
+    private func index(of id: Int, at now: Duration) -> Int? {
+        memories.lastIndex { $0.id == id && now - $0.instant < Self.window }
+    }
+}
+
+extension ActivityKey {
+    private final class NoObject: Sendable {}
+    private static let noObject = NoObject()
+
+    /// A task, represented by the address of its object, or by a hash of its value.
+    fileprivate var task: (id: Int, object: AnyObject) {
+        switch self {
+        case .text(let text): (text.hashValue, Self.noObject)
+        case .number(let number): (number.hashValue, Self.noObject)
+        case .value(let value): (value.hashValue, Self.noObject)
+        case .object(let object): (Int(bitPattern: object.key), object.object)
+        }
+    }
+}
