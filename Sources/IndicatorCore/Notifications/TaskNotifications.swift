@@ -104,8 +104,9 @@ public struct TaskNotifications: Sendable {
         )
     }
 
-    /// Alamofire 5's notifications: `request.didResumeTask`, `didSuspendTask` and `didCompleteTask`, with the
-    /// request in `userInfo`. A cancelled request posts `didCompleteTask` too, so `didCancelTask` is not observed.
+    /// Alamofire 5's notifications: `request.didResumeTask`, `didSuspendTask`, `didCompleteTask` and `didFinish`, with
+    /// the request in `userInfo`. A cancelled request posts `didCompleteTask` too, so `didCancelTask` is not observed. A
+    /// request whose session is released posts `didFinish` only.
     ///
     /// A request's label is its method and URL, such as "GET https://example.org/items", from its description, without
     /// the URL's credentials, query and fragment, which may contain secrets.
@@ -118,6 +119,7 @@ public struct TaskNotifications: Sendable {
             pauses: [Notification.Name("org.alamofire.notification.name.request.didSuspendTask")],
             stops: [
                 Notification.Name("org.alamofire.notification.name.request.didCompleteTask"),
+                Notification.Name("org.alamofire.notification.name.request.didFinish"),
             ],
             identity: .userInfo("org.alamofire.notification.key.request"),
             label: { notification in

@@ -82,6 +82,17 @@ import Testing
         #expect(indicator.manager.activityCount == 0)
     }
 
+    /// What Alamofire's session posts when it is released, while the app keeps the request.
+    @Test func aRequestWhoseSessionIsReleasedEnds() {
+        indicator.manager.observe(.alamofire, in: center)
+        let request = Request()
+        for name in ["didResume", "didResumeTask"] { post(name, request) }
+        #expect(indicator.manager.activityCount == 1)
+        post("didFinish", request)
+        #expect(indicator.manager.activityCount == 0)
+        withExtendedLifetime(request) {}
+    }
+
     /// The notifications of Alamofire's requests, and of ones that use this package's names, with times in ms. All were
     /// hidden for their whole duration, because a stop was remembered that had not overtaken its start.
     @Test(
