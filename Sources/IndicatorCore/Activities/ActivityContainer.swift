@@ -121,8 +121,8 @@ extension ActivityContainer {
         total: Int? = nil,
         unit: ActivityUnit = .count,
         isolation: isolated (any Actor)? = #isolation,
-        _ body: (ManagedActivity) async throws(Failure) -> sending Result
-    ) async throws(Failure) -> sending Result {
+        _ body: (ManagedActivity) async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
         let activity = ManagedActivity(label, progress: progress, total: total, unit: unit, in: self)
         do throws(Failure) {
             let result = try await body(activity)
@@ -138,8 +138,8 @@ extension ActivityContainer {
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
         isolation: isolated (any Actor)? = #isolation,
-        _ body: () async throws(Failure) -> sending Result
-    ) async throws(Failure) -> sending Result {
+        _ body: () async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
         try await withActivity(label) { _ async throws(Failure) in try await body() }
     }
 
@@ -162,8 +162,8 @@ extension ActivityContainer {
         _ label: String? = nil,
         total: Int? = nil,
         isolation: isolated (any Actor)? = #isolation,
-        _ body: (ManagedActivity) async throws(Failure) -> sending Result
-    ) async throws(Failure) -> sending Result {
+        _ body: (ManagedActivity) async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
         try await withActivity(label, total: total, body)
     }
 }

@@ -238,8 +238,8 @@ extension ActivityTracker {
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ value: Value?,
         isolation: isolated (any Actor)? = #isolation,
-        _ body: () async throws(Failure) -> sending Result
-    ) async throws(Failure) -> sending Result {
+        _ body: () async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
         try await withActivity(value) { _ async throws(Failure) in try await body() }
     }
 
@@ -247,8 +247,8 @@ extension ActivityTracker {
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ value: Value?,
         isolation: isolated (any Actor)? = #isolation,
-        _ body: (borrowing TrackedActivity<Value>) async throws(Failure) -> sending Result
-    ) async throws(Failure) -> sending Result {
+        _ body: (borrowing TrackedActivity<Value>) async throws(Failure) -> Result
+    ) async throws(Failure) -> Result {
         let activity = begin(value)
         let result = try await body(activity)
         activity.end()
