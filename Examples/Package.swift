@@ -61,3 +61,31 @@ let package = Package(
         ),
     ]
 )
+
+// Typical usages, which must compile with each setting that an app may have: with the Swift 6 mode alone, with the main
+// actor as the default isolation, with asynchronous functions that run on their caller's actor, and with Xcode's
+// settings for new apps. The folders are links to one.
+let settings: [String: [SwiftSetting]] = [
+    "usages": [],
+    "usages-main-actor": [.defaultIsolation(MainActor.self)],
+    "usages-nonsending": [.enableUpcomingFeature("NonisolatedNonsendingByDefault")],
+    "usages-app": [
+        .defaultIsolation(MainActor.self),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+        .enableUpcomingFeature("InferIsolatedConformances"),
+    ],
+]
+for (name, settings) in settings.sorted(by: { $0.key < $1.key }) {
+    package.targets.append(
+        .executableTarget(
+            name: name,
+            dependencies: [
+                .product(name: "IndicatorCore", package: "swift-indicator"),
+                .product(name: "IndicatorTesting", package: "swift-indicator"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NetworkKit", package: "swift-indicator"),
+            ],
+            swiftSettings: settings
+        )
+    )
+}

@@ -19,6 +19,7 @@ func showTheIndicator(
     let file = files[0]
     // snippet.show
     // A scope: `Activity` is noncopyable and ends when it goes out of scope.
+    // The top-level code of a script is not a scope: use `withActivity` or `ManagedActivity` there.
     let activity = indicator.begin("Fetching index", total: 40_000_000, unit: .bytes)
     activity.advance(by: 16_384)  // yields the rate and the time left
     activity.label = "Fetching page 2"  // nil clears

@@ -5,7 +5,7 @@ public import Synchronization
 /// One piece of work in progress. It ends when the value goes out of scope.
 ///
 /// Noncopyable, so that the compiler ensures that the activity ends exactly once, however the scope is left. Where such
-/// a value cannot be used (captured by several closures, stored in a collection), use ``ManagedActivity``.
+/// a value cannot be used (in several closures, a collection, or a script's top-level code), use ``ManagedActivity``.
 ///
 /// ```swift
 /// let activity = indicator.begin("Fetching index")
