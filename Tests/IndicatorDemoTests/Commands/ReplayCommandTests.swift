@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test func findsTheWorkedExamples() {
-        #expect(WorkedExamples.names.count == 18)
+        #expect(WorkedExamples.names.count == 20)
     }
 
     @Test(arguments: WorkedExamples.names) func reproducesTheWorkedExample(name: String) async throws {
