@@ -50,10 +50,11 @@ public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
         public mutating func next() async throws -> Data? {
             do {
                 let piece = try await source.transfer.next()
-                if piece == nil { source.task.complete(.succeeded) }
+                try source.task.checkCancellation()
+                if piece == nil { await source.task.end(.succeeded) }
                 return piece
             } catch {
-                source.task.complete(ActivityOutcome(error))
+                await source.task.end(ActivityOutcome(error))
                 throw error
             }
         }
@@ -69,7 +70,7 @@ extension NetworkClient {
     ///   - route: the endpoint.
     ///   - container: the indicator or group that the request's activity belongs to; by default the request posts
     ///     notifications for all indicators that observe them.
-    ///   - onProgress: called with the progress, on the network thread.
+    ///   - onProgress: called with the latest progress; see ``NetworkTask``.
     /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`.
     public func bytes(
         _ route: some RequestRoute,
@@ -77,7 +78,7 @@ extension NetworkClient {
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> ResponseStream {
         let task = makeTask(route, in: container, onProgress)
-        return try await task.run(isEnd: false) {
+        return try await task.run(isEnd: false) { [self] in
             try await perform(route, task) { request, body in
                 let (head, transfer) = try await openChecked(route, request, body, task)
                 return ResponseStream(
@@ -102,7 +103,7 @@ extension NetworkClient {
     ///   - file: the destination. Its folder must exist.
     ///   - container: the indicator or group that the request's activity belongs to; by default the request posts
     ///     notifications for all indicators that observe them.
-    ///   - onProgress: called with the progress, on the network thread.
+    ///   - onProgress: called with the latest progress; see ``NetworkTask``.
     /// - Returns: the response, without its body. If the download was resumed, this is the response with the last part,
     ///   whose status is 206 and whose header fields describe only that part.
     /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`.
@@ -113,7 +114,7 @@ extension NetworkClient {
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> NetworkResponse {
         let task = makeTask(route, in: container, onProgress)
-        return try await task.run {
+        return try await task.run { [self] in
             let partial = try await blocking {
                 PartialFile.removeLeftovers(in: file.deletingLastPathComponent(), for: file)
                 return try PartialFile(for: file, mode: 0o666)

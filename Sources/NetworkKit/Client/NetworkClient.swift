@@ -65,7 +65,7 @@ public final class NetworkClient: Sendable {
     ///   - route: the endpoint.
     ///   - container: the indicator or group that the request's activity belongs to; by default the request posts
     ///     notifications for all indicators that observe them.
-    ///   - onProgress: called with the progress, on the network thread.
+    ///   - onProgress: called with the latest progress; see ``NetworkTask``.
     /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`.
     public func send(
         _ route: some RequestRoute,
@@ -73,20 +73,20 @@ public final class NetworkClient: Sendable {
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> NetworkResponse {
         let task = makeTask(route, in: container, onProgress)
-        return try await task.run { try await whole(route, task) }
+        return try await task.run { [self] in try await whole(route, task) }
     }
 
     /// Starts a request that can be paused, and continues even if no task waits for it.
     ///
     /// - Parameters:
     ///   - route: the endpoint.
-    ///   - onProgress: called with the progress, on the network thread.
+    ///   - onProgress: called with the latest progress; see ``NetworkTask``.
     public func start(
         _ route: some RequestRoute,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) -> NetworkTask {
         let task = makeTask(route, onProgress)
-        task.run { [self] in try await whole(route, task) }
+        task.start { [self] in try await whole(route, task) }
         return task
     }
 
@@ -157,7 +157,7 @@ public final class NetworkClient: Sendable {
                         chance: .random(in: 0...1)
                     )
                 else { throw error }
-                task.willRetry(number, of: retry.maximumAttempts - 1)
+                await task.willRetry(number, of: retry.maximumAttempts - 1)
                 retry.onRetry(.init(number: number, count: retry.maximumAttempts - 1, delay: delay, error: error))
                 try await clock.sleep(for: delay)
                 number += 1

@@ -4,8 +4,11 @@ import IndicatorThreads
 
 /// A request in progress, returned by ``NetworkClient/start(_:onProgress:)``.
 ///
-/// The task is the `object` of the indicator's notifications. It posts each of them once and in order, from any thread.
-/// It is thread-safe.
+/// The task is the `object` of the indicator's notifications, also for requests by other functions of the client. It
+/// posts each of them once and in order. Observers of its beginning, and those of calls of ``suspend()`` and
+/// ``resume()``, run on the caller's thread and in its Swift task; all others, and `onProgress`, on threads for that
+/// purpose. One that blocks delays only its own request, which waits for it before a retry and at the end. Progress that
+/// it is too slow for is left out, except the latest. A task is thread-safe.
 public final class NetworkTask: Sendable {
     private enum Phase {
         /// Not started.
@@ -18,11 +21,15 @@ public final class NetworkTask: Sendable {
         case completed
     }
 
-    private struct Event: Sendable {
-        var name: Notification.Name
-        var userInfo: [String: any Sendable] = [:]
-        /// How the request has ended.
-        var outcome = ActivityOutcome.unspecified
+    /// What observers are notified of.
+    private enum Event: Sendable {
+        case resumed(label: String)
+        case suspended
+        /// The progress at the time when the observers are called: `State.unseen`.
+        case progressed
+        case completed(ActivityOutcome)
+        /// Its observers have returned.
+        case passed(CheckedContinuation<Void, Never>)
     }
 
     private struct State {
@@ -31,8 +38,12 @@ public final class NetworkTask: Sendable {
         var progress = TransferProgress()
         /// How many bytes were announced last.
         var announced: Int64 = 0
+        /// Progress of which the observers have not been notified: whether there is a notification, which label changed.
+        var unseen: (isPosted: Bool, label: String?)?
+        var isCancelled = false
         var transfer: Transfer?
-        var work: Task<NetworkResponse, any Error>?
+        var response: Task<NetworkResponse, any Error>?
+        var cancelWork: (@Sendable () -> Void)?
         var outbox = Outbox<Event>()
     }
 
@@ -68,71 +79,115 @@ public final class NetworkTask: Sendable {
     /// - Throws: ``NetworkError``, the error of an interceptor, or `CancellationError`.
     public var response: NetworkResponse {
         get async throws {
-            guard let work = state.withLock({ $0.work }) else { throw CancellationError() }
+            guard let work = state.withLock({ $0.response }) else { throw CancellationError() }
             return try await work.value
         }
     }
 
     /// Pauses the request. No effect when it is paused or has ended.
     public func suspend() {
-        announce { state in
+        announceHere { state in
             guard state.phase == .running else { return nil }
             state.phase = .suspended
-            return Event(name: .indicatorTaskDidSuspend)
+            return .suspended
         }
         passOnPause()
     }
 
     /// Resumes a paused request.
     public func resume() {
-        begin()
+        announceHere(Self.begin)
         passOnPause()
     }
 
-    /// Cancels the request: ``response`` throws a `CancellationError`. No effect when it has ended.
+    /// Cancels the request: the function that sends it, its stream or ``response`` throws a `CancellationError`. No
+    /// effect when it has ended.
     public func cancel() {
-        state.withLock { $0.work }?.cancel()
+        let (cancelWork, transfer) = state.withLock { state in
+            guard state.phase != .completed else { return (nil, nil) as ((@Sendable () -> Void)?, Transfer?) }
+            state.isCancelled = true
+            return (state.cancelWork, state.transfer)
+        }
+        cancelWork?()
+        // The task in which a stream was opened has ended.
+        transfer?.cancel()
     }
 
     // MARK: - The client
 
-    func run(_ send: @escaping @Sendable () async throws -> NetworkResponse) {
+    /// Starts the request.
+    func start(_ send: @escaping @Sendable () async throws -> NetworkResponse) {
         // Announces the start before a caller can pause or cancel the task.
-        begin()
-        let work = Task {
-            defer { complete(.unspecified) }
-            try Task.checkCancellation()
-            return try await send()
-        }
-        state.withLock { $0.work = work }
+        announceHere(Self.begin)
+        work(isEnd: true, send)
     }
 
-    /// Runs the request in the caller's task, whose cancellation cancels the request. With `isEnd` false, the request
-    /// continues after the return. If this throws, the request has ended.
-    func run<Value>(
+    /// Runs the request. Cancelling the caller's task cancels it. With `isEnd` false, the request continues after the
+    /// return. If this throws, the request has ended.
+    func run<Value: Sendable>(
         isEnd: Bool = true,
-        isolation: isolated (any Actor)? = #isolation,
-        _ send: () async throws -> sending Value
-    ) async throws -> sending Value {
-        do {
-            try Task.checkCancellation()
-            begin()
-            let value = try await send()
-            if isEnd { complete(.succeeded) }
-            return value
-        } catch {
-            complete(ActivityOutcome(error))
-            throw error
+        _ send: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        guard !Task.isCancelled else {
+            await end(.cancelled)
+            throw CancellationError()
+        }
+        // In the caller's task, with its task-local values.
+        announceHere(Self.begin)
+        let work = work(isEnd: isEnd, send)
+        // Its value may be a stream, which retains this.
+        defer { _ = state.withLock { $0.cancelWork.take() } }
+        return try await withTaskCancellationHandler {
+            try await work.value
+        } onCancel: {
+            work.cancel()
         }
     }
 
+    @discardableResult
+    private func work<Value: Sendable>(
+        isEnd: Bool,
+        _ send: @escaping @Sendable () async throws -> Value
+    ) -> Task<Value, any Error> {
+        let work = Task {
+            do {
+                try Task.checkCancellation()
+                let value = try await send()
+                if isEnd { await end(.succeeded) }
+                return value
+            } catch {
+                await end(ActivityOutcome(error))
+                throw error
+            }
+        }
+        let isCancelled = state.withLock { state in
+            state.response = work as? Task<NetworkResponse, any Error>
+            state.cancelWork = { work.cancel() }
+            return state.isCancelled
+        }
+        if isCancelled { work.cancel() }
+        return work
+    }
+
+    /// Announces the end.
     func complete(_ outcome: ActivityOutcome) {
         announce { state in
             guard state.phase != .completed else { return nil }
             state.phase = .completed
             state.transfer = nil
-            return Event(name: .indicatorTaskDidComplete, outcome: outcome)
+            return .completed(outcome)
         }
+    }
+
+    /// Announces the end, and waits until the observers have returned.
+    func end(_ outcome: ActivityOutcome) async {
+        complete(outcome)
+        await observersHaveReturned()
+    }
+
+    /// Throws when ``cancel()`` was called.
+    func checkCancellation() throws {
+        if state.withLock({ $0.isCancelled }) { throw CancellationError() }
     }
 
     /// Sets the current transfer, and starts it unless the task is suspended.
@@ -157,97 +212,134 @@ public final class NetworkTask: Sendable {
         progressed { $0.bytesToSend = bytesToSend }
     }
 
-    /// Resets the progress, and shows the number of the retry in the label.
-    func willRetry(_ number: Int, of count: Int) {
-        var progress = TransferProgress()
+    /// Resets the progress, shows the number of the retry in the label, and waits until the observers have returned.
+    func willRetry(_ number: Int, of count: Int) async {
         announce { [label] state in
             state.label = "\(label), retry \(number) of \(count)"
             state.progress = TransferProgress(bytesToSend: state.progress.bytesToSend)
             state.announced = 0
-            progress = state.progress
-            guard state.phase == .running else { return nil }
-            var event = Self.event(progress)
-            event.userInfo[TaskNotifications.labelKey] = state.label
-            return event
+            return progress(&state, isPosted: true, label: state.label)
         }
-        onProgress?(progress)
+        await observersHaveReturned()
     }
 
     func progressed(_ change: (inout TransferProgress) -> Void) {
-        var progress = TransferProgress()
         announce { state in
             change(&state.progress)
-            progress = state.progress
-            let (count, total) = progress.shown
+            let (count, total) = state.progress.shown
             let step = total.map { max(1, $0 / 100) } ?? 1 << 18
-            guard state.phase == .running,
-                count >= state.announced + step || (count == total && count != state.announced)
-            else { return nil }
-            state.announced = count
-            return Self.event(progress)
+            let isPosted = count >= state.announced + step || (count == total && count != state.announced)
+            if isPosted, state.phase == .running { state.announced = count }
+            return progress(&state, isPosted: isPosted)
         }
-        onProgress?(progress)
     }
 
-    private static func event(_ progress: TransferProgress) -> Event {
-        let (count, total) = progress.shown
-        var userInfo: [String: any Sendable] = [TaskNotifications.completedBytesKey: Int(count)]
-        if let total { userInfo[TaskNotifications.totalBytesKey] = Int(total) }
-        return Event(name: .indicatorTaskDidProgress, userInfo: userInfo)
+    /// Returns an event for new progress, unless it is announced with progress that waits for the observers.
+    private func progress(_ state: inout State, isPosted: Bool, label: String? = nil) -> Event? {
+        let isPosted = isPosted && state.phase == .running
+        guard isPosted || onProgress != nil else { return nil }
+        let waiting = state.unseen
+        state.unseen = (isPosted || waiting?.isPosted == true, label ?? waiting?.label)
+        return waiting == nil ? .progressed : nil
     }
 
-    private func begin() {
-        announce { state in
-            guard state.phase == .waiting || state.phase == .suspended else { return nil }
-            state.phase = .running
-            return Event(name: .indicatorTaskDidResume, userInfo: [TaskNotifications.labelKey: state.label])
-        }
+    private static func begin(_ state: inout State) -> Event? {
+        guard state.phase == .waiting || state.phase == .suspended else { return nil }
+        state.phase = .running
+        return .resumed(label: state.label)
     }
 
     // MARK: - Announcing
 
-    /// Posts the event of a state change. If another thread is posting, that thread posts this event too: no lock is
-    /// held while observers run, and the events stay in order.
+    /// Waits until the observers of all events so far have returned.
+    private func observersHaveReturned() async {
+        await withCheckedContinuation { continuation in announce { _ in .passed(continuation) } }
+    }
+
+    /// Announces the event of a state change on another thread.
     private func announce(_ change: (inout State) -> Event?) {
-        let isPoster = state.withLock { state in
+        if isPoster(change) { ObserverThreads.run { while let batch = self.nextBatch() { self.post(batch) } } }
+    }
+
+    /// Announces the event of a state change on this thread; what follows meanwhile, on another.
+    private func announceHere(_ change: (inout State) -> Event?) {
+        guard isPoster(change), let batch = nextBatch() else { return }
+        post(batch)
+        guard let rest = nextBatch() else { return }
+        ObserverThreads.run {
+            self.post(rest)
+            while let batch = self.nextBatch() { self.post(batch) }
+        }
+    }
+
+    /// Changes the state, and returns whether the caller must post the event. If another thread is posting, that thread
+    /// posts this event too: no lock is held while observers run, and the events stay in order.
+    private func isPoster(_ change: (inout State) -> Event?) -> Bool {
+        state.withLock { state in
             guard let event = change(&state) else { return false }
             state.outbox.append(event)
             return state.outbox.attend()
         }
-        guard isPoster else { return }
-        while let batch = state.withLock({ $0.outbox.nextBatch() }) {
-            for event in batch {
-                if let container {
-                    show(event, in: container)
-                } else {
-                    center.post(name: event.name, object: self, userInfo: event.userInfo.isEmpty ? nil : event.userInfo)
-                }
+    }
+
+    private func nextBatch() -> [Event]? { state.withLock { $0.outbox.nextBatch() } }
+
+    private func post(_ batch: [Event]) {
+        for event in batch {
+            switch event {
+            case .resumed(let label): post(.indicatorTaskDidResume, label: label)
+            case .suspended: post(.indicatorTaskDidSuspend)
+            case .progressed:
+                let (progress, unseen) = state.withLock { ($0.progress, $0.unseen.take()) }
+                if unseen?.isPosted == true { post(.indicatorTaskDidProgress, label: unseen?.label, progress) }
+                onProgress?(progress)
+            case .completed(let outcome): post(.indicatorTaskDidComplete, outcome: outcome)
+            case .passed(let waiter): waiter.resume()
             }
         }
     }
 
+    private func post(
+        _ name: Notification.Name,
+        label: String? = nil,
+        _ progress: TransferProgress? = nil,
+        outcome: ActivityOutcome = .unspecified
+    ) {
+        guard container == nil else { return show(name, label, progress, outcome) }
+        var userInfo: [String: any Sendable] = [:]
+        userInfo[TaskNotifications.labelKey] = label
+        userInfo[TaskNotifications.completedBytesKey] = progress.map { Int($0.shown.count) }
+        userInfo[TaskNotifications.totalBytesKey] = progress?.shown.total.map { Int($0) }
+        center.post(name: name, object: self, userInfo: userInfo.isEmpty ? nil : userInfo)
+    }
+
     /// Applies an event to the activity, as an observer of the notifications would.
-    private func show(_ event: Event, in container: any ActivityContainer) {
-        let label = event.userInfo[TaskNotifications.labelKey] as? String
-        switch event.name {
+    private func show(
+        _ name: Notification.Name,
+        _ label: String?,
+        _ progress: TransferProgress?,
+        _ outcome: ActivityOutcome
+    ) {
+        switch name {
         case .indicatorTaskDidResume:
+            guard let container else { return }
             let begun = ManagedActivity(label, unit: .bytes, in: container)
             activity.withLock { $0 = begun }
         case .indicatorTaskDidProgress:
-            guard let activity = activity.withLock({ $0 }) else { return }
-            let total = event.userInfo[TaskNotifications.totalBytesKey] as? Int
+            guard let activity = activity.withLock({ $0 }), let progress else { return }
+            let total = progress.shown.total.map { Int($0) }
             if label != nil || activity.total != total {
                 activity.update { details in
                     details.label = label ?? details.label
                     details.total = total
                 }
             }
-            let step = (event.userInfo[TaskNotifications.completedBytesKey] as? Int ?? 0) - activity.completed
+            let step = Int(progress.shown.count) - activity.completed
             // A retry starts again from a lower count, and the first step may have been done earlier: only what follows
             // counts for the rate.
             if step < 0 || activity.completed == 0 { activity.completed += step } else { activity.advance(by: step) }
         case .indicatorTaskDidComplete:
-            activity.withLock { $0.take() }?.end(event.outcome)
+            activity.withLock { $0.take() }?.end(outcome)
         default: break
         }
     }

@@ -164,7 +164,8 @@ import Testing
         _ = try await client.send(route(server, .put("file", body: .data(Data(count: 1000)))))
         #expect(seen.withLock { $0 } == ["PUT /file", "PUT /file, retry 1 of 4", "PUT /file, retry 2 of 4"])
         #expect(hooks.withLock { $0 } == ["1 of 4, 0.0", "2 of 4, 0.0"])
-        #expect(recorder.progress == [1000, 0, 1000, 0, 1000])
+        #expect(recorder.progress.count { $0 == 0 } == 2)
+        #expect(recorder.progress.last == 1000)
     }
 
     @Test func anIncompleteBodyIsRetried() async throws {

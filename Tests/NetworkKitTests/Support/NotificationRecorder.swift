@@ -15,13 +15,14 @@ final class NotificationRecorder: Sendable {
         var tokens: [any NSObjectProtocol]
     }
 
-    let center = NotificationCenter()
+    let center: NotificationCenter
     private let notes = Locked<[Note]>([])
     private let tokens = Locked(Tokens(tokens: []))
 
     private let bytes = Locked<[Int]>([])
 
-    init() {
+    init(_ center: NotificationCenter = NotificationCenter()) {
+        self.center = center
         let token = center.addObserver(forName: .indicatorTaskDidProgress, object: nil, queue: nil) { [weak self] in
             guard let count = $0.userInfo?[TaskNotifications.completedBytesKey] as? Int else { return }
             self?.bytes.withLock { $0.append(count) }

@@ -31,11 +31,14 @@ final class RawServer: Sendable {
     ///
     /// - Parameters:
     ///   - host: a loopback address.
+    ///   - receive: called with the number of received bytes of a body, on the connection's thread.
     ///   - answer: called for each request, on the connection's thread. Returning `false`, or throwing, closes the
     ///     connection.
-    init(at host: String = "127.0.0.1", _ answer: @escaping @Sendable (ReceivedRequest, RawConnection) throws -> Bool)
-        throws
-    {
+    init(
+        at host: String = "127.0.0.1",
+        receive: @escaping @Sendable (Int) -> Void = { _ in },
+        answer: @escaping @Sendable (ReceivedRequest, RawConnection) throws -> Bool
+    ) throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -64,7 +67,7 @@ final class RawServer: Sendable {
                 }
                 Thread.detachNewThread {
                     let connection = RawConnection(descriptor: descriptor)
-                    while let request = try? connection.readRequest() {
+                    while let request = try? connection.readRequest(receive) {
                         shared.state.withLock { $0.requests.append(request) }
                         guard (try? answer(request, connection)) == true else { break }
                     }
@@ -171,7 +174,7 @@ struct RawConnection: Sendable {
     }
 
     /// Reads a request, and keeps the first megabyte of its body.
-    func readRequest() throws -> ReceivedRequest {
+    func readRequest(_ receive: (Int) -> Void = { _ in }) throws -> ReceivedRequest {
         var head: [UInt8] = []
         while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
             var byte: UInt8 = 0
@@ -187,7 +190,7 @@ struct RawConnection: Sendable {
         }
         if headers["expect"]?.lowercased() == "100-continue" { try send("HTTP/1.1 100 Continue\r\n\r\n") }
         let count = headers["content-length"].flatMap(Int.init) ?? 0
-        let body = try readBody(count)
+        let body = try readBody(count, receive)
         return ReceivedRequest(
             method: String(first[0]),
             target: String(first[1]),
@@ -197,7 +200,7 @@ struct RawConnection: Sendable {
         )
     }
 
-    private func readBody(_ count: Int) throws -> Data {
+    private func readBody(_ count: Int, _ receive: (Int) -> Void) throws -> Data {
         var body = Data()
         var rest = count
         let buffer = UnsafeMutableRawPointer.allocate(byteCount: 1 << 18, alignment: 16)
@@ -206,6 +209,7 @@ struct RawConnection: Sendable {
             let read = recv(descriptor, buffer, min(rest, 1 << 18), 0)
             guard read > 0 else { throw Closed() }
             rest -= read
+            receive(count - rest)
             if body.count < 1 << 20 { body.append(buffer.assumingMemoryBound(to: UInt8.self), count: read) }
         }
         return body

@@ -1,0 +1,177 @@
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+import NetworkKit
+import TestSupport
+import Testing
+
+/// What observers do to requests: they cancel them, or block.
+@Suite struct NetworkTaskObserverTests {
+    enum Kind: CaseIterable {
+        case send, bytes, download, start
+    }
+
+    private let folder: TemporaryDirectory
+    private let center = NotificationCenter()
+    private let client: NetworkClient
+
+    init() throws {
+        folder = try TemporaryDirectory()
+        var options = NetworkClient.Options()
+        options.maximumConnectionsPerHost = 100
+        client = NetworkClient(options: options, notificationCenter: center)
+    }
+
+    /// Makes a request, and reads the whole response.
+    private func request(
+        _ kind: Kind,
+        _ route: URLRoute,
+        onProgress: (@Sendable (TransferProgress) -> Void)? = nil
+    ) async throws {
+        switch kind {
+        case .send: _ = try await client.send(route, onProgress: onProgress)
+        case .bytes: for try await _ in try await client.bytes(route, onProgress: onProgress) {}
+        case .download:
+            let file = folder.url.appending(path: UUID().uuidString)
+            _ = try await client.download(route, to: file, onProgress: onProgress)
+        case .start: _ = try await client.start(route, onProgress: onProgress).response
+        }
+    }
+
+    /// Calls a function for each notification of a request to a path.
+    private func observe(
+        _ name: Notification.Name,
+        of path: String,
+        _ body: @escaping @Sendable (NetworkTask) -> Void
+    ) -> any NSObjectProtocol {
+        let labels = Locked<[ObjectIdentifier: String]>([:])
+        let resumed = center.addObserver(forName: .indicatorTaskDidResume, object: nil, queue: nil) { notification in
+            guard let task = notification.object as? NetworkTask else { return }
+            let label = notification.userInfo?[TaskNotifications.labelKey] as? String
+            labels.withLock { $0[ObjectIdentifier(task)] = label }
+            if name == .indicatorTaskDidResume, label == "GET \(path)" { body(task) }
+        }
+        guard name != .indicatorTaskDidResume else { return resumed }
+        return center.addObserver(forName: name, object: nil, queue: nil) { notification in
+            guard let task = notification.object as? NetworkTask else { return }
+            if labels.withLock({ $0[ObjectIdentifier(task)] }) == "GET \(path)" { body(task) }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(5)), arguments: Kind.allCases)
+    func anObserverCanCancelARequestWhenItBegins(_ kind: Kind) async throws {
+        let server = try RawServer.closing { _, connection in connection.waitForEnd() }
+        let recorder = NotificationRecorder(center)
+        let token = observe(.indicatorTaskDidResume, of: "/") { $0.cancel() }
+        defer { center.removeObserver(token) }
+        await #expect(throws: CancellationError.self) { try await request(kind, route(server)) }
+        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == [])
+    }
+
+    @Test(.timeLimit(.minutes(5)), arguments: Kind.allCases, [false, true])
+    func aTaskOfAnObserverCanBeCancelled(_ kind: Kind, _ hasHead: Bool) async throws {
+        let hasEnded = Locked(false)
+        let server = try RawServer.closing { _, connection in
+            if hasHead { try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbeginning") }
+            connection.waitForEnd()
+            hasEnded.withLock { $0 = true }
+        }
+        let recorder = NotificationRecorder(center)
+        let task = Locked<NetworkTask?>(nil)
+        let token = observe(.indicatorTaskDidResume, of: "/") { resumed in task.withLock { $0 = resumed } }
+        defer { center.removeObserver(token) }
+        let work = Task { try await request(kind, route(server)) }
+        #expect(await eventually { server.requests.count == 1 })
+        let resumed = try #require(task.withLock { $0 })
+        if hasHead { #expect(await eventually { resumed.progress.bytesReceived == 9 }) }
+        resumed.cancel()
+        await #expect(throws: CancellationError.self) { try await work.value }
+        #expect(recorder.names == ["Resume", "Complete"])
+        #expect(await eventually { hasEnded.withLock { $0 } })
+    }
+
+    @Test func aStreamWhoseBodyHasArrivedCanBeCancelled() async throws {
+        let server = try RawServer.closing { _, connection in try connection.respond(text: "all of it") }
+        let task = Locked<NetworkTask?>(nil)
+        let token = observe(.indicatorTaskDidResume, of: "/") { resumed in task.withLock { $0 = resumed } }
+        defer { center.removeObserver(token) }
+        let stream = try await client.bytes(route(server))
+        let resumed = try #require(task.withLock { $0 })
+        #expect(await eventually { resumed.progress.bytesReceived == 9 })
+        resumed.cancel()
+        await #expect(throws: CancellationError.self) { for try await _ in stream {} }
+    }
+
+    @TaskLocal private static var value = 0
+
+    @Test(arguments: Kind.allCases) func observersOfTheBeginningSeeTheCallersTaskLocalValues(_ kind: Kind) async throws
+    {
+        let server = try RawServer.closing { _, connection in try connection.respond(text: "hello") }
+        let seen = Locked(0)
+        let token = observe(.indicatorTaskDidResume, of: "/") { _ in seen.withLock { $0 = Self.value } }
+        defer { center.removeObserver(token) }
+        try await Self.$value.withValue(7) { try await request(kind, route(server)) }
+        #expect(seen.withLock { $0 } == 7)
+    }
+
+    private final class Gate: Sendable {
+        let waiting = Locked(0)
+        let isOpen = Locked(false)
+
+        func pass() {
+            waiting.withLock { $0 += 1 }
+            waitUntil { isOpen.withLock { $0 } }
+        }
+    }
+
+    /// More of them than there are cores. Observers of the beginning run in the caller's task, which they would block.
+    @Test(
+        .timeLimit(.minutes(5)),
+        arguments: Kind.allCases,
+        [Notification.Name.indicatorTaskDidProgress, .indicatorTaskDidComplete, nil]
+    )
+    func blockedObserversDelayNoOtherRequest(_ kind: Kind, _ name: Notification.Name?) async throws {
+        let server = try RawServer { _, connection in
+            try connection.respond(text: "hello")
+            return true
+        }
+        let gate = Gate()
+        let token = name.map { observe($0, of: "/blocked") { _ in gate.pass() } }
+        defer { if let token { center.removeObserver(token) } }
+        let count = 20
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<count {
+                group.addTask {
+                    try await request(kind, route(server, .get("blocked"))) { _ in if name == nil { gate.pass() } }
+                }
+            }
+            #expect(await eventually { gate.waiting.withLock { $0 } == count })
+            for kind in Kind.allCases { try await request(kind, route(server, .get("other"))) }
+            gate.isOpen.withLock { $0 = true }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test(.timeLimit(.minutes(5)), arguments: Kind.allCases)
+    func progressThatAnObserverIsTooSlowForIsLeftOutExceptTheLatest(_ kind: Kind) async throws {
+        let hasSentAll = Locked(false)
+        let server = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+            for _ in 0..<100 { try connection.send(Data(count: 10_000)) }
+            hasSentAll.withLock { $0 = true }
+        }
+        let recorder = NotificationRecorder(center)
+        let values = Locked<[TransferProgress]>([])
+        try await request(kind, route(server)) { progress in
+            let isFirst = values.withLock { values in
+                values.append(progress)
+                return values.count == 1
+            }
+            if isFirst { waitUntil { hasSentAll.withLock { $0 } } }
+        }
+        #expect(values.withLock { $0.last?.bytesReceived } == 1_000_000)
+        #expect(recorder.progress.last == 1_000_000)
+        #expect(recorder.names == ["Resume", "Complete"])
+    }
+}
