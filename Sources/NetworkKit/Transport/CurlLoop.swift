@@ -73,6 +73,8 @@ final class CurlLoop: @unchecked Sendable {
     init(_ options: NetworkClient.Options) {
         self.options = options
         limit = max(options.maximumConnectionsPerHost, 1)
+        // Not with the first request, which may begin while another thread ends the process.
+        _ = Self.isLibraryReady
     }
 
     /// Schedules a transfer on the loop's thread: starts, ends, pauses or resumes it, as its state requires.
@@ -105,11 +107,18 @@ final class CurlLoop: @unchecked Sendable {
     }
 
     private static let outOfMemory = "libcurl is out of memory"
-    private static let isLibraryReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+    private static let isLibraryReady: Bool = {
+        guard ExitGate.enter() else { return false }
+        defer { ExitGate.leave() }
+        guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK else { return false }
+        ExitGate.closeAtExit()
+        return true
+    }()
 
     // MARK: - The thread
 
     private func run(_ wakeUp: WakeUp) {
+        ExitGate.enterUntilThreadEnds()
         guard let share = curl_share_init() else { return fail(Self.outOfMemory) }
         defer { curl_share_cleanup(share) }
         guard let multi = curl_multi_init() else { return fail(Self.outOfMemory) }
@@ -242,7 +251,9 @@ final class CurlLoop: @unchecked Sendable {
         let timeout = roundsLeft > 0 ? 0 : nextCheck.map { WakeUp.milliseconds(until: $0) } ?? .max
         var waker = curl_waitfd(fd: wakeUp.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
         var eventCount: Int32 = 0
+        ExitGate.leave()
         curl_multi_poll(multi, &waker, 1, timeout, &eventCount)
+        ExitGate.enterOrStop()
         roundsLeft = eventCount > 0 ? Self.roundsAfterAnEvent : max(roundsLeft - 1, 0)
         wakeUp.clear()
     }

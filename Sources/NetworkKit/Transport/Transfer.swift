@@ -302,7 +302,8 @@ final class Transfer: @unchecked Sendable {
     }
 
     private static func from(_ context: UnsafeMutableRawPointer?) -> Transfer? {
-        context.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
+        ExitGate.stopIfClosed()
+        return context.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
     }
 
     // MARK: - Callbacks
@@ -386,6 +387,8 @@ final class Transfer: @unchecked Sendable {
             isPaused = true
             return Int(CURL_READFUNC_PAUSE)
         }
+        // A file system may have hung.
+        defer { ExitGate.stopIfClosed() }
         do {
             return try reader?.read(into: buffer) ?? 0
         } catch {

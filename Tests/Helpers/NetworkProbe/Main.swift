@@ -3,14 +3,17 @@ import NetworkKit
 
 /// Makes requests, and prints the result and the process's peak memory in kB: `network-probe upload|download URL FILE`,
 /// `network-probe stream URL -`, `network-probe requests|abandon URL COUNT`, or without memory for libcurl,
-/// `network-probe starve URL -` or `network-probe crowd URL COUNT`.
+/// `network-probe starve URL -` or `network-probe crowd URL COUNT`. For `network-probe end URL WAY`, see ``Ending``.
 @main
 struct Main {
     static func main() async throws {
         let arguments = CommandLine.arguments
         guard arguments.count == 4, let url = URL(string: arguments[2]) else {
             FileHandle.standardError.write(
-                Data("usage: network-probe upload|download|stream|requests|abandon|starve|crowd URL FILE|COUNT\n".utf8)
+                Data(
+                    "usage: network-probe upload|download|stream|requests|abandon|starve|crowd|end URL FILE|COUNT|WAY\n"
+                        .utf8
+                )
             )
             exit(64)
         }
@@ -27,7 +30,8 @@ struct Main {
     }
 
     private static func run(_ command: String, _ url: URL, _ argument: String) async throws -> String {
-        let client = NetworkClient()
+        // Not for the commands that replace libcurl's memory first.
+        lazy var client = NetworkClient()
         switch command {
         case "upload":
             var form = MultipartForm()
@@ -56,6 +60,9 @@ struct Main {
             return try await Starvation.sweep(url)
         case "crowd":
             return try await "\(Starvation.crowd(url, Int(argument) ?? 0))"
+        case "end":
+            try await Ending.end(url, argument)
+            return "ended"
         default:
             var count = 0
             for _ in 0..<(Int(argument) ?? 0) where try await client.send(URLRoute(url)).data.count > 0 { count += 1 }

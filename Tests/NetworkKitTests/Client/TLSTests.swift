@@ -4,39 +4,16 @@ import NetworkKit
 import TestSupport
 import Testing
 
-/// TLS and HTTP/2, with a server that supports both: nghttpd.
 @Suite struct TLSTests {
-    private let folder: TemporaryDirectory
-    private let server: Daemon
-    private let url: URL
+    private let files: HTTP2Server
+    private var folder: TemporaryDirectory { files.folder }
+    private var server: Daemon { files.daemon }
+    private var url: URL { files.url }
 
     init() async throws {
-        folder = try TemporaryDirectory()
-        let address = try LoopbackAddress()
-        let (key, certificate) = (folder.url.path + "/key.pem", folder.url.path + "/certificate.pem")
-        let made = try await Command.run(
-            "openssl",
-            [
-                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
-                "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:\(address.host)", "-keyout", key, "-out",
-                certificate,
-            ],
-            package: "openssl"
-        )
-        #expect(made.status == 0, "\(made.error)")
+        files = try await HTTP2Server()
         try Data("found".utf8).write(to: folder.url.appending(path: "index.html"))
         try Data(count: 3 << 20).write(to: folder.url.appending(path: "large"))
-        server = try Daemon(
-            "nghttpd",
-            [
-                "-v", "-a", address.host, "-d", folder.url.path, "--echo-upload", "--max-concurrent-streams=10",
-                "\(address.port)", key, certificate,
-            ],
-            package: "nghttp2-server"
-        )
-        url = try #require(URL(string: "https://\(address.host):\(address.port)"))
-        let server = server
-        #expect(await eventually { server.output.contains("listen") })
     }
 
     /// The numbers of the connections that the server has logged.
@@ -46,7 +23,7 @@ import Testing
 
     private func client(connections: Int = 6) -> NetworkClient {
         var options = NetworkClient.Options()
-        options.certificateAuthorities = folder.url.appending(path: "certificate.pem")
+        options.certificateAuthorities = files.certificate
         options.maximumConnectionsPerHost = connections
         return NetworkClient(options: options)
     }

@@ -1,0 +1,60 @@
+import Foundation
+import NetworkKit
+
+/// Ends the process while libcurl's threads are busy, or about to end.
+///
+/// The way is `answered` (one request, whose client is released), or one in which requests, uploads and downloads are
+/// going on: `release` (their client, when `main` returns), `return` from `main`, `exit` on another thread, `signal`,
+/// `cancel` (all requests), `begin` (the first requests), `blocked` (by observers), `stuck` (a stream blocks libcurl's
+/// thread).
+enum Ending {
+    /// Until the end of the process: otherwise, the client is released before.
+    nonisolated(unsafe) private static var kept: [NetworkClient] = []
+
+    static func end(_ url: URL, _ way: String) async throws {
+        var options = NetworkClient.Options()
+        options.certificateAuthorities = ProcessInfo.processInfo.environment["AUTHORITIES"].map { URL(filePath: $0) }
+        let client = NetworkClient(options: options)
+        let credentials = Credentials(user: "user", password: "secret", scheme: .digest)
+        func route(_ request: RouteRequest) -> URLRoute { URLRoute(url, request.with(\.credentials, credentials)) }
+        if way != "begin" { _ = try await client.send(route(.get(""))) }
+        guard way != "answered" else { return }
+        if way == "stuck" {
+            kept.append(client)
+            return try await blockThread(of: client, url)
+        }
+        let file = FileManager.default.temporaryDirectory.appending(path: "\(getpid())")
+        let download = Task { _ = try? await client.download(route(.get("large")), to: file) }
+        let tasks = (0..<8).map { number in
+            let upload = RouteRequest.post("echo", body: .data(Data(count: 1 << 20)))
+            return client.start(route(number < 4 ? .get("\(number)") : upload)) { _ in
+                if way == "blocked" { sleep(3600) }
+            }
+        }
+        // Not always in the same state.
+        usleep(.random(in: 0..<3000))
+        if way != "release" { kept.append(client) }
+        switch way {
+        case "exit": Thread.detachNewThread { exit(0) }
+        case "signal": kill(getpid(), SIGTERM)
+        case "cancel":
+            download.cancel()
+            for task in tasks { task.cancel() }
+        default: break
+        }
+        if way == "exit" { try await Task.sleep(for: .seconds(3600)) }
+    }
+
+    /// Waits until libcurl's thread opens a pipe that nobody writes to.
+    private static func blockThread(of client: NetworkClient, _ url: URL) async throws {
+        let pipe = FileManager.default.temporaryDirectory.appending(path: "pipe").path
+        let (opened, continuation) = AsyncStream<Void>.makeStream()
+        var form = MultipartForm()
+        form.append(name: "stuck", fileName: "stuck") {
+            continuation.yield()
+            return InputStream(fileAtPath: pipe) ?? InputStream(data: Data())
+        }
+        _ = client.start(URLRoute(url, .post("stuck", body: .multipart(form))))
+        for await _ in opened { break }
+    }
+}
