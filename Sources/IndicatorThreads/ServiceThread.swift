@@ -13,8 +13,7 @@ import Foundation
 /// The thread waits on a condition variable: an idle one causes no wake-ups and has no descriptor. It is started when
 /// there is work. All signals are blocked on it (``ThreadStarter``).
 package final class ServiceThread: TaskExecutor, @unchecked Sendable {
-    // `@unchecked`: all variables are protected by `mutex`. POSIX, because the standard library has no condition
-    // variable for its `Mutex`.
+    // `@unchecked`: all variables are protected by `mutex`. POSIX, because `Locked` has no condition variable.
 
     /// Serves the timers of the process, and short jobs of the indicator.
     package static let shared = ServiceThread(name: "indicator")
@@ -101,12 +100,14 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// The time of `CLOCK_BOOTTIME`, the clock of `ContinuousClock`, in nanoseconds.
-    package static var now: Int64 { read(CLOCK_BOOTTIME) }
-
-    private static func read(_ clock: clockid_t) -> Int64 {
+    /// The time of `CLOCK_MONOTONIC`, the clock of `SuspendingClock`, in nanoseconds. It stops while the machine is
+    /// suspended.
+    ///
+    /// The thread waits on the same clock. A condition variable cannot wait on that of `ContinuousClock`: after a
+    /// suspend, calls would be overdue while the thread still waits for them.
+    package static var now: Int64 {
         var time = timespec()
-        clock_gettime(clock, &time)
+        clock_gettime(CLOCK_MONOTONIC, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
@@ -139,14 +140,11 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
             // Jobs and calls alternate, so that neither starves the other.
             isJobsTurn.toggle()
             if isJobsTurn || left ?? 1 > 0, let job = jobs.popFirst() { return .job(job) }
-            if let (_, number) = first, let left {
+            if let (time, number) = first, let left {
                 if left <= 0, let call = calls.removeValue(forKey: number) { return .call(call.body) }
-                // A condition variable cannot wait on `CLOCK_BOOTTIME`: the wait pauses while the machine is suspended.
-                let (seconds, nanoseconds) = (Self.read(CLOCK_MONOTONIC) + left).quotientAndRemainder(
-                    dividingBy: 1_000_000_000
-                )
+                let (seconds, nanoseconds) = time.quotientAndRemainder(dividingBy: 1_000_000_000)
                 var end = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
-                waitsUntil = first?.0
+                waitsUntil = time
                 pthread_cond_timedwait(condition, mutex, &end)
                 waitsUntil = nil
             } else if isKept {

@@ -40,11 +40,11 @@ package struct TimeSource: Sendable {
                 }
             )
         }
-        return clock is ContinuousClock ? continuous() : open(clock)
+        return clock is SuspendingClock ? suspending() : open(clock)
     }
 
-    /// Reads the clock of `ContinuousClock` without 128-bit arithmetic, and has timers that need no descriptor.
-    private static func continuous() -> TimeSource {
+    /// Reads the clock of `SuspendingClock` without 128-bit arithmetic, and has timers that need no descriptor.
+    private static func suspending() -> TimeSource {
         let origin = ServiceThread.now
         return TimeSource(
             read: { ServiceThread.now - origin },

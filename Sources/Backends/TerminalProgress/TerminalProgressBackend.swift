@@ -101,7 +101,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
         settings: TerminalProgressSettings = TerminalProgressSettings(),
         descriptor: CInt,
         environment: [String: String],
-        clock: any Clock<Duration> = ContinuousClock(),
+        clock: any Clock<Duration> = SuspendingClock(),
         date: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.name = name

@@ -93,7 +93,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         settings: TerminalTitleSettings = TerminalTitleSettings(),
         path: String,
         environment: [String: String],
-        clock: any Clock<Duration> = ContinuousClock()
+        clock: any Clock<Duration> = SuspendingClock()
     ) {
         self.name = name
         self.applicationName = applicationName

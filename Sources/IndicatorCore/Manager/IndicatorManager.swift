@@ -29,13 +29,14 @@ public final class IndicatorManager: ActivityContainer {
     ///   - delays: when it is shown and hidden; by default after 1 second and after 0.2 seconds.
     ///   - isEnabled: whether it is enabled.
     ///   - backends: the backends that show it. Their names must differ.
-    ///   - clock: the clock of the delays; tests inject one that they advance manually.
+    ///   - clock: the clock of the delays and durations; by default, it stops while the machine is suspended. Tests
+    ///     inject one that they advance manually.
     ///   - logger: for diagnostics of the indicator and its backends.
     public init(
         delays: IndicatorDelays = .standard,
         isEnabled: Bool = true,
         backends: [any IndicatorBackend] = [],
-        clock: any Clock<Duration> = ContinuousClock(),
+        clock: any Clock<Duration> = SuspendingClock(),
         logger: Logger = Logger(label: "indicator")
     ) {
         engine = IndicatorEngine(delays: delays, isEnabled: isEnabled, clock: clock, logger: logger)
