@@ -186,6 +186,7 @@ let package = Package(
         .testTarget(
             name: "IndicatorCoreTests",
             dependencies: [
+                "core-probe",
                 "IndicatorCore",
                 "IndicatorThreads",
                 "IndicatorTesting",
@@ -194,6 +195,12 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             resources: [.copy("Resources/traces")]
+        ),
+        // A process that forks, and one whose clock is moved.
+        .executableTarget(
+            name: "core-probe",
+            dependencies: ["IndicatorCore", "IndicatorThreads", .product(name: "Logging", package: "swift-log")],
+            path: "Tests/Helpers/CoreProbe"
         ),
         // An app with a config file, for tests that send it signals.
         .executableTarget(

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// Starts threads for code that blocks in system calls or C libraries.
 package enum ThreadStarter {
@@ -54,5 +55,30 @@ package enum ThreadStarter {
         init(_ body: @escaping @Sendable () -> Void) {
             self.body = body
         }
+    }
+}
+
+/// Whether this process is a child of fork(2) that has not called exec(3), in which nothing that needs a thread works.
+///
+/// Such a process has only the thread that called fork(2). A lock that another thread held is held forever, and the
+/// value that it protects may be incomplete.
+public enum ForkedProcess {
+    private static let flag = Atomic(false)
+    private static let isReported = Atomic(false)
+
+    private static let handler: Int32 = pthread_atfork(nil, nil) { flag.store(true, ordering: .relaxed) }
+
+    /// Whether ``watch()`` was called before the fork.
+    public static var isChild: Bool { flag.load(ordering: .relaxed) }
+
+    /// Calls a function, the first time in the process.
+    package static func reportOnce(_ report: () -> Void) {
+        if !isReported.exchange(true, ordering: .relaxed) { report() }
+    }
+
+    /// Observes forks from now on.
+    package static func watch() {
+        // The handler must not be the first to use the flag: creating it takes a lock.
+        if !isChild { _ = handler }
     }
 }

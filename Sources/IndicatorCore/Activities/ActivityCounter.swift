@@ -161,7 +161,12 @@ package final class ActivityCounter: Sendable {
     var isWatched: Bool { word.load(ordering: .sequentiallyConsistent) & Self.watchedBit != 0 }
 
     /// The latest decision of the state machine.
-    package var phase: Phase { Self.phase(of: word.load(ordering: .acquiring)) }
+    package var phase: Phase { Self.phase(of: current) }
+
+    /// ``word``, or that of a disabled indicator in a child of fork(2).
+    private var current: UInt64 {
+        ForkedProcess.isChild ? Phase.disabled.rawValue * Self.phaseUnit : word.load(ordering: .acquiring)
+    }
 
     /// The state of the indicator, derived from the phase and the count.
     package var state: IndicatorState { stateAndCount.state }
@@ -169,7 +174,7 @@ package final class ActivityCounter: Sendable {
     /// The state of the indicator, and how many activities are in progress.
     @inline(__always)
     var stateAndCount: (state: IndicatorState, count: Int) {
-        let word = word.load(ordering: .acquiring)
+        let word = current
         let count = Int(word / Self.unit)
         let state: IndicatorState =
             switch Self.phase(of: word) {

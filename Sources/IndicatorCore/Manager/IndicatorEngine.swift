@@ -60,7 +60,7 @@ package final class IndicatorEngine: Sendable {
     @usableFromInline let counter: ActivityCounter
     let time: TimeSource
     let logger: Logger
-    private let storage: Locked<Storage>
+    private let ownStorage: Locked<Storage>
     private let timer: DeadlineTimer
 
     init(delays: IndicatorDelays, isEnabled: Bool, clock: any Clock<Duration>, logger: Logger) {
@@ -68,9 +68,22 @@ package final class IndicatorEngine: Sendable {
         time = TimeSource.reading(clock)
         counter = ActivityCounter(phase: .inactive, time: time)
         let machine = IndicatorStateMachine(delays: delays, isEnabled: isEnabled, counter: counter, now: time.now)
-        storage = Locked(Storage(machine: machine))
+        ownStorage = Locked(Storage(machine: machine))
+        ForkedProcess.watch()
         timer = DeadlineTimer(time: time)
     }
+
+    private var storage: Locked<Storage> {
+        _read { if ForkedProcess.isChild { yield Self.off.ownStorage } else { yield ownStorage } }
+    }
+
+    /// What all engines are in a child of fork(2): shut down, because another thread may have held the lock.
+    private static let off: IndicatorEngine = {
+        let (clock, logger) = (SuspendingClock(), Logger(label: "indicator"))
+        let off = IndicatorEngine(delays: .standard, isEnabled: false, clock: clock, logger: logger)
+        off.ownStorage.withLock { ($0.isShutDown, $0.isClosed) = (true, true) }
+        return off
+    }()
 
     /// The manager was deallocated. Closes the engine, or lets the end of the last held activity close it.
     func managerIsReleased() {
@@ -124,6 +137,11 @@ package final class IndicatorEngine: Sendable {
     ///
     /// - Parameter input: called with the lock held; reads the time if it needs it.
     func change(_ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> [IndicatorStateMachine.Action]) {
+        if ForkedProcess.isChild {
+            return ForkedProcess.reportOnce {
+                logger.warning("The indicator is off in this process, which was forked from the one that shows it")
+            }
+        }
         let (mustPerform, (isOver, _)) = storage.withLock { storage in
             let actions = input(&storage.machine) { time.now }
             let kept = storage.keep(self)

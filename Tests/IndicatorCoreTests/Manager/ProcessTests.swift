@@ -1,0 +1,43 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What happens to the whole process, in another one.
+@Suite(.timeLimit(.minutes(10)))
+struct ProcessTests {
+    @Test("After a suspend of the machine, the delays are as long as before")
+    func suspend() async throws {
+        let folder = try TemporaryDirectory()
+        let source = try folder.write(Self.movedClock, to: "moved-clock.c")
+        let library = folder.appending("moved-clock.so")
+        let compiler = try await Command.run("gcc", ["-shared", "-fPIC", "-o", library, source], package: "gcc")
+        try #require(compiler.status == 0, "\(compiler.error)")
+        let probe = try Daemon(try Command.built("core-probe"), ["suspend"], environment: ["LD_PRELOAD": library])
+        #expect(await eventually { probe.status == 0 })
+        #expect(probe.output == "shown\nhidden\n")
+    }
+
+    /// Replaces clock_gettime(2): `CLOCK_BOOTTIME`, which goes on while the machine is suspended, gets a step ahead of
+    /// `CLOCK_MONOTONIC`, which does not.
+    private static let movedClock = """
+        #include <sys/syscall.h>
+        #include <time.h>
+        #include <unistd.h>
+
+        long boottime_step = 0;
+
+        int clock_gettime(clockid_t clock, struct timespec *time) {
+            int result = syscall(SYS_clock_gettime, clock, time);
+            if (clock == CLOCK_BOOTTIME) time->tv_sec += boottime_step;
+            return result;
+        }
+        """
+
+    @Test("In a process that was forked while other threads had locks, the indicator is off, and no call hangs")
+    func fork() async throws {
+        let result = try await Command.run(try Command.built("core-probe"), ["fork", "100"])
+        #expect(result.output == "[\"normally\": 100]\n")
+        let reports = result.error.split(separator: "\n").filter { $0.contains("The indicator is off in this process") }
+        #expect(reports.count == 100)
+    }
+}
