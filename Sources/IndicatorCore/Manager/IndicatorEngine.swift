@@ -208,7 +208,12 @@ package final class IndicatorEngine: Sendable {
 
     // MARK: - Time
 
-    private func deadlineHasCome(_ deadline: Duration) { advance(to: max(time.now, deadline)) }
+    private func deadlineHasCome(_ deadline: Duration) {
+        let now = max(time.now, deadline)
+        // On a thread of its own, because the timers of other indicators wait for this one's to return.
+        let isLong = read { $0.list.objectCount > 10_000 && $0.isLifetimeCheckDue(at: now) }
+        if !isLong || !ThreadStarter.start(named: "ind-check", { self.advance(to: now) }) { advance(to: now) }
+    }
 
     /// Performs the work that is due at `now`.
     func advance(to now: Duration) {

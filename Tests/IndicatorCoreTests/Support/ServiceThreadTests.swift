@@ -76,6 +76,18 @@ import TestSupport
         thread.close()
     }
 
+    @Test("Many objects are checked on a thread of their own, so that the timers of other indicators do not wait")
+    func longCheck() async {
+        final class Object: Sendable {}
+        let objects = (0..<20_000).map { _ in Object() }
+        let indicator = IndicatorManager()
+        indicator.lifetimeCheckInterval = .milliseconds(1)
+        for object in objects { indicator.track(object) }
+        #expect(await eventually { threadState(named: "ind-check") != nil })
+        await indicator.shutdown()
+        withExtendedLifetime(objects) {}
+    }
+
     /// The state of the process's thread with this name: `S` while it waits; `nil` when there is none.
     private func threadState(named name: String) -> String? {
         for thread in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? [] {
