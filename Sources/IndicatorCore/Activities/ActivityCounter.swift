@@ -57,7 +57,7 @@ package final class ActivityCounter: Sendable {
     private let lastEnd = Atomic<Int64>(.min)
     /// How many of the activities are members of groups. Stored with the manager's lock held.
     private let memberCount = Atomic<Int>(0)
-    private let time: TimeSource
+    let time: TimeSource
 
     /// Makes a counter with a count of zero.
     ///

@@ -1,5 +1,6 @@
 import DequeModule
 import Foundation
+import IndicatorThreads
 
 /// The activities in progress that have an identity or details: their labels, progress and order; and the labelled ones
 /// that have ended.
@@ -111,26 +112,22 @@ package struct ActivityList: Sendable {
     private var finished: Deque<ActivityRecord> = []
     private var omittedFinishedCount = 0
 
-    /// The wall-clock time of the origin of the manager's clock. Read when the indicator is shown or hidden.
-    private var origin: Date
+    private var wallClock: WallClock
 
     /// Makes an empty list.
-    ///
-    /// - Parameter origin: the wall-clock time of the origin of the manager's clock.
-    init(origin: Date) {
-        self.origin = origin
+    init(wallClock: WallClock) {
+        self.wallClock = wallClock
     }
 
-    /// Corrects the origin if the wall clock was set. Smaller differences result from reading the two clocks one after
-    /// the other; correcting them could reorder events.
-    mutating func setOrigin(_ origin: Date) {
-        guard abs(origin.timeIntervalSince(self.origin)) > 0.1 else { return }
-        self.origin = origin
-        cachedActivities = nil
+    /// Follows the wall clock if it was set. Returns by how many seconds.
+    mutating func followWallClock(_ now: Now, isForced: Bool = false) -> TimeInterval {
+        let shift = wallClock.follow(now, isForced: isForced)
+        if shift != 0 { cachedActivities = nil }
+        return shift
     }
 
     /// Converts a time of the manager's clock to the wall clock.
-    func date(at time: Duration) -> Date { origin.addingTimeInterval(time / .seconds(1)) }
+    func date(at time: Duration) -> Date { wallClock.origin + time / .seconds(1) }
 
     /// How many objects are observed.
     var objectCount: Int { objects.count }
@@ -454,26 +451,5 @@ package struct ActivityList: Sendable {
             change.released.append(item)
         }
         return change
-    }
-}
-
-/// The labelled activities that have ended, in order: the latest, and how many more there were.
-struct FinishedActivities: Sendable, Hashable {
-    /// How many are kept.
-    static var capacity: Int { 64 }
-
-    var latest: [FinishedActivity] = []
-    /// How many more ended before those.
-    var omittedCount = 0
-
-    var isEmpty: Bool { latest.isEmpty }
-
-    /// Adds those that ended later.
-    mutating func append(_ later: Self) {
-        guard !later.isEmpty else { return }
-        latest += later.latest
-        let surplus = max(latest.count - Self.capacity, 0)
-        latest.removeFirst(surplus)
-        omittedCount += later.omittedCount + surplus
     }
 }

@@ -67,7 +67,15 @@ package final class IndicatorEngine: Sendable {
         self.logger = logger
         time = TimeSource.reading(clock)
         counter = ActivityCounter(phase: .inactive, time: time)
-        let machine = IndicatorStateMachine(delays: delays, isEnabled: isEnabled, counter: counter, now: time.now)
+        let now = time.now
+        let wallClock = WallClock.system(at: now, isFollowed: clock is ContinuousClock)
+        let machine = IndicatorStateMachine(
+            delays: delays,
+            isEnabled: isEnabled,
+            counter: counter,
+            now: now,
+            wallClock: wallClock
+        )
         ownStorage = Locked(Storage(machine: machine))
         ForkedProcess.watch()
         timer = DeadlineTimer(time: time)

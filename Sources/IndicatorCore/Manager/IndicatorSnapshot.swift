@@ -16,7 +16,8 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// The activities in progress that have a label, in the order in which they began; at most 16.
     public var activities: [ActivityDetails]
 
-    /// When the indicator was last shown or hidden, by the wall clock; if it never was, when it was created.
+    /// When the indicator was last shown or hidden, by the wall clock; if it never was, when it was created. This and all
+    /// other dates are those of the wall clock as it is set when the snapshot is made.
     public var since: Date
 
     /// When ``label`` last changed, by the wall clock; if its activity has changed it, when that was published.
@@ -85,6 +86,27 @@ public struct IndicatorSnapshot: Sendable, Hashable {
         var copy = self
         copy.finishedActivities = FinishedActivities()
         return copy
+    }
+}
+
+/// The labelled activities that have ended, in order: the latest, and how many more there were.
+struct FinishedActivities: Sendable, Hashable {
+    /// How many are kept.
+    static var capacity: Int { 64 }
+
+    var latest: [FinishedActivity] = []
+    /// How many more ended before those.
+    var omittedCount = 0
+
+    var isEmpty: Bool { latest.isEmpty }
+
+    /// Adds those that ended later.
+    mutating func append(_ later: Self) {
+        guard !later.isEmpty else { return }
+        latest += later.latest
+        let surplus = max(latest.count - Self.capacity, 0)
+        latest.removeFirst(surplus)
+        omittedCount += later.omittedCount + surplus
     }
 }
 

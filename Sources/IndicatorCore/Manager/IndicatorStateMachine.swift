@@ -1,5 +1,5 @@
 import Foundation
-import IndicatorThreads
+package import IndicatorThreads
 
 /// Makes all decisions of an indicator: what is in progress, when it is shown, and when a snapshot is published.
 ///
@@ -71,11 +71,18 @@ package struct IndicatorStateMachine: Sendable {
     ///   - isEnabled: whether it may be shown.
     ///   - counter: the counter of the activities. Its count is zero.
     ///   - now: the time.
-    package init(delays: IndicatorDelays, isEnabled: Bool, counter: ActivityCounter, now: Duration = .zero) {
+    ///   - wallClock: the wall clock.
+    package init(
+        delays: IndicatorDelays,
+        isEnabled: Bool,
+        counter: ActivityCounter,
+        now: Duration = .zero,
+        wallClock: WallClock? = nil
+    ) {
         self.counter = counter
-        since = Date()
+        list = ActivityList(wallClock: wallClock ?? .system(at: now, isFollowed: false))
+        since = list.date(at: now)
         labelSince = since
-        list = ActivityList(origin: since.addingTimeInterval(-(now / .seconds(1))))
         visibility = VisibilityStateMachine(delays: delays, isEnabled: isEnabled)
         counter.setPhase(phase)
     }
@@ -101,6 +108,7 @@ package struct IndicatorStateMachine: Sendable {
     ///   - isMeasured: whether the rate estimates take a measurement.
     @inline(__always)
     mutating func snapshot(_ now: Now, isMeasured: Bool = false) -> IndicatorSnapshot {
+        followWallClock()
         let (state, count) = counter.stateAndCount
         var snapshot = IndicatorSnapshot(
             state: state,
@@ -274,13 +282,19 @@ package struct IndicatorStateMachine: Sendable {
     /// Publishes changes of the visibility.
     private mutating func apply(_ changes: [VisibilityChange], at now: Duration) {
         guard !changes.isEmpty else { return }
-        list.setOrigin(Date().addingTimeInterval(-(now / .seconds(1))))
+        followWallClock(isForced: true)
         for (index, change) in changes.enumerated() {
             since = list.date(at: change.instant)
             let isLast = index == changes.count - 1
             let state: IndicatorState? = isLast ? nil : change.isVisible ? .active : .inactive
             publish(state: state, change, at: now)
         }
+    }
+
+    /// Corrects all dates if the wall clock was set. Reads the clock itself: the time of an input may be older.
+    private mutating func followWallClock(isForced: Bool = false) {
+        let shift = list.followWallClock({ counter.time.now }, isForced: isForced)
+        if shift != 0 { (since, labelSince) = (since + shift, labelSince + shift) }
     }
 
     // MARK: - Publishing

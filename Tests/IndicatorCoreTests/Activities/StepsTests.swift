@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorTesting
+import IndicatorThreads
 import Synchronization
 import TestSupport
 import Testing
@@ -373,7 +374,7 @@ private final class AtomicCount: Sendable {
 
 /// An activity list on a clock that the test advances.
 private final class ListOnAClock {
-    var list = ActivityList(origin: Date())
+    var list = ActivityList(wallClock: .system(at: .zero, isFollowed: false))
     var now = Duration.zero
     private(set) var first: ActivityDetails?
 

@@ -1,0 +1,77 @@
+import Foundation
+import IndicatorTesting
+import IndicatorThreads
+import Synchronization
+import Testing
+
+@testable import IndicatorCore
+
+@Suite struct WallClockTests {
+    /// Clocks that the test sets.
+    private final class Clocks: Sendable {
+        let date = Locked(Date(timeIntervalSince1970: 1_000_000))
+        let virtual = VirtualClock()
+
+        var wallClock: WallClock {
+            WallClock(
+                at: .zero,
+                date: { self.date.withLock { $0 } },
+                second: { self.date.withLock { Int($0.timeIntervalSince1970) } }
+            )
+        }
+
+        func advance(by seconds: Double) {
+            virtual.advance(by: .seconds(seconds))
+            set(by: seconds)
+        }
+
+        func set(by seconds: Double) { date.withLock { $0 += seconds } }
+    }
+
+    /// They stayed wrong until the indicator was shown or hidden again.
+    @Test(arguments: [3600.0, -3600.0]) func allDatesFollowAStepOfTheWallClock(step: Double) {
+        let clocks = Clocks()
+        let time = TimeSource.reading(clocks.virtual)
+        let counter = ActivityCounter(phase: .inactive, time: time)
+        var machine = IndicatorStateMachine(
+            delays: .standard,
+            isEnabled: true,
+            counter: counter,
+            now: .zero,
+            wallClock: clocks.wallClock
+        )
+        machine.setAudience(.always)
+        clocks.advance(by: 10)
+        _ = machine.change({ time.now }) { $0.start(.text("id"), label: "label", progress: nil, at: { time.now }) }
+        clocks.advance(by: 1)
+        _ = machine.advance(to: time.now)
+        let before = machine.snapshot { time.now }
+        #expect(before.since == Date(timeIntervalSince1970: 1_000_011))
+        clocks.advance(by: 20)
+        clocks.set(by: step)
+        let after = machine.snapshot { time.now }
+        #expect(after.since == before.since + step)
+        #expect(after.labelSince == before.labelSince + step)
+        #expect(after.activities.first?.since == Date(timeIntervalSince1970: 1_000_010 + step))
+    }
+
+    /// A thread that had to wait between the two readings moved all dates, which then went back.
+    @Test func readingsThatDoNotBelongTogetherChangeNothing() {
+        let clocks = Clocks()
+        var wallClock = clocks.wallClock
+        let reads = Atomic(0)
+        // Each reading of the time takes 120 ms, as on a busy machine.
+        func slow() -> Duration {
+            Duration.milliseconds(120 * reads.wrappingAdd(1, ordering: .relaxed).newValue)
+        }
+        clocks.set(by: 1)
+        #expect(wallClock.follow(slow, isForced: true) == 0)
+        #expect(wallClock.origin == Date(timeIntervalSince1970: 1_000_000))
+        // A wait once.
+        func slowAtFirst() -> Duration { reads.wrappingAdd(1, ordering: .relaxed).oldValue < 20 ? slow() : .seconds(1) }
+        #expect(wallClock.follow(slowAtFirst, isForced: true) == 0)
+        clocks.set(by: 5)
+        #expect(wallClock.follow({ .seconds(1) }, isForced: false) == 5)
+        #expect(wallClock.follow({ .seconds(2) }, isForced: false) == 0)
+    }
+}
