@@ -9,6 +9,10 @@ import IndicatorThreads
 package struct ActivityList: Sendable {
     /// How many activities a snapshot lists at most.
     static var longestList: Int { 16 }
+    /// In how many groups an activity can be nested; one in more is a member of the last of these.
+    static var greatestDepth: Int { 32 }
+    /// How many members of groups are sampled for a snapshot.
+    static var sampleSize: Int { 2048 }
 
     /// The time, read from a clock only if it is needed.
     package typealias Now = () -> Duration
@@ -99,8 +103,12 @@ package struct ActivityList: Sendable {
     private var earlyCompletions = EarlyCompletions()
     /// The records of the activities that a snapshot lists, except members of groups, which are in their groups.
     private var listed = OrderedList<ActivityRecord>()
-    /// How many members of groups are in progress.
+    /// The members of groups in progress, and how many of them are not independent.
+    private var members = OrderedList<ActivityRecord>()
     private(set) var memberCount = 0
+    /// Which member is sampled next, and how many have been sampled since one had advanced.
+    private var nextSample: UInt64 = 0
+    private var unchangedCount = 0
     private var anonymousCount = 0
     private var nextOrder: UInt64 = 0
     /// The list for snapshots; `nil` after a change.
@@ -146,6 +154,13 @@ package struct ActivityList: Sendable {
         if let cachedActivities { return cachedActivities }
         var activities: [ActivityDetails] = []
         var time: Duration?
+        if members.count > 0 {
+            sampleMembers()
+            let now = now()
+            time = now
+            // Samples the others soon.
+            if isMeasured, unchangedCount < members.count { estimateEnd = now + IndicatorStateMachine.refreshInterval }
+        }
         for record in roots {
             if !record.isConstant, time == nil { time = now() }
             append(record, to: &activities, depth: 0, at: time ?? .zero, isMeasured: isMeasured)
@@ -155,27 +170,38 @@ package struct ActivityList: Sendable {
         return activities
     }
 
-    /// The activities at the top of the list, in the order in which they began. The members of a group without a label
-    /// take its place.
+    /// Adds the steps of members, which advance without the lock, to the sums of their groups. Takes all members, or if
+    /// there are more than ``sampleSize``, that many, in turns.
+    private mutating func sampleMembers() {
+        let isWhole = members.count <= Self.sampleSize
+        let sample = members.values(from: isWhole ? 0 : nextSample, limit: Self.sampleSize)
+        nextSample = sample.count < Self.sampleSize ? 0 : (sample.last?.order ?? 0) + 1
+        unchangedCount = isWhole ? members.count : unchangedCount + sample.count
+        for record in sample where record.hasAdvanced {
+            record.updateShare()
+            if !isWhole { unchangedCount = 0 }
+        }
+    }
+
+    /// The activities at the top of the list, in the order in which they began. The members of a group without a label,
+    /// or of one that has ended, take its place.
     private var roots: [ActivityRecord] {
         var roots: [ActivityRecord] = []
         for record in listed.values {
             // Members may have begun after what follows their group.
             if roots.count == Self.longestList, roots[roots.count - 1].order < record.order { break }
-            roots += Self.roots(of: record)
+            Self.appendRoots(of: record, to: &roots, limit: roots.count + Self.longestList)
             roots.sort { $0.order < $1.order }
             roots.removeLast(max(roots.count - Self.longestList, 0))
         }
         return roots
     }
 
-    private static func roots(of record: ActivityRecord) -> [ActivityRecord] {
-        if record.details.label != nil { return [record] }
-        var roots: [ActivityRecord] = []
-        for member in record.group.map({ Array($0.members.values) }) ?? [] where roots.count < longestList {
-            roots += Self.roots(of: member)
+    private static func appendRoots(of record: ActivityRecord, to roots: inout [ActivityRecord], limit: Int) {
+        if record.details.label != nil, !record.hasEnded { return roots.append(record) }
+        for member in record.group.map(\.listed)?.values(from: 0, limit: longestList) ?? [] where roots.count < limit {
+            appendRoots(of: member, to: &roots, limit: limit)
         }
-        return roots
     }
 
     /// The details that an activity has itself, without its members.
@@ -185,37 +211,31 @@ package struct ActivityList: Sendable {
         return details
     }
 
-    /// Lists an activity and its members. Returns its current details.
-    @discardableResult
+    /// Lists an activity and its members.
     private mutating func append(
         _ record: ActivityRecord,
         to activities: inout [ActivityDetails],
         depth: Int,
         at now: Duration,
         isMeasured: Bool
-    ) -> ActivityDetails {
-        var details = details(of: record)
-        details.depth = depth
-        let index = activities.count
-        let isShown = details.label != nil && index < Self.longestList
-        if isShown { activities.append(details) }
-        if record.isConstant { return details }
-        if record.group != nil {
-            var members: [ActivityDetails] = []
-            for member in record.group.map({ Array($0.members.values) }) ?? [] {
-                let depth = depth + (details.label == nil ? 0 : 1)
-                members.append(append(member, to: &activities, depth: depth, at: now, isMeasured: isMeasured))
+    ) {
+        guard activities.count < Self.longestList else { return }
+        var depth = depth
+        if record.details.label != nil {
+            var details = record.summary(isShown: true)
+            (details.id, details.since, details.depth) = (record.order, date(at: record.began), depth)
+            if !record.isConstant {
+                var rate = record.rate
+                details.estimate(&rate, isMeasured: isMeasured, at: now)
+                record.rate = rate
+                if isMeasured, let end = rate.end, end > now { estimateEnd = min(estimateEnd ?? end, end) }
             }
-            record.group?.summarize(members, in: &details)
+            activities.append(details)
+            depth += 1
         }
-        var rate = record.rate
-        details.estimate(&rate, isMeasured: isMeasured, at: now)
-        record.rate = rate
-        if isShown {
-            activities[index] = details
-            if isMeasured, let end = rate.end, end > now { estimateEnd = min(estimateEnd ?? end, end) }
+        for member in record.group?.listed.values(from: 0, limit: Self.longestList) ?? [] {
+            append(member, to: &activities, depth: depth, at: now, isMeasured: isMeasured)
         }
-        return details
     }
 
     /// Whether one of the estimates in the last published list has expired. Returns `true` once.
@@ -262,23 +282,33 @@ package struct ActivityList: Sendable {
     /// - Parameter parent: the group that it is a member of.
     mutating func insert(_ record: ActivityRecord, in parent: ActivityRecord?, at now: Now) {
         record.begin(order: order(), at: now())
-        if let parent, !parent.hasEnded {
-            record.parent = parent
-            if parent.group == nil { parent.group = ActivityGroup() }
-            parent.group?.members.set(record.order, to: record)
+        let isTooDeep = parent.map { $0.depth >= Self.greatestDepth } ?? false
+        if let parent = isTooDeep ? parent?.parent : parent, !parent.hasEnded {
+            let group = parent.group ?? ActivityGroup()
+            parent.group = group
+            group.memberCount += 1
+            (record.parent, record.depth) = (parent, parent.depth + 1)
+            members.set(record.order, to: record)
             memberCount += 1
             cachedActivities = nil
-            if parent.parent == nil { listed.set(parent.order, to: parent) }
-        } else {
-            insert(record)
+            record.updateShare()
+            parent.updateShare()
         }
+        if record.isListed { list(record) }
     }
 
-    /// Lists the record of an activity that is not in a group.
-    private mutating func insert(_ record: ActivityRecord) {
-        guard record.isListed else { return }
-        listed.set(record.order, to: record)
+    /// Adds an activity to the list of its group, or removes it, if that has changed; then its group to that of its own,
+    /// and so on.
+    private mutating func list(_ record: ActivityRecord) {
         cachedActivities = nil
+        var record = record
+        while let parent = record.parent {
+            let wasListed = parent.isListed
+            parent.group?.listed.set(record.order, to: record.isListed ? record : nil)
+            if parent.isListed == wasListed { return }
+            record = parent
+        }
+        listed.set(record.order, to: record.isListed ? record : nil)
     }
 
     /// Merges a changed copy of the details of an activity. Returns whether a snapshot shows the change. Without effect
@@ -288,7 +318,8 @@ package struct ActivityList: Sendable {
         let wasListed = record.isListed
         record.merge(new, since: old)
         let isListed = record.isListed
-        if wasListed != isListed, record.parent == nil { listed.set(record.order, to: isListed ? record : nil) }
+        if wasListed != isListed { list(record) }
+        record.updateShare()
         return hasChanged(record, wasListed || isListed)
     }
 
@@ -306,16 +337,12 @@ package struct ActivityList: Sendable {
     /// Removes the record of an activity that ends. Returns whether a snapshot showed it.
     mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome, at now: Now) -> Bool {
         guard !record.hasEnded else { return false }
+        let wasListed = record.isListed
         record.end = now()
         record.outcome =
             if case .failed(let text) = outcome { .failed(ActivityDetails.limited(text) ?? "") } else { outcome }
-        guard record.isListed || record.parent != nil else { return false }
-        cachedActivities = nil
-        if record.group != nil || record.parent != nil {
-            endInGroup(record)
-        } else {
-            listed.set(record.order, to: nil)
-        }
+        guard wasListed || record.parent != nil || record.group != nil else { return false }
+        endInGroup(record)
         guard record.details.label != nil else { return true }
         finished.append(record)
         if finished.count > FinishedActivities.capacity {
@@ -325,25 +352,28 @@ package struct ActivityList: Sendable {
         return true
     }
 
-    /// Ends a group, or a member of one. Members that are still in progress when their group ends become independent.
+    /// Removes an activity from the list. Members that are still in progress when their group ends become independent:
+    /// they are listed in the place of the group, which stays in the list without being shown.
     private mutating func endInGroup(_ record: ActivityRecord) {
-        var details = record.currentDetails
-        if let group = record.group.take() {
+        let details = record.summary(isShown: false)
+        if let group = record.group {
             record.outcome = group.outcome(record.outcome, details)
-            group.count(in: &details)
-            for member in group.members.values {
-                member.parent = nil
+            memberCount -= group.memberCount
+        }
+        if let parent = record.parent {
+            members.set(record.order, to: nil)
+            let wasListed = parent.isListed
+            parent.group?.listed.set(record.order, to: nil)
+            if parent.isListed != wasListed { list(parent) }
+            record.parent = nil
+            if !parent.hasEnded {
+                record.endedAsMember = true
+                parent.group?.finish(record, details)
                 memberCount -= 1
-                insert(member)
+                parent.updateShare()
             }
         }
-        if let parent = record.parent.take() {
-            record.endedAsMember = true
-            parent.group?.finish(record, details)
-            memberCount -= 1
-        } else {
-            listed.set(record.order, to: nil)
-        }
+        list(record)
     }
 
     // MARK: - Identities
@@ -368,7 +398,7 @@ package struct ActivityList: Sendable {
         guard isNew else { return change }
         change.countChange += 1
         if let record {
-            insert(record)
+            if record.isListed { list(record) }
             if record.details.label != nil { change.changesDetails = true }
         }
         return change

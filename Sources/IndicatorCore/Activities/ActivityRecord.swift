@@ -20,8 +20,13 @@ final class ActivityRecord: @unchecked Sendable {
     var rate = RateEstimate(at: .zero)
     /// Its state as a group; `nil` until an activity begins in it.
     var group: ActivityGroup?
-    /// The group that it is a member of, while both are in progress.
+    /// The group that it is a member of, while it is in progress. If the group has ended, the activity is independent.
     var parent: ActivityRecord?
+    /// In how many groups it is nested.
+    var depth = 0
+    /// What it contributes to its group, and for how many steps that was computed.
+    var share: ActivityGroup.Share?
+    private var sharedSteps = 0
     /// How it ended.
     var outcome = ActivityOutcome.unspecified
     /// When it ended, on the manager's clock.
@@ -68,108 +73,37 @@ final class ActivityRecord: @unchecked Sendable {
         if difference != 0 { steps.wrappingAdd(difference, ordering: .sequentiallyConsistent) }
     }
 
-    /// Whether a snapshot shows it or its members, if it is not a member itself.
-    var isListed: Bool { details.label != nil || group != nil }
+    /// Whether it has a label, or a member with one.
+    var isListed: Bool { details.label != nil && !hasEnded || group.map { $0.listed.count > 0 } ?? false }
+
+    /// The current details, with the progress of a group.
+    ///
+    /// - Parameter isShown: whether the progress of a group must not decrease below this one.
+    func summary(isShown: Bool) -> ActivityDetails {
+        var details = currentDetails
+        group?.summarize(&details, isShown: isShown)
+        return details
+    }
+
+    /// Whether steps were added since ``updateShare()``.
+    var hasAdvanced: Bool { steps.load(ordering: .relaxed) != sharedSteps }
+
+    /// Updates what it contributes to its group, what that contributes to its own, and so on.
+    func updateShare() {
+        var record = self
+        while let parent = record.parent, !parent.hasEnded {
+            record.sharedSteps = record.steps.load(ordering: .relaxed)
+            let share = ActivityGroup.Share(record.summary(isShown: false))
+            if share == record.share { return }
+            parent.group?.replace(record.share, with: share)
+            record.share = share
+            record = parent
+        }
+    }
 
     /// Whether the details stay the same until the next update.
     var isConstant: Bool {
         group == nil && details.total == nil && details.explicitProgress == nil && steps.load(ordering: .relaxed) == 0
-    }
-}
-
-/// The state of an activity as a group. Belongs to its record.
-final class ActivityGroup {
-    /// The members in progress.
-    var members = OrderedList<ActivityRecord>()
-    /// How many members have ended, and how many of them failed.
-    var finishedCount = 0
-    var failedCount = 0
-    /// The message of the first that failed.
-    var firstFailure: String?
-    /// Of the finished members that had a total: how many, the sum of the totals, and the units.
-    private var finishedTotal = (count: 0, sum: 0.0)
-    private var finishedUnits: Set<ActivityUnit> = []
-    /// The minimum of the progress while the total does not grow.
-    private var reached = (progress: 0.0, count: 0, total: 0.0)
-
-    /// A member has ended. Without a total, its completed amount is its total.
-    ///
-    /// - Parameter details: its last details, including its own members.
-    func finish(_ member: ActivityRecord, _ details: ActivityDetails) {
-        members.set(member.order, to: nil)
-        finishedCount += 1
-        if let total = details.total ?? (details.completed > 0 ? details.completed : nil) {
-            finishedTotal = (finishedTotal.count + 1, finishedTotal.sum + Double(max(total, 0)))
-            finishedUnits.insert(details.unit)
-        }
-        guard case .failed(let message) = member.outcome else { return }
-        failedCount += 1
-        if failedCount == 1 { firstFailure = "\(details.label.map { "\($0): " } ?? "")\(message)" }
-    }
-
-    /// The outcome of the group.
-    func outcome(_ outcome: ActivityOutcome, _ details: ActivityDetails) -> ActivityOutcome {
-        guard details.failsWithMembers, failedCount > 0, outcome == .succeeded || outcome == .unspecified else {
-            return outcome
-        }
-        let count = finishedCount + members.count
-        return .failed("\(failedCount) of \(count) failed: \(firstFailure ?? "")")
-    }
-
-    /// Adds the ended members to the group's own ``ActivityDetails/completed``, and raises ``ActivityDetails/total`` to
-    /// at least the number of members.
-    func count(in details: inout ActivityDetails) {
-        // Steps and totals may be any numbers.
-        details.completed = Int(clamping: max(Int128(details.completed), 0) + Int128(finishedCount))
-        let count = Int(clamping: Int128(details.completed) + Int128(members.count))
-        details.total = max(details.total ?? 0, count)
-    }
-
-    /// Completes the group's details with those of its members.
-    func summarize(_ members: [ActivityDetails], in details: inout ActivityDetails) {
-        count(in: &details)
-        guard details.explicitProgress == nil else { return }
-        details.progress = progress(of: members, count: details.total ?? 0, finishedCount: details.completed)
-    }
-
-    /// The weighted progress of the members, 0…1. It does not decrease unless the total grows.
-    ///
-    /// The weights are the totals. A member that has not begun, or that has neither a total nor any progress, has the
-    /// average weight. If one has progress but no total, or if the totals are in several units, all weights are equal.
-    ///
-    /// - Parameters:
-    ///   - members: the details of the members in progress.
-    ///   - count: how many members there are, including those that have not begun and those that are only counted.
-    ///   - finishedCount: how many of them have ended.
-    private func progress(of members: [ActivityDetails], count: Int, finishedCount: Int) -> Double {
-        var (known, total) = finishedTotal
-        var done = total
-        var fractions = 0.0
-        var isByTotal = finishedUnits.union(members.filter { $0.total != nil }.map(\.unit)).count <= 1
-        for member in members {
-            let progress = member.progress ?? 0
-            fractions += progress
-            if let weight = member.total.map({ Double(max($0, 0)) }) {
-                (known, total, done) = (known + 1, total + weight, done + weight * progress)
-            } else if member.completed != 0 || progress > 0 {
-                isByTotal = false
-            }
-        }
-        let result: Double
-        if isByTotal, total > 0 {
-            let mean = total / Double(known)
-            let others = max(finishedCount - finishedTotal.count, 0)
-            done += mean * Double(others)
-            total += mean * Double(max(count - known, others))
-            result = done / total
-        } else {
-            total = 0
-            result = (Double(finishedCount) + fractions) / Double(max(count, 1))
-        }
-        let hasGrown = count > reached.count || total > reached.total * 1.000_001 && reached.total > 0
-        let progress = min(max(result, hasGrown ? 0 : reached.progress), 1)
-        reached = (progress, count, total)
-        return progress
     }
 }
 

@@ -22,13 +22,24 @@ struct OrderedList<Value> {
     /// The values in order.
     var values: some Sequence<Value> { parts.lazy.joined().map(\.value) }
 
+    /// At most `limit` values from an order on.
+    func values(from order: UInt64, limit: Int) -> [Value] {
+        if parts.isEmpty { return [] }
+        let (part, index) = position(of: order)
+        return parts[part...].lazy.joined().dropFirst(index).prefix(limit).map(\.value)
+    }
+
+    /// The last part that begins with an order or a lower one, and the index in it of that order or the next.
+    private func position(of order: UInt64) -> (part: Int, index: Int) {
+        let part = max(Self.firstIndex(upTo: parts.count) { parts[$0].first.map { $0.order > order } ?? false } - 1, 0)
+        return (part, Self.firstIndex(upTo: parts[part].count) { parts[part][$0].order >= order })
+    }
+
     /// Sets or removes the value of an order. Returns the previous value.
     @discardableResult
     mutating func set(_ order: UInt64, to value: Value?) -> Value? {
         if parts.isEmpty { parts.append([]) }
-        // The last part that begins with this order or a lower one.
-        let part = max(Self.firstIndex(upTo: parts.count) { parts[$0].first.map { $0.order > order } ?? false } - 1, 0)
-        let index = Self.firstIndex(upTo: parts[part].count) { parts[part][$0].order >= order }
+        let (part, index) = position(of: order)
         let isThere = index < parts[part].count && parts[part][index].order == order
         switch (isThere, value) {
         case (true, let value?):

@@ -1,5 +1,6 @@
 import Foundation
 import IndicatorTesting
+import IndicatorThreads
 import TestSupport
 import Testing
 
@@ -221,6 +222,110 @@ import Testing
         #expect(finished.map(\.label) == ["a", "b", "c", "Group"])
         #expect(finished.map(\.isMember) == [true, true, true, false])
         #expect(finished.last?.outcome == (isEnabled ? .failed("2 of 3 failed: b: HTTP 503") : .succeeded))
+    }
+
+    /// Each publication computed the sums of all members: 8.6 ms with 10 000.
+    @Test func manyMembersAreSampledInTurns() {
+        var list = ActivityList(wallClock: .system(at: .zero, isFollowed: false))
+        func begin(_ label: String?, total: Int?, in group: ActivityRecord?) -> ActivityRecord {
+            let record = ActivityRecord(ActivityDetails(label: label, total: total, since: .distantPast))
+            list.insert(record, in: group) { .zero }
+            return record
+        }
+        func progress(_ second: Int) -> Double? {
+            list.activities(at: { .seconds(second) }, isMeasured: true).first?.progress
+        }
+        let size = ActivityList.sampleSize
+        let group = begin("Group", total: nil, in: nil)
+        // Half of them are in a nested group.
+        let inner = begin(nil, total: nil, in: group)
+        let members = (0..<2 * size).map { begin("\($0)", total: 10, in: $0 < size ? group : inner) }
+        #expect(progress(0) == 0)
+        for member in members { member.advance(by: 10) }
+        // The first sample had half of them. In it, the nested group is a member like the others.
+        let total = Double(size * 10 + size)
+        #expect(progress(1) == part(Double(10 + size - 1), of: total))
+        #expect(list.estimateEnd == .milliseconds(1100))
+        #expect(progress(2) == part(Double(10 + size), of: total))
+        #expect(progress(3) == 1)
+        // Then nothing is published any more until one advances.
+        #expect(progress(4) == 1)
+        #expect(list.estimateEnd == .milliseconds(4100))
+        #expect(progress(5) == 1)
+        #expect(progress(6) == 1)
+        #expect(list.estimateEnd == .seconds(8))
+        for member in members { _ = list.end(member, .succeeded) { .seconds(7) } }
+        #expect(progress(8) == 1)
+        #expect(list.memberCount == 1)
+    }
+
+    /// What members contribute is added when they begin and subtracted when they end.
+    @Test func sumsLeaveNothing() throws {
+        var generator = SplitMix(state: 9)
+        let group = ManagedActivity("Group", in: manager)
+        var members: [ManagedActivity] = [ManagedActivity("first", in: group)]
+        for _ in 0..<2000 {
+            switch Int.random(in: 0..<4, using: &generator) {
+            case 0:
+                members.append(ManagedActivity("member", in: members.randomElement(using: &generator) ?? group))
+            case 1:
+                let member = members.randomElement(using: &generator)
+                member?.progress = Double.random(in: 0...1, using: &generator)
+            case 2:
+                let member = members.randomElement(using: &generator)
+                member?.update {
+                    $0.progress = nil
+                    $0.total = Int.random(in: -1 ... .max / 2, using: &generator)
+                    $0.unit = Bool.random(using: &generator) ? .bytes : .count
+                }
+                member?.advance(by: 1_000_000)
+            default:
+                guard let index = members.indices.randomElement(using: &generator) else { continue }
+                members.remove(at: index).end()
+            }
+            let progress = try #require(manager.snapshot.progress)
+            #expect(progress >= 0 && progress <= 1)
+        }
+        for member in members { member.end() }
+        #expect(manager.activityCount == 1)
+        #expect(manager.snapshot.progress == 1)
+        let last = group.begin("last", total: .max)
+        last.progress = 0.5
+        last.progress = nil
+        last.end()
+        #expect(manager.snapshot.progress == 1)
+        group.end()
+        #expect(manager.snapshot.activities.isEmpty)
+    }
+
+    /// A thread's stack ended at 600 groups.
+    @Test func groupsAreNestedToALimit() {
+        var groups = [ManagedActivity("0", in: manager)]
+        for number in 1...2000 { groups.append(ManagedActivity("\(number)", in: groups[number - 1])) }
+        #expect(manager.snapshot.activities.map(\.depth) == Array(0..<16))
+        #expect(manager.activityCount == 1)
+        for group in groups[..<30] { group.end() }
+        #expect(manager.snapshot.activities.map(\.depth) == [0, 1, 2] + Array(repeating: 2, count: 13))
+        for group in groups[30...].reversed() { group.end() }
+        #expect(manager.activityCount == 0)
+    }
+
+    @Test func membersOfAnEndedGroupKeepTheirPlace() {
+        let group = ManagedActivity("Group", in: manager)
+        let silent = ManagedActivity(in: group)
+        let members = (0..<3).map { ManagedActivity("\($0)", in: group) }
+        let other = manager.begin("other")
+        group.end()
+        #expect(labels == ["0", "1", "2", "other"])
+        #expect(manager.activityCount == 5)
+        for member in members { member.end() }
+        #expect(labels == ["other"])
+        silent.label = "silent"
+        #expect(labels == ["silent", "other"])
+        silent.end()
+        #expect(labels == ["other"])
+        other.end()
+        #expect(manager.activityCount == 0)
     }
 
     @Test func membersBeginAndEndOnManyThreads() async {
