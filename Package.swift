@@ -194,7 +194,7 @@ let package = Package(
                 .product(name: "InMemoryLogging", package: "swift-log"),
                 .product(name: "Logging", package: "swift-log"),
             ],
-            resources: [.copy("Resources/traces")]
+            resources: [.copy("Resources/traces"), .copy("Resources/histories")]
         ),
         // A process that forks, and one whose clock is moved.
         .executableTarget(

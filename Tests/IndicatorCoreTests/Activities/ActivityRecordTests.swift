@@ -84,4 +84,38 @@ import Testing
         details.estimate(&estimate, isMeasured: false, at: .seconds(4))
         #expect(details.remaining == .seconds(2))
     }
+
+    /// Real work, sampled ten times a second. `Scripts/estimates` compares the estimates with those of other libraries
+    /// and draws them; `remaining` is what it has computed.
+    private struct History: Decodable {
+        var what: String
+        var total: Double
+        var samples: [[Double]]
+        /// The time left after each second.
+        var remaining: [Double?]
+    }
+
+    @Test func recordedHistoriesHaveTheDocumentedEstimates() throws {
+        let folder = try #require(Bundle.module.url(forResource: "histories", withExtension: nil))
+        let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        #expect(files.count == 10)
+        for file in files {
+            let history = try JSONDecoder().decode(History.self, from: Data(contentsOf: file))
+            var estimate = RateEstimate(at: .zero)
+            var samples = history.samples[...]
+            var done = 0.0
+            for (index, expected) in history.remaining.enumerated() {
+                let now = Duration.seconds(index + 1)
+                while let first = samples.first, first[0] <= Double(index + 1) {
+                    done = first[1]
+                    estimate.measure(done, at: .seconds(first[0]))
+                    samples.removeFirst()
+                }
+                let rate = estimate.perSecond(at: now).flatMap { $0 > 0 ? $0 : nil }
+                let remaining = rate.map { max(history.total - done, 0) / $0 }
+                let isEqual = abs((remaining ?? -1) - (expected ?? -1)) <= 1e-4 * (1 + (expected ?? 0))
+                #expect(isEqual, "\(history.what) after \(index + 1) s")
+            }
+        }
+    }
 }
