@@ -52,6 +52,11 @@ let package = Package(
             ]
         ),
         .executableTarget(name: "bare-app"),
+        // Verifies the counts after heavy use by more threads than there are cores.
+        .executableTarget(
+            name: "indicator-stress",
+            dependencies: [.product(name: "IndicatorCore", package: "swift-indicator")]
+        ),
 
         // Counts allocations and the bytes of the heap.
         .target(name: "CProbe"),
