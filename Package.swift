@@ -302,7 +302,20 @@ let package = Package(
             dependencies: [
                 "desktop-probe",
                 "indicator",
+                "indicator-demo",
                 "IndicatorBackends",
+                "IndicatorCommands",
+                "IndicatorCore",
+                "IndicatorTesting",
+                "IndicatorThreads",
+                "TestSupport",
+            ]
+        ),
+        .testTarget(
+            name: "IndicatorToolTests",
+            dependencies: [
+                "desktop-probe",
+                "indicator",
                 "IndicatorCore",
                 "IndicatorThreads",
                 "TestSupport",
@@ -336,10 +349,8 @@ let package = Package(
         .testTarget(
             name: "IndicatorDemoTests",
             dependencies: [
-                "IndicatorBackends",
                 "IndicatorCommands",
                 "IndicatorCore",
-                "IndicatorTesting",
                 "IndicatorThreads",
                 "indicator-demo",
                 "NetworkKit",
@@ -347,7 +358,6 @@ let package = Package(
                 .product(name: "FlyingFox", package: "FlyingFox"),
                 .product(name: "FlyingSocks", package: "FlyingFox"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
     ],

@@ -5,7 +5,6 @@ import TestSupport
 import Testing
 
 @testable import IndicatorCommands
-@testable import indicator_demo
 
 @Suite struct TraceReaderTests {
     private struct Collector: TraceConsumer {

@@ -3,7 +3,6 @@ import TestSupport
 import Testing
 
 @testable import IndicatorCommands
-@testable import indicator_demo
 
 @Suite struct ReplayCommandTests {
     private func lines(_ changes: [WorkedExamples.Change]) -> String {
@@ -142,5 +141,37 @@ import Testing
         let result = try await Command.run("/usr/bin/env", ["bash", "-c", script, program, path])
         #expect(result.output == "{\"t_ms\": 0, \"visible\": true}\n141\n")
         #expect(result.error == "")
+    }
+}
+
+/// The worked examples of the rules, from the tests of the core.
+enum WorkedExamples {
+    struct Change: Codable, Hashable {
+        var t_ms: Int
+        var visible: Bool
+    }
+
+    struct Event: Codable {
+        var t_ms: Int
+        var event: String
+        var id: String?
+    }
+
+    struct Trace: Codable {
+        var start_delay_ms: Int
+        var completion_delay_ms: Int
+        var minimum_visible_time_ms: Int
+        var events: [Event]
+        var expected: [Change]
+    }
+
+    static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appendingPathComponent("IndicatorCoreTests/Resources/traces").path
+
+    static let names: [String] =
+        ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).filter { $0.hasSuffix(".json") }.sorted()
+
+    static func trace(_ name: String) throws -> Trace {
+        try JSONDecoder().decode(Trace.self, from: Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(name)")))
     }
 }

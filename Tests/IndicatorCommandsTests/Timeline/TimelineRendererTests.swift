@@ -1,7 +1,6 @@
 import Testing
 
 @testable import IndicatorCommands
-@testable import indicator_demo
 
 @Suite struct TimelineRendererTests {
     private let timeline = Timeline(

@@ -1,7 +1,6 @@
 import Testing
 
 @testable import IndicatorCommands
-@testable import indicator_demo
 
 @Suite struct TerminalStyleTests {
     private func style(_ environment: [String: String], columns: Int = 0, isTerminal: Bool = true) -> TerminalStyle {

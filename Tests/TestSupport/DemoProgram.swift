@@ -1,29 +1,28 @@
 import Foundation
 import Subprocess
 import SystemPackage
-import TestSupport
 
-/// Runs the program under test, without a terminal and without the user's own configuration.
-struct DemoProgram {
+/// Runs `indicator-demo`, without a terminal and without the user's own configuration.
+package struct DemoProgram {
     /// How the program ended.
-    struct Result {
+    package struct Result {
         /// The exit status, or 128 plus the signal that ended the program.
-        var status: Int
-        var output: String
-        var error: String
+        package var status: Int
+        package var output: String
+        package var error: String
     }
 
     /// The user's home folder, for the program.
-    let home: TemporaryDirectory
+    package let home: TemporaryDirectory
     private let path: String
 
-    init() throws {
+    package init() throws {
         path = try Command.built("indicator-demo")
         home = try TemporaryDirectory()
     }
 
     /// The environment variables that isolate the program from the user's environment.
-    var variables: [String: String?] {
+    package var variables: [String: String?] {
         [
             "HOME": home.path, "XDG_CONFIG_HOME": home.appending("config"), "XDG_STATE_HOME": home.appending("state"),
             "XDG_CONFIG_DIRS": home.appending("xdg"), "LC_ALL": "C.UTF-8", "COLUMNS": nil, "NO_COLOR": nil,
@@ -32,13 +31,13 @@ struct DemoProgram {
     }
 
     /// The same for a shell: assignments to put before a command, and the program's path.
-    var shellCommand: String {
+    package var shellCommand: String {
         let assignments = variables.compactMap { key, value in value.map { "\(key)='\($0)'" } }
         return "env \(assignments.sorted().joined(separator: " ")) '\(path)'"
     }
 
     /// Runs the program to its end.
-    func run(
+    package func run(
         _ arguments: String...,
         input: String = "",
         environment: [String: String?] = [:]
@@ -47,7 +46,7 @@ struct DemoProgram {
     }
 
     /// Runs the program to its end.
-    func run(
+    package func run(
         _ arguments: [String],
         input: String = "",
         environment: [String: String?] = [:]
@@ -75,37 +74,5 @@ struct DemoProgram {
             case .signaled(let signal): 128 + Int(signal)
             }
         return Result(status: status, output: result.standardOutput, error: result.standardError)
-    }
-}
-
-/// The worked examples of the rules, from the tests of the core.
-enum WorkedExamples {
-    struct Change: Codable, Hashable {
-        var t_ms: Int
-        var visible: Bool
-    }
-
-    struct Event: Codable {
-        var t_ms: Int
-        var event: String
-        var id: String?
-    }
-
-    struct Trace: Codable {
-        var start_delay_ms: Int
-        var completion_delay_ms: Int
-        var minimum_visible_time_ms: Int
-        var events: [Event]
-        var expected: [Change]
-    }
-
-    static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent("IndicatorCoreTests/Resources/traces").path
-
-    static let names: [String] =
-        ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).filter { $0.hasSuffix(".json") }.sorted()
-
-    static func trace(_ name: String) throws -> Trace {
-        try JSONDecoder().decode(Trace.self, from: Data(contentsOf: URL(fileURLWithPath: "\(folder)/\(name)")))
     }
 }

@@ -1,0 +1,62 @@
+import TestSupport
+import Testing
+
+@testable import IndicatorCommands
+
+@Suite struct BackendsCommandTests {
+    @Test func backendsPrintsAvailabilityAndHelp() async throws {
+        let result = try await DemoProgram().run("backends")
+        #expect(result.status == 0)
+        let lines = result.output.split(separator: "\n")
+        #expect(lines.contains { $0.hasPrefix("logFile") && $0.contains("available") && $0.contains("/indicator.log") })
+        #expect(
+            lines.contains {
+                $0.hasPrefix("terminalTitle") && $0.contains("unavailable") && $0.contains("no controlling terminal")
+            }
+        )
+        #expect(lines.contains { $0.hasPrefix("terminalProgress ") })
+        #expect(!result.output.contains("\u{1B}"))
+    }
+
+    @Test func backendsUsesTheConfigFileAndItsSections() async throws {
+        let demo = try DemoProgram()
+        let folder = demo.home.appending("audit")
+        let path = try demo.home.write(
+            """
+            backends: [audit, terminalTitle]
+            audit:
+              kind: logFile
+              path: \(folder)/audit.log
+            logFile:
+              path: \(demo.home.appending("config.yaml"))/x.log
+            """,
+            to: "config.yaml"
+        )
+        let result = try await demo.run("backends", "--config", path, environment: ["COLUMNS": "200"])
+        #expect(result.status == 0, "\(result.error)")
+        let lines = result.output.split(separator: "\n")
+        #expect(lines.contains { $0.contains(/^audit \(logFile\) +available +.*\/audit\.log$/) }, "\(result.output)")
+        // The section of a kind that is not listed is used, too.
+        #expect(lines.contains { $0.contains(/^logFile +unavailable .*config\.yaml/) }, "\(result.output)")
+        #expect(lines.contains { $0.contains(/^ +advice: start the app in a terminal/) })
+        #expect(lines.count { $0.hasPrefix("terminalTitle ") } == 1)
+    }
+
+    @Test(arguments: [34, 50, 80]) func backendsWrapsAtTheWidthOfTheTerminal(columns: Int) async throws {
+        let result = try await DemoProgram().run("backends", environment: ["COLUMNS": "\(columns)"])
+        for line in result.output.split(separator: "\n") {
+            // In a pipe, paths are not split.
+            let isPath = line.split(separator: " ").contains { $0.contains("/") }
+            #expect(TextWidth.columns(of: String(line)) <= columns || isPath, "\(line)")
+        }
+    }
+
+    @Test func backendsEndsWithStatus78WhenTheConfigFileIsWrong() async throws {
+        let demo = try DemoProgram()
+        let path = try demo.home.write("backends: [nonsense]\n", to: "bad.yaml")
+        let result = try await demo.run("backends", environment: ["INDICATOR_CONFIG": path])
+        #expect(result.status == 78)
+        #expect(result.output == "")
+        #expect(result.error.hasPrefix("\(path):1:12: error: unknown backend 'nonsense'"))
+    }
+}

@@ -1,0 +1,42 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct CheckConfigCommandTests {
+    @Test func checkConfigReportsEveryMistake() async throws {
+        let demo = try DemoProgram()
+        let path = try demo.home.write("startdelay: 1\nlogFile:\n  keep: -3\n", to: "bad.yaml")
+        let result = try await demo.run("check-config", path)
+        #expect(result.status == 78)
+        #expect(result.output == "")
+        let lines = result.error.split(separator: "\n")
+        #expect(lines.count == 2)
+        #expect(lines.first?.hasPrefix("\(path):1:1: error: unknown key 'startdelay'") == true)
+        #expect(lines.last?.hasPrefix("\(path):3:9: error: ") == true)
+    }
+
+    @Test func checkConfigPrintsEverySettingWithItsSource() async throws {
+        let demo = try DemoProgram()
+        let path = try demo.home.write("startDelay: 0.5\nbackends: [logFile]\n", to: "good.yaml")
+        let result = try await demo.run("check-config", path, environment: ["INDICATOR_COMPLETION_DELAY": "0.3"])
+        #expect(result.status == 0)
+        #expect(result.error == "")
+        let lines = result.output.split(separator: "\n").map {
+            $0.split(separator: " ", maxSplits: 2).map { $0.trimmingCharacters(in: .whitespaces) }
+        }
+        #expect(lines.contains(["startDelay", "0.5", "\(path):1"]))
+        #expect(lines.contains(["completionDelay", "0.3", "environment variable INDICATOR_COMPLETION_DELAY"]))
+        #expect(lines.contains(["minimumVisibleTime", "0", "default"]))
+    }
+
+    @Test func checkConfigPrintsAReferenceThatIsAConfigFile() async throws {
+        let demo = try DemoProgram()
+        let reference = try await demo.run("check-config", "--reference")
+        #expect(reference.status == 0)
+        let path = try demo.home.write(reference.output, to: "reference.yaml")
+        let result = try await demo.run("check-config", path)
+        #expect(result.status == 0)
+        #expect(result.error == "")
+        #expect(result.output.hasPrefix("\(path): no mistakes\n"))
+    }
+}
