@@ -7,7 +7,8 @@ struct HeadParser: Sendable {
         var description: String
     }
 
-    /// The maximum size of the header fields in bytes, as in libcurl since 8.3.
+    /// The maximum size of the header fields in bytes, as in libcurl since 8.3, and that of the trailers, which libcurl
+    /// does not limit, and keeps in memory.
     static var maximumSize: Int { 300 * 1024 }
 
     private(set) var status = 0
@@ -16,6 +17,7 @@ struct HeadParser: Sendable {
     private var reason = ""
     private var isFramed = false
     private var size = 0
+    private var trailerSize = 0
     private var last: HTTPField?
 
     var responseStatus: HTTPResponse.Status { .init(code: min(max(status, 0), 999), reasonPhrase: reason) }
@@ -35,6 +37,14 @@ struct HeadParser: Sendable {
             let end = rest.firstIndex(of: 0x0A).map { $0 + 1 } ?? rest.endIndex
             try take(line: UnsafeRawBufferPointer(rebasing: rest[..<end]))
             rest = rest[end...]
+        }
+    }
+
+    /// Counts trailers, which are not part of the response.
+    mutating func countTrailers(_ count: Int) throws(Problem) {
+        trailerSize += count
+        guard trailerSize <= Self.maximumSize else {
+            throw Problem(description: "the trailers are longer than \(Self.maximumSize) bytes")
         }
     }
 

@@ -330,9 +330,8 @@ final class Transfer: @unchecked Sendable {
 
     private func receivedHeader(_ lines: UnsafeRawBufferPointer) -> Int {
         lastActivity = .now
-        guard !hasDeliveredHead else { return lines.count }
         do {
-            try parser.take(lines)
+            if hasDeliveredHead { try parser.countTrailers(lines.count) } else { try parser.take(lines) }
         } catch {
             problem = failure(.invalidResponse, error.description)
             return 0

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import IndicatorCore
+import IndicatorThreads
 import NetworkKit
 import TestSupport
 import Testing
@@ -81,6 +82,34 @@ import Testing
         let response = try await NetworkClient().send(route(server))
         #expect(try response.string() == "hello")
         #expect(response.headers[try #require(HTTPField.Name("X-Sum"))] == nil)
+    }
+
+    /// The server sends 100 MiB, unless the client closes the connection.
+    @Test(
+        .timeLimit(.minutes(5)),
+        arguments: [
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", "X-A: trailer\r\n"),
+            ("", "HTTP/1.1 103 Early Hints\r\nX-A: hint\r\n\r\n"),
+            ("HTTP/1.1 200 OK\r\n", "X-A: field\r\n"),
+        ]
+    )
+    func fieldsWithoutEndAreAnError(_ start: String, _ field: String) async throws {
+        let sent = Locked(0)
+        let hasEnded = Locked(false)
+        let server = try RawServer.closing { _, connection in
+            defer { hasEnded.withLock { $0 = true } }
+            try connection.send(start)
+            let fields = Data(String(repeating: field, count: 1000).utf8)
+            while sent.withLock({ $0 }) < 100 << 20 {
+                try connection.send(fields)
+                sent.withLock { $0 += fields.count }
+            }
+        }
+        let error = await thrown { _ = try await NetworkClient().send(route(server)) }
+        if case .transport? = error as? NetworkError {} else { Issue.record("\(error as Any)") }
+        #expect(await eventually { hasEnded.withLock { $0 } })
+        // The sockets hold some megabytes.
+        #expect(sent.withLock { $0 } < 100 << 20)
     }
 
     @Test(
