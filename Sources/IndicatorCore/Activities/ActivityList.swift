@@ -12,7 +12,7 @@ package struct ActivityList: Sendable {
     /// In how many groups an activity can be nested; one in more is a member of the last of these.
     static var greatestDepth: Int { 32 }
     /// How many members of groups are sampled for a snapshot.
-    static var sampleSize: Int { 2048 }
+    static var sampleSize: Int { 1024 }
 
     /// The time, read from a clock only if it is needed.
     package typealias Now = () -> Duration
