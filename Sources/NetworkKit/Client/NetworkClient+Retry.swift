@@ -30,9 +30,9 @@ extension NetworkClient {
         public var failures: Set<TransportFailure.Kind> = [
             .timedOut, .cannotFindHost, .cannotConnect, .connectionLost, .incompleteBody,
         ]
-        /// Called before each delay, on the cooperative thread pool. The indicator's label shows "retry 2 of 4" without
+        /// Called before each delay, which begins when it returns. The indicator's label shows "retry 2 of 4" without
         /// it.
-        public var onRetry: @Sendable (Attempt) -> Void = { _ in }
+        public var onRetry: @Sendable (Attempt) async -> Void = { _ in }
 
         /// Creates a policy.
         public init(

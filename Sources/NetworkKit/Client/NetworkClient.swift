@@ -31,7 +31,7 @@ public final class NetworkClient: Sendable {
     /// - Parameters:
     ///   - interceptors: change every request before it is sent.
     ///   - validation: which responses are errors; a route can override it.
-    ///   - retry: when a failed request is sent again; by default never.
+    ///   - retry: when a failed request is sent again; by default never. A route can override it.
     ///   - cache: where responses are stored; by default nowhere.
     ///   - options: redirects, sizes, connections, cookies.
     ///   - center: where the indicator's notifications are posted.
@@ -137,6 +137,7 @@ public final class NetworkClient: Sendable {
         _ attempt: (NetworkRequest, RequestBody?) async throws -> Value
     ) async throws -> Value {
         let description = route.request
+        let retry = description.retry ?? self.retry
         let body = try await blocking { try description.body.prepared() }
         let request = try description.networkRequest(relativeTo: route.baseURL, body)
         task.setBytesToSend(body?.count ?? 0)
@@ -158,7 +159,7 @@ public final class NetworkClient: Sendable {
                     )
                 else { throw error }
                 await task.willRetry(number, of: retry.maximumAttempts - 1)
-                retry.onRetry(.init(number: number, count: retry.maximumAttempts - 1, delay: delay, error: error))
+                await retry.onRetry(.init(number: number, count: retry.maximumAttempts - 1, delay: delay, error: error))
                 try await clock.sleep(for: delay)
                 number += 1
             }

@@ -27,6 +27,8 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
     public var cachePolicy: ResponseCache.Policy = .useProtocolCachePolicy
     /// Which responses are errors; `nil`: the client's validation, which by default accepts the statuses 200 to 299.
     public var validation: NetworkResponse.Validation?
+    /// When the request is sent again after a failure; `nil`: the client's policy, by default never.
+    public var retry: NetworkClient.Retry?
     /// A short text for the indicator; `nil`: method and path.
     public var label: String?
 

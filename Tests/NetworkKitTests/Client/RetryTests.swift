@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import IndicatorCore
 import IndicatorTesting
+import IndicatorThreads
 import TestSupport
 import Testing
 
@@ -114,5 +115,28 @@ import Testing
         await #expect(throws: CancellationError.self) { try await work.value }
         #expect(server.requests.count == 1)
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
+    }
+
+    @Test func aRouteOverridesTheClientsPolicy() async throws {
+        let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
+        let client = NetworkClient(retry: NetworkClient.Retry(maximumAttempts: 3, initialDelay: .milliseconds(1)))
+        let never = RouteRequest.get("never").with(\.retry, .never)
+        await #expect(throws: NetworkError.self) { try await client.send(route(server, never)) }
+        let twice = RouteRequest.get("twice").with(\.retry, .init(maximumAttempts: 2, initialDelay: .milliseconds(1)))
+        await #expect(throws: NetworkError.self) { try await client.send(route(server, twice)) }
+        #expect(server.requests.map(\.target) == ["/never", "/twice", "/twice"])
+    }
+
+    @Test func aRequestIsNotSentAgainBeforeTheHookReturns() async throws {
+        let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
+        var retry = NetworkClient.Retry(maximumAttempts: 2, initialDelay: .milliseconds(1))
+        let counts = Locked<[Int]>([])
+        retry.onRetry = { _ in
+            for _ in 0..<1000 { await Task.yield() }
+            counts.withLock { $0.append(server.requests.count) }
+        }
+        await #expect(throws: NetworkError.self) { try await NetworkClient(retry: retry).send(route(server)) }
+        #expect(counts.withLock { $0 } == [1])
+        #expect(server.requests.count == 2)
     }
 }
