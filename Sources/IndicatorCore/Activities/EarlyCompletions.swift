@@ -30,9 +30,8 @@ struct EarlyCompletions: Sendable {
             if memories[index].isEarly { memories[index].instant = now }
             return
         }
-        while let oldest = memories.first, now - oldest.instant >= Self.window || memories.count >= Self.capacity {
-            memories.removeFirst()
-            if oldest.isEarly { earlyCount -= 1 }
+        while !memories.isEmpty, now - memories[0].instant >= Self.window || memories.count >= Self.capacity {
+            if memories.removeFirst().isEarly { earlyCount -= 1 }
         }
         memories.append(Memory(id: task.id, object: task.object, instant: now, isEarly: !isEnd))
         if !isEnd { earlyCount += 1 }
