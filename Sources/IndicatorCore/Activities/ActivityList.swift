@@ -297,8 +297,8 @@ package struct ActivityList: Sendable {
         if record.isListed { list(record) }
     }
 
-    /// Adds an activity to the list of its group, or removes it, if that has changed; then its group to that of its own,
-    /// and so on.
+    /// Adds an activity to the list of its group, or removes it, if that has changed; then its group to that of its
+    /// own, and so on.
     private mutating func list(_ record: ActivityRecord) {
         cachedActivities = nil
         var record = record

@@ -3,8 +3,8 @@ import DequeModule
 /// Values in the order of the activities that they belong to.
 ///
 /// Each activity has an order, a unique number that grows with each activity. So new values are nearly always appended,
-/// and removed ones are mostly near an end. The values are in small parts, so that any change, also growth, moves few of
-/// them; a search takes O(log n).
+/// and removed ones are mostly near an end. The values are in small parts, so that any change, also growth, moves few
+/// of them; a search takes O(log n).
 struct OrderedList<Value> {
     /// How many values a part has at most.
     static var partCapacity: Int { 256 }

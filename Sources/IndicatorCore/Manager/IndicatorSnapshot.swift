@@ -16,8 +16,8 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// The activities in progress that have a label, in the order in which they began; at most 16.
     public var activities: [ActivityDetails]
 
-    /// When the indicator was last shown or hidden, by the wall clock; if it never was, when it was created. This and all
-    /// other dates are those of the wall clock as it is set when the snapshot is made.
+    /// When the indicator was last shown or hidden, by the wall clock; if it never was, when it was created. This and
+    /// all other dates are those of the wall clock as it is set when the snapshot is made.
     public var since: Date
 
     /// When ``label`` last changed, by the wall clock; if its activity has changed it, when that was published.

@@ -209,8 +209,8 @@ package struct IndicatorStateMachine: Sendable {
         return false
     }
 
-    /// Whether only ``advance(to:)`` decides about the start delay's deadline: the check may take long, so that the callers
-    /// of other inputs do not make it.
+    /// Whether only ``advance(to:)`` decides about the start delay's deadline: the check may take long, so that the
+    /// callers of other inputs do not make it.
     private var isStartLeftToTimer: Bool { list.objectCount > 0 && visibility.state == .delayingStart }
 
     /// In how many parts the objects are checked.

@@ -105,8 +105,8 @@ public struct TaskNotifications: Sendable {
     }
 
     /// Alamofire 5's notifications: `request.didResumeTask`, `didSuspendTask`, `didCompleteTask` and `didFinish`, with
-    /// the request in `userInfo`. A cancelled request posts `didCompleteTask` too, so `didCancelTask` is not observed. A
-    /// request whose session is released posts `didFinish` only.
+    /// the request in `userInfo`. A cancelled request posts `didCompleteTask` too, so `didCancelTask` is not observed.
+    /// A request whose session is released posts `didFinish` only.
     ///
     /// A request's label is its method and URL, such as "GET https://example.org/items", from its description, without
     /// the URL's credentials, query and fragment, which may contain secrets.

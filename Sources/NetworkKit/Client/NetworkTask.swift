@@ -7,8 +7,8 @@ import IndicatorThreads
 /// The task is the `object` of the indicator's notifications, also for requests by other functions of the client. It
 /// posts each of them once and in order. Observers of its beginning, and those of calls of ``suspend()`` and
 /// ``resume()``, run on the caller's thread and in its Swift task; all others, and `onProgress`, on threads for that
-/// purpose. One that blocks delays only its own request, which waits for it before a retry and at the end. Progress that
-/// it is too slow for is left out, except the latest. A task is thread-safe.
+/// purpose. One that blocks delays only its own request, which waits for it before a retry and at the end. Progress
+/// that it is too slow for is left out, except the latest. A task is thread-safe.
 public final class NetworkTask: Sendable {
     private enum Phase {
         /// Not started.
@@ -38,7 +38,8 @@ public final class NetworkTask: Sendable {
         var progress = TransferProgress()
         /// How many bytes were announced last.
         var announced: Int64 = 0
-        /// Progress of which the observers have not been notified: whether there is a notification, which label changed.
+        /// Progress of which the observers have not been notified: whether there is a notification, which label
+        /// changed.
         var unseen: (isPosted: Bool, label: String?)?
         var isCancelled = false
         var transfer: Transfer?
