@@ -83,9 +83,7 @@ package struct ActivityReplay {
         return changes
     }
 
-    private static func changes(_ actions: [IndicatorStateMachine.Action]) -> [VisibilityChange] {
-        actions.compactMap { action in
-            if case .publish(_, let change) = action { change } else { nil }
-        }
+    private static func changes(_ actions: IndicatorStateMachine.Actions) -> [VisibilityChange] {
+        actions.publications.compactMap(\.change)
     }
 }

@@ -16,6 +16,8 @@ final class BackendRunner: SnapshotReceiver {
         var waiters: [CheckedContinuation<Void, Never>] = []
         /// Orders the settings of the timer, which is set without the lock.
         var timerVersion: UInt64 = 0
+        /// The events to log.
+        var events: [BackendRunnerStateMachine.Event] = []
     }
 
     /// The work to do after unlocking.
@@ -89,8 +91,16 @@ final class BackendRunner: SnapshotReceiver {
         }
     }
 
-    func receive(_ snapshot: IndicatorSnapshot) {
-        change { machine, _ in machine.post(snapshot) }
+    func post(_ snapshot: IndicatorSnapshot) -> Bool {
+        storage.withLock { storage in
+            storage.events += storage.machine.post(snapshot)
+            // A loop that is not idle takes the snapshot after its current call.
+            return storage.idleLoop != nil || !storage.events.isEmpty
+        }
+    }
+
+    func attend() {
+        change { _, _ in [] }
     }
 
     /// Starts an unavailable backend again immediately.
@@ -104,12 +114,12 @@ final class BackendRunner: SnapshotReceiver {
     }
 
     /// Lets the backend deliver the waiting snapshots and stops it, or gives it up after the time limit.
-    func finish(timeLimit: Duration) {
+    func finish(timeLimit: Duration, at now: Duration) {
         let timeLimit = min(max(timeLimit, .zero), TimeSource.longest)
-        change { machine, now in machine.finish(timeLimit: timeLimit, at: now) }
+        storage.withLock { $0.machine.finish(timeLimit: timeLimit, at: now) }
     }
 
-    /// Returns when the backend has stopped or was given up, after ``finish(timeLimit:)``.
+    /// Returns when the backend has stopped or was given up, after ``finish(timeLimit:at:)``.
     func waitUntilFinished() async {
         await withCheckedContinuation { continuation in
             let isFinished = storage.withLock { storage in
@@ -126,7 +136,7 @@ final class BackendRunner: SnapshotReceiver {
             perform(
                 storage.withLock { storage in
                     storage.idleLoop = continuation
-                    return proceed(&storage, [], at: now)
+                    return proceed(&storage, at: now)
                 }
             )
         }
@@ -149,34 +159,28 @@ final class BackendRunner: SnapshotReceiver {
         let now = now ?? time.now
         perform(
             storage.withLock { storage in
-                let events = body(&storage.machine, now)
-                return proceed(&storage, events, at: now)
+                storage.events += body(&storage.machine, now)
+                return proceed(&storage, at: now)
             }
         )
     }
 
     /// Determines what to do next. Called with the lock held.
-    private func proceed(
-        _ storage: inout Storage,
-        _ events: [BackendRunnerStateMachine.Event],
-        at now: Duration
-    ) -> Afterwards {
+    private func proceed(_ storage: inout Storage, at now: Duration) -> Afterwards {
         var operation: BackendRunnerStateMachine.Operation?
         var loop: CheckedContinuation<BackendRunnerStateMachine.Operation?, Never>?
         if storage.idleLoop != nil {
             operation = storage.machine.nextOperation(at: now)
             if operation != nil || storage.machine.isStopped { loop = storage.idleLoop.take() }
         }
-        var waiters: [CheckedContinuation<Void, Never>] = []
-        if storage.machine.isFinished { swap(&waiters, &storage.waiters) }
         storage.timerVersion += 1
         return Afterwards(
             loop: loop,
             operation: operation,
-            waiters: waiters,
+            waiters: storage.machine.isFinished ? exchange(&storage.waiters, with: []) : [],
             deadline: storage.machine.deadline(isIdle: storage.idleLoop != nil),
             timerVersion: storage.timerVersion,
-            events: events
+            events: exchange(&storage.events, with: [])
         )
     }
 

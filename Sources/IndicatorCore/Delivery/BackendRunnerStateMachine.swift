@@ -136,9 +136,8 @@ struct BackendRunnerStateMachine: Sendable {
     }
 
     /// Ends the backend: the waiting snapshots are delivered, then it is stopped.
-    mutating func finish(timeLimit: Duration, at now: Duration) -> [Event] {
+    mutating func finish(timeLimit: Duration, at now: Duration) {
         if finish == nil { finish = Finish(timeLimit: timeLimit, begunAt: now, progressAt: now) }
-        return []
     }
 
     /// Begins the next call to the backend; `nil` if there is none now.

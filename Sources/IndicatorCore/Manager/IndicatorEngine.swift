@@ -3,25 +3,25 @@ import IndicatorThreads
 package import Logging
 import Synchronization
 
-/// The implementation of ``IndicatorManager``: the lock, the state machine that it protects, and the queue of actions.
+/// The implementation of ``IndicatorManager``: the lock, and the state machine and the receivers that it protects.
 ///
 /// Every input takes the same three steps: lock and pass it to ``IndicatorStateMachine``; unlock; perform the returned
 /// actions. No foreign code runs under the lock: no continuation is resumed, no caller's object is released, no task is
-/// created, no backend or observer is called. (Exceptions: `==` and `hash(into:)` of the caller's identities, `update`
-/// closures, and an injected clock.) Actions are performed in the order in which the lock was held, by the thread that
-/// finds the ``Outbox`` unattended; no thread waits for another one's. So a `deinit` that blocks delays the deliveries
-/// of this indicator, and the timers of the process if it runs on their thread.
+/// created, no backend or observer is called. (Exceptions: `==` and `hash(into:)` of the caller's identities, and an
+/// injected clock.) Snapshots enter the receivers' inboxes under the lock, so they keep its order, and those that a
+/// receiver has not taken yet are merged. What remains needs no order: each thread sets the timer, notifies the
+/// receivers and releases the values for its own input only. So there is no queue, and no call waits for another one's
+/// work.
 ///
 /// The manager, timers, observations and backends retain the engine, which retains all but the manager. It closes when
 /// the manager is deallocated and its last activity has ended, which breaks these cycles. There are no weak references
 /// to it: they would make every later retain slow.
 @usableFromInline
 package final class IndicatorEngine: Sendable {
-    /// The state that the lock protects. Runners, subscriptions and timers have their own locks, never taken under this
-    /// one.
+    /// The state that the lock protects. Receivers have their own locks, which are also taken under this one. Those of
+    /// timers are not.
     private struct Storage: Sendable {
         var machine: IndicatorStateMachine
-        var outbox = Outbox<Effect>()
         /// The backends, in the order in which they were added.
         var runners: [BackendRunner] = []
         /// The receivers of snapshots: the subscriptions, and the runners that have received their first one.
@@ -49,12 +49,13 @@ package final class IndicatorEngine: Sendable {
         }
     }
 
-    /// An action and its receivers.
-    private enum Effect: Sendable {
-        case deliver(IndicatorSnapshot, to: [any SnapshotReceiver])
-        case wake(at: Duration, version: UInt64)
-        case release(IndicatorStateMachine.Garbage)
-        case finish([any SnapshotReceiver], timeLimit: Duration)
+    /// What to do after unlocking.
+    private struct Afterwards: @unchecked Sendable {
+        // `@unchecked`: `released` is only released.
+        var wake: (deadline: Duration, version: UInt64)?
+        var released: [Any] = []
+        /// The receivers to notify. Some may be duplicated.
+        var receivers: [any SnapshotReceiver] = []
     }
 
     @usableFromInline let counter: ActivityCounter
@@ -118,23 +119,25 @@ package final class IndicatorEngine: Sendable {
     /// Hides the indicator permanently, and lets the backends and subscriptions finish.
     private func end(timeLimit: Duration) -> (runners: [BackendRunner], resources: [any ManagerResource]) {
         let now = time.now
-        let (runners, resources, observations) = storage.withLock { storage in
+        let (afterwards, runners, resources, observations) = storage.withLock { storage in
+            var afterwards = Afterwards()
             if !storage.isShutDown {
                 // The app has not disabled it: the last snapshot must not report that.
                 let isEnabled = storage.machine.isEnabled
-                append(storage.machine.setEnabled(false, at: now), to: &storage, isEnabled: isEnabled)
-                append(storage.machine.publishPending(at: now), to: &storage, isEnabled: isEnabled)
+                post(storage.machine.setEnabled(false, at: now), storage, &afterwards, isEnabled: isEnabled)
+                post(storage.machine.publishPending(at: now), storage, &afterwards, isEnabled: isEnabled)
                 storage.isShutDown = true
-                storage.outbox.append(.finish(storage.receivers + storage.runners, timeLimit: timeLimit))
+                afterwards.receivers = storage.receivers + storage.runners
+                for receiver in afterwards.receivers { receiver.finish(timeLimit: timeLimit, at: now) }
                 if storage.isObserver { ObservedObjects.observers.wrappingSubtract(1, ordering: .relaxed) }
             }
             defer {
                 (storage.receivers, storage.resources, storage.observations) = ([], [], [])
                 updateAudience(of: &storage)
             }
-            return (storage.runners, storage.resources, storage.observations)
+            return (afterwards, storage.runners, storage.resources, storage.observations)
         }
-        perform()
+        perform(afterwards)
         for observation in observations { observation.cancel() }
         return (runners, resources)
     }
@@ -144,20 +147,18 @@ package final class IndicatorEngine: Sendable {
     /// Passes an input to the state machine, and performs the returned actions.
     ///
     /// - Parameter input: called with the lock held; reads the time if it needs it.
-    func change(_ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> [IndicatorStateMachine.Action]) {
+    func change(_ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> IndicatorStateMachine.Actions) {
         if ForkedProcess.isChild {
             return ForkedProcess.reportOnce {
                 logger.warning("The indicator is off in this process, which was forked from the one that shows it")
             }
         }
-        let (mustPerform, (isOver, _)) = storage.withLock { storage in
-            let actions = input(&storage.machine) { time.now }
-            let kept = storage.keep(self)
-            if actions.isEmpty { return (false, kept) }
-            append(actions, to: &storage)
-            return (storage.outbox.attend(), kept)
+        let (afterwards, (isOver, _)) = storage.withLock { storage in
+            var afterwards = Afterwards()
+            post(input(&storage.machine) { time.now }, storage, &afterwards)
+            return (afterwards, storage.keep(self))
         }
-        if mustPerform { performAttended() }
+        perform(afterwards)
         if isOver { close() }
     }
 
@@ -175,64 +176,55 @@ package final class IndicatorEngine: Sendable {
         change { machine, now in machine.countChanged(now) }
     }
 
-    /// - Parameter isEnabled: the value for snapshots, instead of the current one.
-    private func append(
-        _ actions: [IndicatorStateMachine.Action],
-        to storage: inout Storage,
+    /// Performs the part of the actions that needs the lock: adds the snapshots to the receivers' inboxes.
+    ///
+    /// - Parameter isEnabled: the value for the snapshots, instead of the current one.
+    private func post(
+        _ actions: IndicatorStateMachine.Actions,
+        _ storage: borrowing Storage,
+        _ afterwards: inout Afterwards,
         isEnabled: Bool? = nil
     ) {
-        for action in actions {
-            switch action {
-            case .publish(var snapshot, _):
-                if let isEnabled { snapshot.isEnabled = isEnabled }
-                if !storage.receivers.isEmpty { storage.outbox.append(.deliver(snapshot, to: storage.receivers)) }
-            case .wake(let deadline, let version):
-                storage.outbox.append(.wake(at: deadline, version: version))
-            case .release(let garbage):
-                storage.outbox.append(.release(garbage))
-            }
+        if actions.isEmpty { return }
+        if let wake = actions.wake { afterwards.wake = wake }
+        afterwards.released += actions.released
+        for (var snapshot, _) in actions.publications {
+            if let isEnabled { snapshot.isEnabled = isEnabled }
+            for receiver in storage.receivers where receiver.post(snapshot) { afterwards.receivers.append(receiver) }
         }
     }
 
-    /// Performs the waiting actions, unless another thread does.
-    private func perform() {
-        if storage.withLock({ $0.outbox.attend() }) { performAttended() }
-    }
-
-    private func performAttended() {
-        while let batch = storage.withLock({ $0.outbox.nextBatch() }) {
-            for effect in batch {
-                switch effect {
-                case .deliver(let snapshot, let receivers):
-                    for receiver in receivers { receiver.receive(snapshot) }
-                case .wake(let deadline, let version): timer.set(deadline, version: version, deadlineHasCome)
-                case .release: break  // with the batch
-                case .finish(let receivers, let timeLimit):
-                    for receiver in receivers { receiver.finish(timeLimit: timeLimit) }
-                }
-            }
-        }
+    private func perform(_ afterwards: Afterwards) {
+        if let wake = afterwards.wake { timer.set(wake.deadline, version: wake.version, deadlineHasCome) }
+        for receiver in afterwards.receivers { receiver.attend() }
     }
 
     // MARK: - Time
 
     private func deadlineHasCome(_ deadline: Duration) {
         let now = max(time.now, deadline)
-        // On a thread of its own, because the timers of other indicators wait for this one's to return.
-        let isLong = read { $0.list.objectCount > 10_000 && $0.isLifetimeCheckDue(at: now) }
-        if !isLong || !ThreadStarter.start(named: "ind-check", { self.advance(to: now) }) { advance(to: now) }
+        guard read({ $0.isLifetimeCheckDue(at: now) }) else { return advance(to: now) }
+        checkLater(at: now)
     }
 
     /// Performs the work that is due at `now`.
     func advance(to now: Duration) {
-        checkLifetimes(at: now)
         change { machine, _ in machine.advance(to: now) }
     }
 
-    /// Checks the observed objects, part by part, if that is due.
+    /// Checks the objects and advances, on a thread of its own: neither a long check nor the `deinit` of an ended object
+    /// delays timers or other indicators.
+    private func checkLater(at now: Duration) {
+        let check: @Sendable () -> Void = { [self] in
+            checkLifetimes(at: now)
+            advance(to: now)
+        }
+        if !ThreadStarter.start(named: "ind-check", check) { check() }
+    }
+
+    /// Checks the observed objects, part by part.
     private func checkLifetimes(at now: Duration) {
-        let (isDue, isLong) = read { ($0.isLifetimeCheckDue(at: now), $0.list.objectCount > 10_000) }
-        guard isDue else { return }
+        let isLong = read { $0.list.objectCount > 10_000 }
         for part in 0..<IndicatorStateMachine.lifetimeCheckPartCount {
             change { machine, time in machine.checkLifetimes(part: part, at: max(now, time())) }
             // The lock is not fair: otherwise a thread that waits for it may wait for all parts, a long time with many
@@ -246,17 +238,18 @@ package final class IndicatorEngine: Sendable {
     /// Adds a receiver of snapshots, which receives the current one first. Returns whether it was added.
     private func add(_ receiver: some SnapshotReceiver, if condition: (borrowing Storage) -> Bool) -> Bool {
         let now = time.now
-        let isAdded = storage.withLock { storage in
-            guard condition(storage) else { return false }
+        let afterwards: Afterwards? = storage.withLock { storage in
+            guard condition(storage) else { return nil }
+            var afterwards = Afterwards(receivers: [receiver])
             // Activities that ended earlier are for the existing receivers only.
-            append(storage.machine.publishPending(at: now), to: &storage)
+            post(storage.machine.publishPending(at: now), storage, &afterwards)
             storage.receivers.append(receiver)
             updateAudience(of: &storage)
-            storage.outbox.append(.deliver(storage.machine.snapshot { now }, to: [receiver]))
-            return true
+            _ = receiver.post(storage.machine.snapshot { now })
+            return afterwards
         }
-        perform()
-        return isAdded
+        if let afterwards { perform(afterwards) }
+        return afterwards != nil
     }
 
     private func remove(_ receiver: some SnapshotReceiver, from storage: inout Storage) {
@@ -272,8 +265,9 @@ package final class IndicatorEngine: Sendable {
     func subscribe() -> SnapshotSubscription {
         let subscription = SnapshotSubscription()
         if !add(subscription, if: { !$0.isShutDown }) {
-            subscription.receive(snapshot)
-            subscription.finish(timeLimit: .zero)
+            _ = subscription.post(snapshot)
+            subscription.finish(timeLimit: .zero, at: .zero)
+            subscription.attend()
         }
         return subscription
     }
@@ -311,26 +305,28 @@ package final class IndicatorEngine: Sendable {
         )
         let isNeeded = add(runner) { storage in storage.runners.contains { $0 === runner } && !storage.isShutDown }
         // The backend was removed, or the indicator was shut down, in the meantime.
-        if !isNeeded { runner.finish(timeLimit: .zero) }
+        if !isNeeded { runner.finish(timeLimit: .zero, at: time.now) }
         runner.run()
         return true
     }
 
     package func removeBackend(named name: String, timeLimit: Duration) async {
         let now = time.now
-        let runner: BackendRunner? = storage.withLock { storage in
+        let removed: (BackendRunner, Afterwards)? = storage.withLock { storage in
             guard let index = storage.runners.firstIndex(where: { $0.name == name }) else { return nil }
             let runner = storage.runners.remove(at: index)
-            append(storage.machine.publishPending(at: now), to: &storage)
+            var afterwards = Afterwards(receivers: [runner])
+            post(storage.machine.publishPending(at: now), storage, &afterwards)
             remove(runner, from: &storage)
             var hidden = storage.machine.snapshot { now }
             hidden.state = .inactive
-            storage.outbox.append(.deliver(hidden, to: [runner]))
-            storage.outbox.append(.finish([runner], timeLimit: timeLimit))
-            return runner
+            _ = runner.post(hidden)
+            runner.finish(timeLimit: timeLimit, at: now)
+            return (runner, afterwards)
         }
-        perform()
-        await runner?.waitUntilFinished()
+        guard let (runner, afterwards) = removed else { return }
+        perform(afterwards)
+        await runner.waitUntilFinished()
     }
 
     package var backendStatuses: [BackendStatus] {
@@ -349,11 +345,14 @@ package final class IndicatorEngine: Sendable {
 
     package func setEnabled(_ isEnabled: Bool) {
         let now = time.now
-        storage.withLock { storage in
-            guard !storage.isShutDown else { return }
-            append(storage.machine.setEnabled(isEnabled, at: now), to: &storage)
-        }
-        perform()
+        perform(
+            storage.withLock { storage in
+                var afterwards = Afterwards()
+                guard !storage.isShutDown else { return afterwards }
+                post(storage.machine.setEnabled(isEnabled, at: now), storage, &afterwards)
+                return afterwards
+            }
+        )
     }
 
     /// Whether the engine is closed or shut down.
@@ -400,17 +399,20 @@ package final class IndicatorEngine: Sendable {
 }
 
 /// A receiver of snapshots: a backend's runner, or a subscription.
-///
-/// It is called without a lock, one call at a time, in order.
 protocol SnapshotReceiver: AnyObject, Sendable {
     /// Which changes it observes.
     var audience: IndicatorStateMachine.Audience { get }
 
-    /// Receives a new snapshot. Returns immediately.
-    func receive(_ snapshot: IndicatorSnapshot)
+    /// Adds a snapshot to the inbox. Called under the engine's lock, so it takes only its own.
+    ///
+    /// - Returns: whether the caller must call ``attend()`` after unlocking.
+    func post(_ snapshot: IndicatorSnapshot) -> Bool
 
-    /// No more snapshots follow. Returns immediately.
-    func finish(timeLimit: Duration)
+    /// No more snapshots follow. Called as ``post(_:)``; the caller must call ``attend()``.
+    func finish(timeLimit: Duration, at now: Duration)
+
+    /// Begins what has become necessary. Called without a lock, on any thread, in any order.
+    func attend()
 }
 
 /// A resource with the lifetime of a manager, such as the watcher of its config file.

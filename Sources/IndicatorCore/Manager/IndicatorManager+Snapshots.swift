@@ -76,21 +76,22 @@ final class SnapshotSubscription: SnapshotReceiver {
 
     var audience: IndicatorStateMachine.Audience { .always }
 
-    func receive(_ snapshot: IndicatorSnapshot) {
-        state.withLock { _ = $0.inbox.post(snapshot) }
-        wake()
+    func post(_ snapshot: IndicatorSnapshot) -> Bool {
+        state.withLock { state in
+            _ = state.inbox.post(snapshot)
+            return !state.isWaking
+        }
     }
 
-    func finish(timeLimit: Duration) {
+    func finish(timeLimit: Duration, at now: Duration) {
         state.withLock { $0.isFinished = true }
-        wake()
     }
 
     /// Wakes the subscriber, from a separate task.
     ///
     /// Resuming a task takes its status lock. A calling thread that runs a cancellation handler holds that of another
     /// task, and two such threads could deadlock.
-    private func wake() {
+    func attend() {
         if state.withLock({ exchange(&$0.isWaking, with: true) }) { return }
         Task.detached(executorPreference: ServiceThread.shared) { [self] in
             state.withLock { $0.isWaking = false }

@@ -4,26 +4,24 @@ package import IndicatorThreads
 /// Makes all decisions of an indicator: what is in progress, when it is shown, and when a snapshot is published.
 ///
 /// It owns no lock, no timer and no task, and calls no foreign code, with the exceptions that ``IndicatorEngine``
-/// lists. Each input returns the actions to perform, in order. ``IndicatorEngine`` calls it under its lock and performs
-/// the actions after unlocking; `ActivityReplay` of IndicatorTesting does neither.
+/// lists. Each input returns the actions to perform. ``IndicatorEngine`` calls it under its lock and performs the
+/// actions after unlocking; `ActivityReplay` of IndicatorTesting does neither.
 ///
 /// It is a value with shared parts: the ``ActivityCounter``, which other threads change concurrently, and the records
 /// of activities. A counter has one machine; do not copy it.
 package struct IndicatorStateMachine: Sendable {
-    /// An action to perform after an input.
-    package enum Action: Sendable {
-        /// Deliver a snapshot to all receivers. With a change if the indicator was shown or hidden.
-        case publish(IndicatorSnapshot, VisibilityChange?)
-        /// Call ``advance(to:)`` at this time. Supersedes actions with a lower version.
-        case wake(at: Duration, version: UInt64)
-        /// Release values whose release may run the caller's code.
-        case release(Garbage)
-    }
+    /// The actions to perform after an input.
+    package struct Actions: @unchecked Sendable {
+        // `@unchecked`: `released` is only released.
 
-    /// Objects and identities that may have no other reference.
-    package struct Garbage: @unchecked Sendable {
-        // `@unchecked`: the values are only released.
-        fileprivate let values: [Any]
+        /// The snapshots to deliver to all receivers, with a change if the indicator was shown or hidden.
+        package fileprivate(set) var publications: [(snapshot: IndicatorSnapshot, change: VisibilityChange?)] = []
+        /// When to call ``advance(to:)``. Supersedes a lower version.
+        fileprivate(set) var wake: (deadline: Duration, version: UInt64)?
+        /// Objects and identities to release without the lock: they may have no other reference.
+        fileprivate(set) var released: [Any] = []
+
+        var isEmpty: Bool { publications.isEmpty && wake == nil && released.isEmpty }
     }
 
     /// Which receivers observe changes that do not affect the visibility.
@@ -56,10 +54,10 @@ package struct IndicatorStateMachine: Sendable {
     /// When postponed changes are published.
     private var refreshDue: Duration?
     private var lifetimeCheckDue: Duration?
-    /// The time of the last ``Action/wake(at:version:)``, until it comes.
+    /// The time of the last ``Actions/wake``, until it comes.
     private var wakesAt: Duration?
     private var wakeVersion: UInt64 = 0
-    private var actions: [Action] = []
+    private var actions = Actions()
 
     /// How often observed and tracked objects are checked. 1 ms to 100 years.
     private(set) var lifetimeCheckInterval = Duration.seconds(1)
@@ -134,37 +132,37 @@ package struct IndicatorStateMachine: Sendable {
     /// Begins or ends activities, or changes their details.
     ///
     /// - Parameter change: changes the list, and returns the consequences.
-    package mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> [Action] {
+    package mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> Actions {
         let change = change(&list)
         // A change of details has no effect if a refresh is due or no receiver observes details.
         var hasChanged = change.changesDetails && refreshDue == nil && isHeard
         for _ in 0..<max(change.countChange, 0) where counter.begin() { hasChanged = true }
         counter.setMemberCount(list.memberCount)
         for _ in 0..<max(-change.countChange, 0) where counter.remove() { hasChanged = true }
-        if !change.released.isEmpty { actions.append(.release(Garbage(values: change.released))) }
+        actions.released = change.released
         if list.objectCount > 0, lifetimeCheckDue == nil {
             lifetimeCheckDue = now() + lifetimeCheckInterval
             setTimer()
         }
-        if !hasChanged, actions.isEmpty { return [] }
+        if !hasChanged, actions.isEmpty { return Actions() }
         return finish(hasChanged: hasChanged, now)
     }
 
     /// The count has changed, and the counter requires a report.
-    mutating func countChanged(_ now: Now) -> [Action] { finish(hasChanged: true, now) }
+    mutating func countChanged(_ now: Now) -> Actions { finish(hasChanged: true, now) }
 
     // MARK: - Inputs: settings
 
     /// Enables or disables the indicator.
-    package mutating func setEnabled(_ isEnabled: Bool, at now: Duration) -> [Action] {
-        guard isEnabled != visibility.isEnabled else { return [] }
+    package mutating func setEnabled(_ isEnabled: Bool, at now: Duration) -> Actions {
+        guard isEnabled != visibility.isEnabled else { return Actions() }
         if !isStartLeftToTimer { apply(catchUp(), at: now) }
         apply(visibility.setEnabled(isEnabled, at: now, waitsForTimer: list.objectCount > 0), at: now)
         return finish(hasChanged: true) { now }
     }
 
     /// Changes the delays. Deadlines that are due follow the old ones, even if the timer is late.
-    package mutating func setDelays(_ delays: IndicatorDelays, at now: Duration) -> [Action] {
+    package mutating func setDelays(_ delays: IndicatorDelays, at now: Duration) -> Actions {
         if !isStartLeftToTimer {
             apply(catchUp(), at: now)
             apply(visibility.advance(to: now), at: now)
@@ -173,7 +171,7 @@ package struct IndicatorStateMachine: Sendable {
         return finish(hasChanged: false) { now }
     }
 
-    mutating func setLifetimeCheckInterval(_ interval: Duration, at now: Duration) -> [Action] {
+    mutating func setLifetimeCheckInterval(_ interval: Duration, at now: Duration) -> Actions {
         lifetimeCheckInterval = min(max(interval, .milliseconds(1)), TimeSource.longest)
         if lifetimeCheckDue != nil { lifetimeCheckDue = now + lifetimeCheckInterval }
         return finish(hasChanged: false) { now }
@@ -187,7 +185,7 @@ package struct IndicatorStateMachine: Sendable {
     }
 
     /// Publishes postponed changes and finished activities, before the receivers change.
-    mutating func publishPending(at now: Duration) -> [Action] {
+    mutating func publishPending(at now: Duration) -> Actions {
         if refreshDue != nil || list.hasFinished { publish(at: now) }
         return finish(hasChanged: false) { now }
     }
@@ -217,12 +215,12 @@ package struct IndicatorStateMachine: Sendable {
     static var lifetimeCheckPartCount: Int { ObservedObjects.shardCount }
 
     /// Ends the activities of the ended objects in one part.
-    mutating func checkLifetimes(part: Int, at now: Duration) -> [Action] {
+    mutating func checkLifetimes(part: Int, at now: Duration) -> Actions {
         change({ now }) { $0.endActivitiesOfEndedObjects(inShard: part, at: { now }) }
     }
 
     /// Performs the work that is due.
-    package mutating func advance(to now: Duration) -> [Action] {
+    package mutating func advance(to now: Duration) -> Actions {
         if let due = wakesAt, due <= now { wakesAt = nil }
         if let due = lifetimeCheckDue, due <= now {
             lifetimeCheckDue = list.objectCount == 0 ? nil : now + lifetimeCheckInterval
@@ -322,7 +320,7 @@ package struct IndicatorStateMachine: Sendable {
             labelSince = snapshot.finished.last?.date ?? (isNew ? beginning : list.date(at: now))
             snapshot.labelSince = labelSince
         }
-        actions.append(.publish(snapshot, change))
+        actions.publications.append((snapshot, change))
     }
 
     /// Publishes a change that does not change the visibility, at most every ``refreshInterval``.
@@ -340,14 +338,13 @@ package struct IndicatorStateMachine: Sendable {
     }
 
     /// Completes an input: settles the phase, publishes, sets the timer.
-    private mutating func finish(hasChanged: Bool, _ now: Now) -> [Action] {
+    private mutating func finish(hasChanged: Bool, _ now: Now) -> Actions {
         settle(now)
         // The state may have changed since it was published.
         if hasChanged, publishedPhase != phase { publishSoon(now) }
         publishedPhase = nil
         setTimer()
-        if actions.isEmpty { return [] }
-        defer { actions = [] }
+        defer { if !actions.isEmpty { actions = Actions() } }
         return actions
     }
 
@@ -359,7 +356,7 @@ package struct IndicatorStateMachine: Sendable {
         {
             wakesAt = next
             wakeVersion += 1
-            actions.append(.wake(at: next, version: wakeVersion))
+            actions.wake = (next, wakeVersion)
         }
     }
 }

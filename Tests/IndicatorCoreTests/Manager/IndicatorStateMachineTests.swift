@@ -22,8 +22,8 @@ import Testing
             machine = IndicatorStateMachine(delays: .standard, isEnabled: true, counter: counter)
         }
 
-        mutating func take(_ actions: [IndicatorStateMachine.Action]) {
-            for case .publish(_, let change?) in actions { changes.append(change) }
+        mutating func take(_ actions: IndicatorStateMachine.Actions) {
+            changes += actions.publications.compactMap(\.change)
         }
 
         mutating func begin() {
@@ -159,7 +159,7 @@ import Testing
         var details = ActivityDetails(label: "Downloading")
         details.total = 1000
         let activity = ActivityRecord(details)
-        func change(_ body: (inout ActivityList) -> ActivityList.Change) -> [IndicatorStateMachine.Action] {
+        func change(_ body: (inout ActivityList) -> ActivityList.Change) -> IndicatorStateMachine.Actions {
             driver.machine.change(now, body)
         }
         _ = change { list in
@@ -180,7 +180,7 @@ import Testing
         for _ in 0..<20 {
             // Reading must not bring the estimate back.
             _ = driver.machine.snapshot(now)
-            for case .wake(let deadline, _) in driver.machine.advance(to: now()) { #expect(deadline > now()) }
+            if let wake = driver.machine.advance(to: now()).wake { #expect(wake.deadline > now()) }
             clock.advance(by: .milliseconds(10))
         }
         #expect(driver.machine.snapshot(now).activities.first?.rate == nil)
@@ -192,25 +192,18 @@ import Testing
             isEnabled: true,
             counter: ActivityCounter(phase: .inactive, time: .reading(clock))
         )
-        func wakes(_ actions: [IndicatorStateMachine.Action]) -> [Duration] {
-            actions.compactMap { action in if case .wake(let deadline, _) = action { deadline } else { nil } }
+        func start(_ id: String, at now: Duration) -> Duration? {
+            machine.change({ now }) { $0.start(.text(id), label: nil, progress: nil, at: { now }) }.wake?.deadline
         }
-        func start(_ machine: inout IndicatorStateMachine, _ id: String, at now: Duration) -> [IndicatorStateMachine
-            .Action]
-        {
-            machine.change({ now }) { $0.start(.text(id), label: nil, progress: nil, at: { now }) }
+        func stop(_ id: String, at now: Duration) -> Duration? {
+            machine.change({ now }) { $0.stop(.text(id), .unspecified, at: { now }) }.wake?.deadline
         }
-        func stop(_ machine: inout IndicatorStateMachine, _ id: String, at now: Duration) -> [IndicatorStateMachine
-            .Action]
-        {
-            machine.change({ now }) { $0.stop(.text(id), .unspecified, at: { now }) }
-        }
-        #expect(wakes(start(&machine, "a", at: .zero)) == [.seconds(1)])
-        #expect(wakes(stop(&machine, "a", at: .milliseconds(100))).isEmpty)
-        #expect(wakes(start(&machine, "b", at: .milliseconds(200))).isEmpty)
-        #expect(wakes(machine.advance(to: .seconds(1))).isEmpty)
-        #expect(wakes(stop(&machine, "b", at: .seconds(3))) == [.milliseconds(3200)])
-        #expect(wakes(machine.advance(to: .milliseconds(3200))).isEmpty)
+        #expect(start("a", at: .zero) == .seconds(1))
+        #expect(stop("a", at: .milliseconds(100)) == nil)
+        #expect(start("b", at: .milliseconds(200)) == nil)
+        #expect(machine.advance(to: .seconds(1)).wake == nil)
+        #expect(stop("b", at: .seconds(3)) == .milliseconds(3200))
+        #expect(machine.advance(to: .milliseconds(3200)).wake == nil)
         #expect(machine.deadline == nil)
     }
 }

@@ -99,6 +99,55 @@ import Testing
         #expect(manager.activityCount == 0)
     }
 
+    /// The queue of actions waited for it: with it all deliveries, and the end.
+    @Test func aDeinitThatBlocksDelaysNeitherOtherThreadsNorTheShutdown() async throws {
+        let backend = InMemoryBackend()
+        let manager = try Self.manager()
+        #expect(manager.addBackend(backend))
+        let isReleasing = Atomic(false)
+        let semaphore = DispatchSemaphore(value: 0)
+        manager.start(
+            Reference(1) {
+                isReleasing.store(true, ordering: .relaxed)
+                semaphore.wait()
+            }
+        )
+        let thread = JoinableThread { manager.stop(Reference(1) {}) }
+        #expect(await eventually { isReleasing.load(ordering: .relaxed) && !backend.isVisible })
+        let count = backend.snapshots.count
+        manager.start("work")
+        #expect(await eventually { backend.snapshots.count > count })
+        await manager.shutdown()
+        #expect(backend.stopCount == 1)
+        semaphore.signal()
+        await thread.join()
+    }
+
+    /// It stopped all timers of the process.
+    @Test func anObjectThatBlocksInItsDeinitDelaysNoTimer() async throws {
+        let manager = try Self.manager()
+        let other = IndicatorManager(delays: try IndicatorDelays(startDelay: .milliseconds(1)))
+        let center = NotificationCenter()
+        manager.observe(.indicator, in: center)
+        manager.lifetimeCheckInterval = .milliseconds(1)
+        let isReleasing = Atomic(false)
+        let semaphore = DispatchSemaphore(value: 0)
+        // On a thread of its own, which releases the task if several tests observe: see `ActivityObject.Role`.
+        let thread = JoinableThread {
+            let task = Reference(1) {
+                isReleasing.store(true, ordering: .relaxed)
+                semaphore.wait()
+            }
+            center.post(name: .indicatorTaskDidResume, object: task)
+        }
+        #expect(await eventually { isReleasing.load(ordering: .relaxed) })
+        other.start("work")
+        #expect(await eventually { other.isVisible })
+        await manager.shutdown()
+        semaphore.signal()
+        await thread.join()
+    }
+
     /// An identity by value that contains an object. What is remembered of an early completion does not retain it.
     @Test func theIdentityOfAnEarlyCompletionUsesTheIndicatorWhenItIsReleased() throws {
         struct Identity: Hashable {
