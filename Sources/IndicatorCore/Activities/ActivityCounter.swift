@@ -5,6 +5,7 @@ public import Synchronization
 ///
 /// One atomic ``word`` holds everything that a change depends on: the number of activities in progress, the phase,
 /// which is the latest decision of the state machine, and whether the word is *watched*: every change must be reported.
+/// The upper bits hold how many of the activities are members of groups, which only the owner of the lock changes.
 ///
 /// ## Which changes concern the state machine
 ///
@@ -48,15 +49,18 @@ package final class ActivityCounter: Sendable {
         package var isVisible: Bool { self == .active || self == .delayingCompletion }
     }
 
-    /// One activity in ``word``: the count is in the bits from here on, the phase in the three bits below.
+    /// One activity in ``word``: the count is in the 36 bits from here on, the phase in the three bits below.
     @usableFromInline static var unit: UInt64 { 16 }
+    /// One member of a group: 24 bits. A member and its group are counted, too: if there are members, the word is at
+    /// least two ``unit``s in any case.
+    private static var memberUnit: UInt64 { 1 << 40 }
+    /// How many members of groups there can be.
+    static var largestMemberCount: Int { 1 << 24 - 1 }
     private static var phaseUnit: UInt64 { 2 }
     @usableFromInline static var watchedBit: UInt64 { 1 }
 
     @usableFromInline let word: Atomic<UInt64>
     private let lastEnd = Atomic<Int64>(.min)
-    /// How many of the activities are members of groups. Stored with the manager's lock held.
-    private let memberCount = Atomic<Int>(0)
     let time: TimeSource
 
     /// Makes a counter with a count of zero.
@@ -68,6 +72,8 @@ package final class ActivityCounter: Sendable {
         word = Atomic(phase.rawValue * Self.phaseUnit)
         self.time = time
     }
+
+    private static func count(of word: UInt64) -> Int { Int(word % memberUnit / unit) }
 
     private static func phase(of word: UInt64) -> Phase {
         guard let phase = Phase(rawValue: word % unit / phaseUnit) else {
@@ -113,22 +119,26 @@ package final class ActivityCounter: Sendable {
     /// Decrements the count, also to zero, unless that concerns the state machine.
     @usableFromInline
     func endLast() -> Bool {
-        subtract { old in
-            old & Self.watchedBit == 0 && (old >= 2 * Self.unit || Self.phase(of: old) != .active)
-        }
+        subtract(members: 0, isReported: false)
     }
 
-    /// Decrements the count if the word meets a condition. For a last end during the completion delay, stores the time
-    /// first.
-    private func subtract(while condition: (UInt64) -> Bool) -> Bool {
+    /// Decrements the count. For a last end during the completion delay, stores the time first.
+    ///
+    /// - Parameters:
+    ///   - members: the change of the number of members.
+    ///   - isReported: whether an end that concerns the state machine is counted, too.
+    private func subtract(members: Int, isReported: Bool) -> Bool {
+        func concernsMachine(_ word: UInt64) -> Bool {
+            word & Self.watchedBit != 0 || word < 2 * Self.unit && Self.phase(of: word) == .active
+        }
         var old = word.load(ordering: .relaxed)
-        while condition(old) {
+        while isReported || !concernsMachine(old) {
             if old < 2 * Self.unit, Self.phase(of: old) == .delayingCompletion {
                 lastEnd.max(time.nanoseconds, ordering: .acquiringAndReleasing)
             }
             let (exchanged, original) = word.weakCompareExchange(
                 expected: old,
-                desired: old - Self.unit,
+                desired: old - Self.unit &+ Self.word(members: members),
                 ordering: .acquiringAndReleasing
             )
             if exchanged { return true }
@@ -140,16 +150,10 @@ package final class ActivityCounter: Sendable {
     // MARK: - For any thread
 
     /// How many activities are in progress.
-    package var count: Int { Int(word.load(ordering: .acquiring) / Self.unit) }
+    package var count: Int { Self.count(of: word.load(ordering: .acquiring)) }
 
     /// How many activities are in progress; a group and its members are one.
-    ///
-    /// The two numbers are not read atomically. Each group has members only while it is counted itself, so the result
-    /// is at least 1 while any activity is in progress.
-    var publicCount: Int {
-        let count = count
-        return max(min(count, 1), count - memberCount.load(ordering: .relaxed))
-    }
+    var publicCount: Int { stateAndCount.count }
 
     /// Whether any activity is in progress.
     package var isBusy: Bool { word.load(ordering: .acquiring) >= Self.unit }
@@ -171,11 +175,11 @@ package final class ActivityCounter: Sendable {
     /// The state of the indicator, derived from the phase and the count.
     package var state: IndicatorState { stateAndCount.state }
 
-    /// The state of the indicator, and how many activities are in progress.
+    /// The state of the indicator, and how many activities are in progress; a group and its members are one.
     @inline(__always)
     var stateAndCount: (state: IndicatorState, count: Int) {
         let word = current
-        let count = Int(word / Self.unit)
+        let count = Self.count(of: word) - Int(word / Self.memberUnit)
         let state: IndicatorState =
             switch Self.phase(of: word) {
             case .inactive, .disabled: .inactive
@@ -187,13 +191,19 @@ package final class ActivityCounter: Sendable {
 
     // MARK: - For the owner of the manager's lock
 
-    /// Stores how many of the activities are members of groups.
-    func setMemberCount(_ count: Int) { memberCount.store(count, ordering: .relaxed) }
+    private static func word(members: Int) -> UInt64 { UInt64(bitPattern: Int64(members)) &* memberUnit }
 
-    /// Decrements the count in any case. Returns whether that concerns the state machine.
-    package func remove() -> Bool {
-        if end() { return false }
-        return subtract { _ in true }
+    /// Increments the count, and changes the number of members. Returns whether that concerns the state machine.
+    func add(members: Int) -> Bool {
+        let old = word.wrappingAdd(Self.unit &+ Self.word(members: members), ordering: .acquiringAndReleasing).oldValue
+        return old & Self.watchedBit != 0 || old < Self.unit && mustReport(beginningAfter: old)
+    }
+
+    /// Decrements the count in any case, and changes the number of members. Returns whether that concerns the state
+    /// machine.
+    package func remove(members: Int = 0) -> Bool {
+        if subtract(members: members, isReported: false) { return false }
+        return subtract(members: members, isReported: true)
     }
 
     /// Sets the phase. Returns whether any activity was in progress at that moment.

@@ -283,7 +283,9 @@ package struct ActivityList: Sendable {
     mutating func insert(_ record: ActivityRecord, in parent: ActivityRecord?, at now: Now) {
         record.begin(order: order(), at: now())
         let isTooDeep = parent.map { $0.depth >= Self.greatestDepth } ?? false
-        if let parent = isTooDeep ? parent?.parent : parent, !parent.hasEnded {
+        if let parent = isTooDeep ? parent?.parent : parent, !parent.hasEnded,
+            memberCount < ActivityCounter.largestMemberCount
+        {
             let group = parent.group ?? ActivityGroup()
             parent.group = group
             group.memberCount += 1

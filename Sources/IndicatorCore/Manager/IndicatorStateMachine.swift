@@ -111,7 +111,7 @@ package struct IndicatorStateMachine: Sendable {
         var snapshot = IndicatorSnapshot(
             state: state,
             isEnabled: visibility.isEnabled,
-            activityCount: count - list.memberCount,
+            activityCount: count,
             activities: list.activities(at: now, isMeasured: isMeasured),
             since: since
         )
@@ -133,12 +133,15 @@ package struct IndicatorStateMachine: Sendable {
     ///
     /// - Parameter change: changes the list, and returns the consequences.
     package mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> Actions {
+        let oldMemberCount = list.memberCount
         let change = change(&list)
+        let members = list.memberCount - oldMemberCount
         // A change of details has no effect if a refresh is due or no receiver observes details.
         var hasChanged = change.changesDetails && refreshDue == nil && isHeard
-        for _ in 0..<max(change.countChange, 0) where counter.begin() { hasChanged = true }
-        counter.setMemberCount(list.memberCount)
-        for _ in 0..<max(-change.countChange, 0) where counter.remove() { hasChanged = true }
+        if change.countChange > 0, counter.add(members: members) { hasChanged = true }
+        for index in 0..<max(-change.countChange, 0) where counter.remove(members: index == 0 ? members : 0) {
+            hasChanged = true
+        }
         actions.released = change.released
         if list.objectCount > 0, lifetimeCheckDue == nil {
             lifetimeCheckDue = now() + lifetimeCheckInterval

@@ -120,14 +120,19 @@ import Testing
         #expect(counter.isBusy)
     }
 
-    /// The number of members is stored before their ends are counted, and read at another moment.
-    @Test func thePublicCountIsNeverZeroWhileWorkIsInProgress() {
-        let counter = ActivityCounter(phase: .disabled, time: .reading(VirtualClock()))
+    @Test func membersAreNotInThePublicCount() {
+        let counter = counter(.active)
         _ = counter.begin()
-        counter.setMemberCount(2)
-        #expect(counter.publicCount == 1)
-        _ = counter.end()
-        #expect(counter.publicCount == 0)
+        #expect(!counter.add(members: 1))
+        #expect(!counter.add(members: 1))
+        #expect((counter.count, counter.publicCount) == (3, 1))
+        #expect(!counter.remove(members: -1))
+        #expect((counter.count, counter.publicCount) == (2, 1))
+        // The group ends before its member.
+        #expect(!counter.remove(members: -1))
+        #expect((counter.count, counter.publicCount) == (1, 1))
+        #expect(counter.remove())
+        #expect((counter.count, counter.publicCount, counter.isBusy) == (0, 0, false))
     }
 
     @Test func manyThreadsCountCorrectly() async {

@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorTesting
 import IndicatorThreads
+import Synchronization
 import TestSupport
 import Testing
 
@@ -385,5 +386,19 @@ import Testing
         labelled?.end()
         unlabelled?.end()
         #expect(await eventually { engine == nil })
+    }
+
+    /// The numbers of activities and of members were read one after the other.
+    @Test func theCountIsExactWhileMembersBeginAndEnd() async {
+        let group = ManagedActivity("group", in: manager)
+        let isDone = Atomic(false)
+        let thread = JoinableThread {
+            for _ in 0..<30_000 { group.begin("member").end() }
+            isDone.store(true, ordering: .relaxed)
+        }
+        var counts: Set<Int> = []
+        while !isDone.load(ordering: .relaxed) { counts.insert(manager.activityCount) }
+        await thread.join()
+        #expect(counts.isSubset(of: [1]))
     }
 }
