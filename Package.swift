@@ -49,6 +49,7 @@ let package = Package(
         .target(
             name: "IndicatorCore",
             dependencies: [
+                "CLinux",
                 "IndicatorThreads",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),

@@ -474,6 +474,9 @@ package struct ActivityList: Sendable {
         return Change(countChange: -1)
     }
 
+    /// The indicator was shut down: the objects end at the next check, and no others are observed.
+    mutating func closeObjects() { objects.isClosed = true }
+
     /// Ends the activities of the ended objects in one shard.
     mutating func endActivitiesOfEndedObjects(inShard shard: Int, at now: () -> Duration) -> Change {
         let (ended, inUse) = objects.removeEnded(inShard: shard)

@@ -1,3 +1,4 @@
+import CLinux
 import Synchronization
 
 /// The objects whose activities must not outlive them: tracked objects, and the tasks of notifications.
@@ -35,12 +36,15 @@ struct ObservedObjects: @unchecked Sendable {
     private(set) var shards: [[ActivityObject.Key: Item]] = Array(repeating: [:], count: shardCount)
     /// How many objects are observed.
     private(set) var count = 0
+    /// Whether the indicator was shut down: no object is added, and all end at the next check.
+    var isClosed = false
 
     private static func shard(of key: ActivityObject.Key) -> Int {
         Int(truncatingIfNeeded: (key >> 4) ^ (key >> 12)) & (shardCount - 1)
     }
 
-    /// Adds an object, unless it is observed already.
+    /// Adds an object, unless it is observed already, or its `deinit` has begun: then it must not be retained any
+    /// more.
     ///
     /// - Returns: whether it was added, and the entry of a deallocated object that had the same address.
     mutating func insert(
@@ -52,6 +56,9 @@ struct ObservedObjects: @unchecked Sendable {
         let old = shards[shard][key]
         if let old, !old.isDeallocated { return (false, nil) }
         let predecessor = old.flatMap { _ in remove(key)?.entry }
+        if isClosed || swift_isDeallocating(Unmanaged.passUnretained(object.object).toOpaque()) {
+            return (false, predecessor)
+        }
         let isWeak = object.role == .tracked || Self.observers.load(ordering: .relaxed) > 1
         shards[shard][key] = Item(entry: entry, holder: isWeak ? WeakBox(object.object) : object.object)
         count += 1
@@ -86,9 +93,9 @@ struct ObservedObjects: @unchecked Sendable {
                 defer { shards[shard].formIndex(after: &index) }
                 let box = shards[shard].values[index].holder as? WeakBox
                 guard (box != nil) == areBoxes else { continue }
-                if let object = box?.object {
+                if let object = box?.object, !isClosed {
                     inUse.append(object)
-                } else if areBoxes || isKnownUniquelyReferenced(&shards[shard].values[index].holder) {
+                } else if areBoxes || isClosed || isKnownUniquelyReferenced(&shards[shard].values[index].holder) {
                     ended.append(shards[shard].keys[index])
                 }
             }

@@ -119,7 +119,7 @@ package final class IndicatorEngine: Sendable {
     /// Hides the indicator permanently, and lets the backends and subscriptions finish.
     private func end(timeLimit: Duration) -> (runners: [BackendRunner], resources: [any ManagerResource]) {
         let now = time.now
-        let (afterwards, runners, resources, observations) = storage.withLock { storage in
+        let (afterwards, hasObjects, runners, resources, observations) = storage.withLock { storage in
             var afterwards = Afterwards()
             if !storage.isShutDown {
                 // The app has not disabled it: the last snapshot must not report that.
@@ -135,9 +135,11 @@ package final class IndicatorEngine: Sendable {
                 (storage.receivers, storage.resources, storage.observations) = ([], [], [])
                 updateAudience(of: &storage)
             }
-            return (afterwards, storage.runners, storage.resources, storage.observations)
+            let hasObjects = storage.machine.closeObjects()
+            return (afterwards, hasObjects, storage.runners, storage.resources, storage.observations)
         }
         perform(afterwards)
+        if hasObjects { checkLater(at: now) }
         for observation in observations { observation.cancel() }
         return (runners, resources)
     }

@@ -128,7 +128,7 @@ public final class IndicatorManager: ActivityContainer {
     /// Hides the indicator permanently and stops the backends, which restore what they changed and flush their output.
     ///
     /// Returns when all have stopped. A backend whose call does not return within the time limit is given up.
-    /// Activities may continue; they are only counted.
+    /// Activities may continue; they are only counted. Those of objects end.
     ///
     /// - Parameter timeLimit: how long to wait for a call that does not return. Default 2 seconds. A backend whose
     ///   calls return but that has more to deliver gets 5 seconds in total.

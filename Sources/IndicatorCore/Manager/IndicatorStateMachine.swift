@@ -217,6 +217,12 @@ package struct IndicatorStateMachine: Sendable {
     /// In how many parts the objects are checked.
     static var lifetimeCheckPartCount: Int { ObservedObjects.shardCount }
 
+    /// Lets the next check end all objects. Returns whether there are any.
+    mutating func closeObjects() -> Bool {
+        list.closeObjects()
+        return list.objectCount > 0
+    }
+
     /// Ends the activities of the ended objects in one part.
     mutating func checkLifetimes(part: Int, at now: Duration) -> Actions {
         change({ now }) { $0.endActivitiesOfEndedObjects(inShard: part, at: { now }) }

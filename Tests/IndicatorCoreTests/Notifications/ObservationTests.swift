@@ -372,4 +372,49 @@ import Testing
         )
         #expect(task == nil)
     }
+
+    /// Posts notifications in its `deinit`.
+    private final class PostingTask {
+        let names: [Notification.Name]
+        let center: NotificationCenter
+
+        init(_ names: [Notification.Name], _ center: NotificationCenter) {
+            (self.names, self.center) = (names, center)
+        }
+
+        deinit {
+            for name in names { center.post(name: name, object: self) }
+        }
+    }
+
+    /// The runtime ended the process: the object was retained in its `deinit`.
+    @Test(arguments: [false, true]) func anObjectPostsNotificationsWhenItIsDeallocated(isTracked: Bool) async {
+        indicator.manager.observe(.indicator, in: center)
+        let names: [Notification.Name] = [.indicatorTaskDidProgress, .indicatorTaskDidResume]
+        for _ in 0..<3 {
+            let task = PostingTask(names, center)
+            if isTracked { indicator.manager.track(task) }
+        }
+        #expect(isTracked || indicator.manager.activityCount == 0)
+        indicator.clock.advance(by: .seconds(1))
+        #expect(await eventually { indicator.manager.activityCount == 0 })
+    }
+
+    @Test func objectsAreNotCheckedAfterTheShutdown() async {
+        indicator.manager.observe(.indicator, in: center)
+        let request = Request()
+        weak var task: Request?
+        do {
+            let request = Request()
+            task = request
+            center.post(name: .indicatorTaskDidResume, object: request)
+        }
+        indicator.manager.track(request, label: "tracked")
+        await indicator.manager.shutdown()
+        #expect(await eventually { indicator.manager.activityCount == 0 && task == nil })
+        indicator.manager.track(request)
+        #expect(indicator.manager.activityCount == 0)
+        indicator.clock.advance(by: .seconds(1))
+        #expect(await eventually { indicator.clock.deadlines.isEmpty })
+    }
 }
