@@ -4,8 +4,9 @@ import Foundation
 ///
 /// A group counts as one activity, and its label is shown. Its progress combines that of its members, weighted by their
 /// totals if all have one in the same unit, otherwise equally; ended members remain included. It does not decrease
-/// unless the total grows. Snapshots list the members after their group. Groups can be members of groups. Members may
-/// begin on any thread; those that are still in progress when the group ends become independent.
+/// unless the total grows. Snapshots list the members after their group. Groups can be members of groups; from the
+/// 32nd level on, members begin in the group above. Members may begin on any thread; those that are still in progress
+/// when the group ends become independent.
 ///
 /// ```swift
 /// try await indicator.withGroup("Downloading", total: urls.count) { group in

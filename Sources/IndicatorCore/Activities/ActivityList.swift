@@ -474,8 +474,11 @@ package struct ActivityList: Sendable {
         return Change(countChange: -1)
     }
 
-    /// The indicator was shut down: the objects end at the next check, and no others are observed.
-    mutating func closeObjects() { objects.isClosed = true }
+    /// Whether no object is added, and all end at the next check.
+    var isClosed: Bool {
+        get { objects.isClosed }
+        set { objects.isClosed = newValue }
+    }
 
     /// Ends the activities of the ended objects in one shard.
     mutating func endActivitiesOfEndedObjects(inShard shard: Int, at now: () -> Duration) -> Change {

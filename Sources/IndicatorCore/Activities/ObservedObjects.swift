@@ -36,7 +36,7 @@ struct ObservedObjects: @unchecked Sendable {
     private(set) var shards: [[ActivityObject.Key: Item]] = Array(repeating: [:], count: shardCount)
     /// How many objects are observed.
     private(set) var count = 0
-    /// Whether the indicator was shut down: no object is added, and all end at the next check.
+    /// Whether no object is added, and all end at the next check.
     var isClosed = false
 
     private static func shard(of key: ActivityObject.Key) -> Int {

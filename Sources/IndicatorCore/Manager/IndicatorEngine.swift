@@ -28,7 +28,6 @@ package final class IndicatorEngine: Sendable {
         var receivers: [any SnapshotReceiver] = []
         var observations: [NotificationObservation] = []
         var resources: [any ManagerResource] = []
-        var isShutDown = false
         /// Whether the manager was deallocated: the engine closes when the last held activity has ended.
         var isOrphaned = false
         /// The engine itself while activities are held after that: they do not retain it.
@@ -90,7 +89,10 @@ package final class IndicatorEngine: Sendable {
     private static let off: IndicatorEngine = {
         let (clock, logger) = (SuspendingClock(), Logger(label: "indicator"))
         let off = IndicatorEngine(delays: .standard, isEnabled: false, clock: clock, logger: logger)
-        off.ownStorage.withLock { ($0.isShutDown, $0.isClosed) = (true, true) }
+        off.ownStorage.withLock { storage in
+            storage.machine.shutDown()
+            storage.isClosed = true
+        }
         return off
     }()
 
@@ -121,12 +123,12 @@ package final class IndicatorEngine: Sendable {
         let now = time.now
         let (afterwards, hasObjects, runners, resources, observations) = storage.withLock { storage in
             var afterwards = Afterwards()
-            if !storage.isShutDown {
+            if !storage.machine.isShutDown {
                 // The app has not disabled it: the last snapshot must not report that.
                 let isEnabled = storage.machine.isEnabled
                 post(storage.machine.setEnabled(false, at: now), storage, &afterwards, isEnabled: isEnabled)
                 post(storage.machine.publishPending(at: now), storage, &afterwards, isEnabled: isEnabled)
-                storage.isShutDown = true
+                storage.machine.shutDown()
                 afterwards.receivers = storage.receivers + storage.runners
                 for receiver in afterwards.receivers { receiver.finish(timeLimit: timeLimit, at: now) }
                 if storage.isObserver { ObservedObjects.observers.wrappingSubtract(1, ordering: .relaxed) }
@@ -135,7 +137,7 @@ package final class IndicatorEngine: Sendable {
                 (storage.receivers, storage.resources, storage.observations) = ([], [], [])
                 updateAudience(of: &storage)
             }
-            let hasObjects = storage.machine.closeObjects()
+            let hasObjects = storage.machine.list.objectCount > 0
             return (afterwards, hasObjects, storage.runners, storage.resources, storage.observations)
         }
         perform(afterwards)
@@ -266,7 +268,7 @@ package final class IndicatorEngine: Sendable {
     /// Subscribes to snapshots. The subscription ends immediately if the indicator was shut down.
     func subscribe() -> SnapshotSubscription {
         let subscription = SnapshotSubscription()
-        if !add(subscription, if: { !$0.isShutDown }) {
+        if !add(subscription, if: { !$0.machine.isShutDown }) {
             _ = subscription.post(snapshot)
             subscription.finish(timeLimit: .zero, at: .zero)
             subscription.attend()
@@ -285,7 +287,7 @@ package final class IndicatorEngine: Sendable {
         let logger = logger ?? self.logger
         let runner = BackendRunner(backend: backend, time: time, logger: logger)
         let refusal: String? = storage.withLock { storage in
-            if storage.isShutDown { return "the indicator was shut down" }
+            if storage.machine.isShutDown { return "the indicator was shut down" }
             if storage.runners.contains(where: { $0.name == runner.name }) {
                 return "another backend has that name; give each backend a unique name"
             }
@@ -305,7 +307,7 @@ package final class IndicatorEngine: Sendable {
                 backendStatuses: { [self] in backendStatuses }
             )
         )
-        let isNeeded = add(runner) { storage in storage.runners.contains { $0 === runner } && !storage.isShutDown }
+        let isNeeded = add(runner) { $0.runners.contains { $0 === runner } && !$0.machine.isShutDown }
         // The backend was removed, or the indicator was shut down, in the meantime.
         if !isNeeded { runner.finish(timeLimit: .zero, at: time.now) }
         runner.run()
@@ -347,18 +349,11 @@ package final class IndicatorEngine: Sendable {
 
     package func setEnabled(_ isEnabled: Bool) {
         let now = time.now
-        perform(
-            storage.withLock { storage in
-                var afterwards = Afterwards()
-                guard !storage.isShutDown else { return afterwards }
-                post(storage.machine.setEnabled(isEnabled, at: now), storage, &afterwards)
-                return afterwards
-            }
-        )
+        change { machine, _ in machine.setEnabled(isEnabled, at: now) }
     }
 
     /// Whether the engine is closed or shut down.
-    package var isClosed: Bool { storage.withLock { $0.isShutDown } }
+    package var isClosed: Bool { read { $0.isShutDown } }
 
     package var isEnabled: Bool { counter.phase != .disabled }
 
@@ -377,7 +372,7 @@ package final class IndicatorEngine: Sendable {
     func keep(_ observation: NotificationObservation) {
         // Released without the lock: an observation retains the caller's closures.
         let (isShutDown, _) = storage.withLock { storage in
-            if storage.isShutDown { return (true, [NotificationObservation]()) }
+            if storage.machine.isShutDown { return (true, [NotificationObservation]()) }
             if !storage.isObserver { ObservedObjects.observers.wrappingAdd(1, ordering: .relaxed) }
             storage.isObserver = true
             let old = storage.observations
@@ -389,8 +384,8 @@ package final class IndicatorEngine: Sendable {
 
     package func keep(_ resource: some ManagerResource) {
         let isShutDown = storage.withLock { storage in
-            if !storage.isShutDown { storage.resources.append(resource) }
-            return storage.isShutDown
+            if !storage.machine.isShutDown { storage.resources.append(resource) }
+            return storage.machine.isShutDown
         }
         if isShutDown { resource.managerIsGone() }
     }

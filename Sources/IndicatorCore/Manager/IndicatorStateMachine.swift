@@ -158,7 +158,7 @@ package struct IndicatorStateMachine: Sendable {
 
     /// Enables or disables the indicator.
     package mutating func setEnabled(_ isEnabled: Bool, at now: Duration) -> Actions {
-        guard isEnabled != visibility.isEnabled else { return Actions() }
+        guard isEnabled != visibility.isEnabled, !isShutDown else { return Actions() }
         if !isStartLeftToTimer { apply(catchUp(), at: now) }
         apply(visibility.setEnabled(isEnabled, at: now, waitsForTimer: list.objectCount > 0), at: now)
         return finish(hasChanged: true) { now }
@@ -193,6 +193,12 @@ package struct IndicatorStateMachine: Sendable {
         return finish(hasChanged: false) { now }
     }
 
+    /// Whether the indicator was shut down.
+    var isShutDown: Bool { list.isClosed }
+
+    /// The indicator was disabled for ever.
+    mutating func shutDown() { list.isClosed = true }
+
     /// The manager was deallocated: from now on every change is reported.
     mutating func setOrphaned() {
         isOrphaned = true
@@ -216,12 +222,6 @@ package struct IndicatorStateMachine: Sendable {
 
     /// In how many parts the objects are checked.
     static var lifetimeCheckPartCount: Int { ObservedObjects.shardCount }
-
-    /// Lets the next check end all objects. Returns whether there are any.
-    mutating func closeObjects() -> Bool {
-        list.closeObjects()
-        return list.objectCount > 0
-    }
 
     /// Ends the activities of the ended objects in one part.
     mutating func checkLifetimes(part: Int, at now: Duration) -> Actions {
