@@ -6,8 +6,8 @@ extension ActivityTracker {
     ///
     /// Each subscriber receives every status: statuses without demand wait in an unlimited buffer. A status is
     /// delivered on the thread that made the change, before that call returns; if another thread is delivering at that
-    /// time, it delivers this status too. A subscription does not keep the tracker alive, and finishes when the tracker
-    /// is deallocated.
+    /// time, it delivers this status too, and after several statuses, a thread of the indicator continues. A
+    /// subscription does not keep the tracker alive, and finishes when the tracker is deallocated.
     public var publisher: ActivityStatusPublisher<Value> {
         ActivityStatusPublisher(of: self) { $0() }
     }

@@ -1,7 +1,9 @@
+import DequeModule
+
 /// Work that is added under a lock and performed outside it, in the same order, without threads waiting for each other.
 ///
 /// The outbox is a value protected by the lock. The thread that appends an element calls ``attend()``; if the result is
-/// `true`, it processes batches until there are none:
+/// `true`, it processes batches until there are none, or another thread continues:
 ///
 /// ```swift
 /// let mustDeliver = state.withLock { $0.outbox.append(event); return $0.outbox.attend() }
@@ -10,7 +12,7 @@
 /// }
 /// ```
 package struct Outbox<Element> {
-    private var elements: [Element] = []
+    private var elements: Deque<Element> = []
     private var isAttended = false
 
     package init() {}
@@ -27,14 +29,14 @@ package struct Outbox<Element> {
         return true
     }
 
-    /// Removes the waiting elements. Returns `nil` when there are none, and the caller is done.
+    /// Removes up to 16 waiting elements. Returns `nil` when there are none, and the caller is done.
     package mutating func nextBatch() -> [Element]? {
         guard !elements.isEmpty else {
             isAttended = false
             return nil
         }
-        defer { elements = [] }
-        return elements
+        defer { elements.removeFirst(min(elements.count, 16)) }
+        return Array(elements.prefix(16))
     }
 }
 

@@ -66,12 +66,15 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         }
     }
 
+    /// Delivers a few batches. If there are more, a separate task continues: no caller is captured.
     private func deliver() {
-        while let batch = state.withLock({ $0.outbox.nextBatch() }) {
+        for _ in 0..<4 {
+            guard let batch = state.withLock({ $0.outbox.nextBatch() }) else { return }
             for notice in batch {
                 for subscription in notice.subscriptions { subscription.deliver(notice.status, areEqual: areEqual) }
             }
         }
+        Task.detached(executorPreference: ServiceThread.shared) { self.deliver() }
     }
 
     // MARK: - Subscriptions
@@ -80,8 +83,8 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - subscriber: the owner of the subscription. The tracker retains it until it is unsubscribed.
-    ///   - receive: called without a lock, one call at a time and in order, on the thread that made a change or on one
-    ///     that is already delivering. It may change the tracker; the change is delivered after it has returned. `nil`
+    ///   - receive: called without a lock, one call at a time and in order, on the thread that made a change, on one
+    ///     that is already delivering, or on the indicator's. It may change the tracker; the change is delivered after it has returned. `nil`
     ///     comes last, when the tracker is deallocated.
     package func subscribe(
         _ subscriber: any AnyObject & Sendable,

@@ -16,6 +16,19 @@ import Testing
         #endif
     }
 
+    /// The thread that delivered a change also delivered all that followed meanwhile.
+    @Test(.timeLimit(.minutes(5))) func aCallReturnsWhileTheTrackerKeepsChanging() async {
+        let tracker = ActivityTracker<Int>()
+        let hasReturned = Atomic(false)
+        let recorder = StatusRecorder<Int> { [weak tracker] status in
+            if !status.isLoading, !hasReturned.load(ordering: .relaxed) { tracker?.begin(1).end() }
+        }
+        tracker.subscribe(recorder)
+        hasReturned.store(true, ordering: .relaxed)
+        // The call delivered four batches.
+        #expect(await eventually { recorder.statuses.count >= 7 && recorder.statuses.last?.isLoading == false })
+    }
+
     /// 100 000 sequences (20 000 under the thread sanitizer) from 8 threads, iterated to the end, left early, dropped,
     /// copied and cancelled at random.
     @Test func nothingStaysOnAndNothingIsLeaked() async {
