@@ -388,6 +388,18 @@ import Testing
         #expect(await eventually { engine == nil })
     }
 
+    /// The recursion through 600 levels ended a thread's stack.
+    @Test func membersOfDeepGroupsAreInTheGroupAbove() throws {
+        var groups = [ManagedActivity("0", in: manager)]
+        for level in 1..<5000 { groups.append(ManagedActivity("\(level)", in: try #require(groups.last))) }
+        #expect(manager.activityCount == 1)
+        #expect(manager.snapshot.activities.map(\.depth) == Array(0..<16))
+        for group in groups.prefix(4990) { group.end() }
+        #expect(manager.snapshot.activities.map(\.label) == (4990..<5000).map { "\($0)" })
+        for group in groups { group.end() }
+        #expect(manager.activityCount == 0)
+    }
+
     /// The numbers of activities and of members were read one after the other.
     @Test func theCountIsExactWhileMembersBeginAndEnd() async {
         let group = ManagedActivity("group", in: manager)
