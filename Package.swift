@@ -19,7 +19,7 @@ let package = Package(
     traits: [
         .trait(
             name: "DesktopNotification",
-            description: "The desktop notification backend; needs libdbus.",
+            description: "The desktop notification backend; needs libdbus, and uses libnotify where it is installed.",
             enabledTraits: ["DBus"]
         ),
         .trait(name: "DBus", description: "The D-Bus property backend; needs libdbus."),
@@ -62,6 +62,7 @@ let package = Package(
                 "IndicatorCore",
                 "IndicatorThreads",
                 .target(name: "CDBus", condition: .when(traits: ["DBus"])),
+                .target(name: "CNotify", condition: .when(traits: ["DesktopNotification"])),
                 .target(name: "CMosquitto", condition: .when(traits: ["MQTT"])),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -99,6 +100,8 @@ let package = Package(
         .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CGdkPixbuf"),
+        // Declarations only: libnotify is loaded when it is first used.
+        .systemLibrary(name: "CNotify", providers: [.apt(["libnotify-dev"])]),
         // Reads JSON by tokens, with positions: for NetworkKit and for traces.
         .target(name: "JSONScanning"),
         .target(
@@ -228,6 +231,7 @@ let package = Package(
                 "IndicatorCore",
                 "IndicatorThreads",
                 .target(name: "CDBus", condition: .when(traits: ["DBus"])),
+                .target(name: "CNotify", condition: .when(traits: ["DesktopNotification"])),
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/Helpers/DesktopProbe"
