@@ -1,5 +1,6 @@
 #pragma once
-/* What Swift cannot import from glibc: eventfd(2), variadic functions and a global variable. */
+/* What Swift cannot import from glibc: eventfd(2), getauxval(3), variadic functions and a global variable. */
+#include <sys/auxv.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -41,3 +42,6 @@ static inline void linux_pause(void) {
     __asm__ volatile("yield" ::: "memory");
 #endif
 }
+
+/* Whether the process has more privileges than its user: set-user-ID, for example (AT_SECURE in getauxval(3)). */
+static inline int linux_is_privileged(void) { return getauxval(AT_SECURE) != 0; }

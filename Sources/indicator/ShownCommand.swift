@@ -15,6 +15,7 @@ final class ShownCommand {
     private let after: Duration
 
     private static let desktopName = "execNotification"
+    private static let noLogger = Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
 
     /// - Parameters:
     ///   - label: the label of the activity.
@@ -40,7 +41,7 @@ final class ShownCommand {
             reloadTriggers: [],
             // They would appear within the command's output.
             printsMistakes: false,
-            logger: Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
+            logger: Self.noLogger
         )
         activity = ManagedActivity(label, in: indicator, lasted: began.duration(to: .now))
         let isCovered = indicator.configuration?.backends.contains { backend in
@@ -74,7 +75,12 @@ final class ShownCommand {
         settings.showsIndicator = false
         settings.icon = "utilities-terminal"
         indicator.addBackend(
-            DesktopNotificationBackend(name: Self.desktopName, applicationName: app, settings: settings)
+            DesktopNotificationBackend(
+                name: Self.desktopName,
+                applicationName: app,
+                settings: settings,
+                logger: Self.noLogger
+            )
         )
         #endif
     }

@@ -1,5 +1,17 @@
 import Foundation
 
+/// How the probe sends notifications.
+package enum NotificationWay: String, Sendable, CaseIterable {
+    /// Through libnotify only: otherwise the backend is unavailable.
+    case libnotify
+    case dbus
+    /// Through libnotify where it is safe.
+    case auto
+
+    /// Each with one sender.
+    package static let both = [libnotify, dbus]
+}
+
 /// The program `desktop-probe`: an app with an indicator on a private bus, which executes commands.
 package final class DesktopProbe: Sendable {
     private let daemon: Daemon
@@ -9,25 +21,31 @@ package final class DesktopProbe: Sendable {
     /// - Parameters:
     ///   - arguments: its parts: `notification`, `icon=` and a name or path, `property`, `title`, `log=` and a path,
     ///     `delays`, `neighbour`.
+    ///   - way: how it sends notifications.
+    ///   - environment: further variables.
+    ///   - program: a copy of the program to start instead.
     ///   - bus: its session bus; `nil` for none.
     ///   - address: the address of the session bus, if it is not that of `bus`.
     ///   - descriptors: how many descriptors the process may have (`ulimit -n`) from the start of its `main`; `nil` for
     ///     as many as this one.
     package init(
         _ arguments: String...,
+        through way: NotificationWay = .auto,
+        environment: [String: String] = [:],
+        program: String? = nil,
         bus: PrivateBus?,
         address: String? = nil,
         descriptors: Int? = nil
     ) async throws {
         let probe = try Daemon(
-            try Command.built("desktop-probe"),
+            try program ?? Command.built("desktop-probe"),
             // The probe limits itself: with 3, the dynamic linker could not load the libraries.
-            arguments + (descriptors.map { ["descriptors=\($0)"] } ?? []),
+            arguments + ["through=\(way.rawValue)"] + (descriptors.map { ["descriptors=\($0)"] } ?? []),
             environment: [
                 "DBUS_SESSION_BUS_ADDRESS": address ?? bus?.address ?? "", "XDG_RUNTIME_DIR": "", "DISPLAY": "",
                 // For the tests that measure memory: malloc(3) caches as little as possible.
                 "MALLOC_ARENA_MAX": "1",
-            ]
+            ].merging(environment) { _, given in given }
         )
         daemon = probe
         guard await eventually({ probe.output.hasPrefix("ready\n") }) else { throw Silent(error: probe.errors) }

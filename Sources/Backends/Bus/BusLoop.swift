@@ -21,6 +21,15 @@ package final class BusLoop {
     private let wakeUp: WakeUp
     private let connection: BusConnection
     private var calls: [Call] = []
+    /// The completions of work on other threads, by number.
+    private var foreignWork: [Int: () -> Void] = [:]
+    private var lastForeignWork = 0
+    private let finishedWork = FinishedWork()
+
+    /// The numbers of the work that has ended on other threads.
+    private final class FinishedWork: Sendable {
+        let numbers = Locked<[Int]>([])
+    }
 
     /// Connects to a bus and calls `Hello`.
     ///
@@ -82,6 +91,32 @@ package final class BusLoop {
         calls.append(Call(reply: reply, deadline: timeLimit.map { .now + $0 }, completion: completion))
     }
 
+    /// A closure that work on another thread calls once, at its end. Its value is passed to `body` during
+    /// ``turn(until:)``. ``settle(within:)`` waits for it.
+    func completion<Value: Sendable>(_ body: @escaping (Value) -> Void) -> @Sendable (Value) -> Void {
+        lastForeignWork += 1
+        let number = lastForeignWork
+        let result = ForeignResult<Value>()
+        foreignWork[number] = {
+            if let value = result.value.withLock({ $0 }) { body(value) }
+        }
+        return { [finishedWork, wakeUp] value in
+            result.value.withLock { $0 = value }
+            finishedWork.numbers.withLock { $0.append(number) }
+            wakeUp.wake()
+        }
+    }
+
+    private final class ForeignResult<Value: Sendable>: Sendable {
+        let value = Locked<Value?>(nil)
+    }
+
+    /// Ends the current ``turn(until:)``, or the next one, from any thread.
+    var wake: @Sendable () -> Void { { [wakeUp] in wakeUp.wake() } }
+
+    /// Whether the session should end.
+    var isStopped: Bool { wakeUp.isStopped }
+
     /// The number of unsent bytes.
     package var outgoingBytes: Int { connection.outgoingBytes }
 
@@ -91,10 +126,11 @@ package final class BusLoop {
     /// Serves the object at `path`.
     func serve(path: String, _ handler: @escaping (BusMessage) -> Void) { connection.serve(path: path, handler) }
 
-    /// Sends all queued messages, and waits for the replies to all calls, for at most `limit`.
+    /// Sends all queued messages, and waits for the replies to all calls and for work on other threads, for at most
+    /// `limit`.
     func settle(within limit: Duration) {
         let deadline = ContinuousClock.now + limit
-        while connection.hasOutgoing || !calls.isEmpty, ContinuousClock.now < deadline {
+        while connection.hasOutgoing || !calls.isEmpty || !foreignWork.isEmpty, ContinuousClock.now < deadline {
             guard (try? turn(until: deadline)) != nil else { return }
         }
     }
@@ -119,6 +155,11 @@ package final class BusLoop {
             finishCalls()
         }
         finishCalls(until: .now)
+        let finished = finishedWork.numbers.withLock { numbers in
+            defer { numbers = [] }
+            return numbers
+        }
+        for number in finished { foreignWork.removeValue(forKey: number)?() }
         guard connection.isConnected else { throw .disconnected }
     }
 

@@ -60,19 +60,33 @@ extension BackendKind {
                 ),
                 .whenDone(default: defaults.whenDone),
                 .after(default: defaults.after),
+                BackendSetting(
+                    "through",
+                    .choice(DesktopNotificationSettings.Through.allCases.map(\.rawValue)),
+                    default: .string(defaults.through.rawValue),
+                    summary: "how notifications are sent; auto: through libnotify where it is installed and safe"
+                ),
             ],
             make: { context, settings in
                 DesktopNotificationBackend(
                     name: context.name,
                     applicationName: context.applicationName,
-                    settings: try DesktopNotificationSettings(settings)
+                    settings: try DesktopNotificationSettings(settings),
+                    logger: context.logger
                 )
             },
-            availability: { _, _ in
+            availability: { context, settings in
                 do {
+                    let settings = try DesktopNotificationSettings(settings)
                     let address = try DBusAddress.session.resolved(in: ProcessInfo.processInfo.environment)
                     let server = try await BusService.probe(address: address) {
-                        NotificationSession(applicationName: "", settings: DesktopNotificationSettings(), latest: $0)
+                        NotificationSession(
+                            applicationName: context.applicationName,
+                            settings: settings,
+                            address: address,
+                            logger: context.logger,
+                            latest: $0
+                        )
                     }
                     return .available(detail: server)
                 } catch let error as DesktopNotificationError {
@@ -112,6 +126,7 @@ extension DesktopNotificationSettings {
         if let category = settings.string("category") { self.category = category }
         if let whenDone = settings.string("whenDone").flatMap(WhenDone.init(rawValue:)) { self.whenDone = whenDone }
         if let after = settings.duration("after") { self.after = after }
+        if let through = settings.string("through").flatMap(Through.init(rawValue:)) { self.through = through }
     }
 }
 #endif

@@ -1,6 +1,7 @@
 #if DesktopNotification
 import Foundation
 public import IndicatorCore
+public import Logging
 
 /// The indicator as a notification on the user's desktop (Desktop Notifications Specification).
 ///
@@ -14,15 +15,16 @@ public import IndicatorCore
 /// ``stop()`` returns when the server has closed the notification. If the app crashes, the server removes it within a
 /// minute: it expires after 55 seconds, and is renewed every 35 seconds.
 ///
-/// The backend never starts a server. It is unavailable while there is no server or the server does not answer. It has
-/// its own thread and a private connection to the session bus, and shares nothing with other users of D-Bus, GLib or
-/// libnotify in the process.
+/// Notifications are sent through libnotify where it is installed and safe, otherwise over D-Bus: see
+/// <doc:DesktopNotifications>. The backend is unavailable while there is no server or the server does not answer. It has
+/// its own thread and a private connection to the session bus.
 public final class DesktopNotificationBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
 
     private let applicationName: String
     private let settings: DesktopNotificationSettings
+    private let logger: Logger
     private let surface = BusSurface()
 
     /// Makes a backend. Does not connect before ``start()``.
@@ -31,14 +33,17 @@ public final class DesktopNotificationBackend: IndicatorBackend {
     ///   - name: the name that the config file and the diagnostics use.
     ///   - applicationName: the name of the app.
     ///   - settings: the content and behaviour of the notification.
+    ///   - logger: where it is logged how notifications are sent, and why.
     public init(
         name: String = "desktopNotification",
         applicationName: String,
-        settings: DesktopNotificationSettings = DesktopNotificationSettings()
+        settings: DesktopNotificationSettings = DesktopNotificationSettings(),
+        logger: Logger = Logger(label: "IndicatorBackends.DesktopNotification")
     ) {
         self.name = name
         self.applicationName = applicationName
         self.settings = settings
+        self.logger = logger
     }
 
     /// Includes changes while the indicator is hidden if outcomes are reported: activities may end then.
@@ -52,9 +57,15 @@ public final class DesktopNotificationBackend: IndicatorBackend {
     /// Looks for a notification server. Throws if there is none, or no bus.
     public func start() async throws {
         let address = try DBusAddress.session.resolved(in: ProcessInfo.processInfo.environment)
-        let (name, settings) = (applicationName, settings)
+        let (name, settings, logger) = (applicationName, settings, logger)
         try await surface.start(name: "ind-notify", address: address) { _, latest in
-            NotificationSession(applicationName: name, settings: settings, latest: latest)
+            NotificationSession(
+                applicationName: name,
+                settings: settings,
+                address: address,
+                logger: logger,
+                latest: latest
+            )
         }
     }
 
@@ -79,6 +90,8 @@ package enum DesktopNotificationError: Error, Sendable, Hashable, CustomStringCo
     case notResponding
     /// The notification server answered with an error.
     case refused(reason: String)
+    /// libnotify cannot be used, and there is no other way: as configured, or in a sandbox.
+    case withoutLibNotify(reason: String)
 
     /// The problem.
     package var reason: String {
@@ -87,6 +100,7 @@ package enum DesktopNotificationError: Error, Sendable, Hashable, CustomStringCo
         case .replaced: "the notification server was replaced by another one"
         case .notResponding: "the notification server does not answer"
         case .refused(let reason): "the notification server rejected the notification: \(reason)"
+        case .withoutLibNotify(let reason): "libnotify cannot be used: \(reason)"
         }
     }
 
@@ -96,6 +110,7 @@ package enum DesktopNotificationError: Error, Sendable, Hashable, CustomStringCo
         case .noServer: "install or start one, e.g. dunst"
         case .replaced, .notResponding: "it is used again as soon as it answers"
         case .refused: nil
+        case .withoutLibNotify: "outside a sandbox, 'through: auto' sends over D-Bus then"
         }
     }
 

@@ -22,6 +22,16 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
         }
     }
 
+    /// How notifications are sent.
+    public enum Through: String, Sendable, Hashable, CaseIterable {
+        /// Through libnotify where it is installed and safe; otherwise over D-Bus.
+        case auto
+        /// Through libnotify only.
+        case libnotify
+        /// Over D-Bus, without libnotify.
+        case dbus
+    }
+
     /// The first line. Default: `{app}`. If it results in an empty text, the app's name is shown.
     public var summary: SnapshotFormat
     /// The text below the first line; `nil` for none. Default: `{label} {progress} ({count})`.
@@ -43,6 +53,11 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
     public var whenDone: WhenDone
     /// How long an activity must have lasted for that. Default: 10 seconds.
     public var after: Duration
+    /// How notifications are sent. Default: `auto`.
+    ///
+    /// Choose `dbus` for an app that begins to use libnotify itself, or loads a plugin that does, while the indicator
+    /// runs: libnotify is not thread-safe.
+    public var through: Through
     /// Whether to show the indicator, or only outcomes.
     package var showsIndicator = true
     /// How long until the server removes the notification of an app that has crashed. Shorter in tests.
@@ -60,7 +75,8 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
         timeout: Duration? = nil,
         category: String = "transfer",
         whenDone: WhenDone = .never,
-        after: Duration = .seconds(10)
+        after: Duration = .seconds(10),
+        through: Through = .auto
     ) {
         self.summary = summary
         self.body = body
@@ -71,6 +87,7 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
         self.category = category
         self.whenDone = whenDone
         self.after = after
+        self.through = through
     }
 
     /// The icon in the protocol: a name, or the URL of a file (Desktop Notifications Specification, "Icons and

@@ -2,8 +2,9 @@
 import Foundation
 import IndicatorCore
 import IndicatorThreads
+import Logging
 
-/// The content of a notification.
+/// The content of the indicator's notification.
 struct NotificationContent: Sendable, Hashable {
     var summary: String
     var body: String
@@ -15,15 +16,16 @@ struct NotificationContent: Sendable, Hashable {
 
 /// One notification on one connection to a session bus (Desktop Notifications Specification 1.2).
 ///
-/// Calls are asynchronous, so a server that hangs delays nothing. Only one `Notify` at a time waits for its reply.
+/// The session finds the server, checks that it answers, and watches it; a ``NotificationSender`` sends. Calls are
+/// asynchronous, so a server that hangs delays nothing. Only one that shows the indicator at a time waits for its reply.
 final class NotificationSession: BusSession {
     /// At most two updates a second: faster ones are unreadable, and notification servers draw slowly.
     static let updateInterval = Duration.milliseconds(500)
 
-    private static let path = "/org/freedesktop/Notifications"
-    private static let interface = "org.freedesktop.Notifications"
-    /// How long the server may take to answer a call.
-    private static let answerLimit = Duration.seconds(2)
+    /// A portal shows each update as a new notification.
+    static let portalUpdateInterval = Duration.seconds(2)
+
+    private static let interface = NotificationSender.interface
     /// How long the server may take to show a notification: the first one takes longer on a busy machine.
     private static let showLimit = Duration.seconds(5)
     /// The longest label or app name, in Unicode scalars.
@@ -35,10 +37,12 @@ final class NotificationSession: BusSession {
 
     private let applicationName: String
     private let settings: DesktopNotificationSettings
+    private let logger: Logger
     private let latest: @Sendable () -> IndicatorSnapshot
+    private let sender: NotificationSender
+    /// The name of the app's desktop file, if it has one.
+    private let desktopEntry: String?
 
-    /// The unique name of the server.
-    private var owner = ""
     private var showsBars = false
     private var readsMarkup = false
     /// Why the server can no longer be used.
@@ -48,12 +52,6 @@ final class NotificationSession: BusSession {
     /// The content that was sent last.
     private var shown: NotificationContent?
     private var sentAt = ContinuousClock.now
-    /// The server's identifier of the notification; 0 if unknown or there is none.
-    private var identifier: UInt32 = 0
-    /// Whether a `Notify` waits for its reply.
-    private var isSending = false
-    /// Counts how often the notification was hidden.
-    private var showing = 0
     /// The time since which the indicator was shown when ``shown`` was sent.
     private var shownSince: Date?
     /// The same for a notification that the user, or the server after `timeout`, has closed: it does not reappear until
@@ -63,31 +61,52 @@ final class NotificationSession: BusSession {
     /// - Parameters:
     ///   - applicationName: the name of the app; not empty.
     ///   - settings: the content and behaviour of the notification.
+    ///   - address: the address of the bus, checked.
+    ///   - logger: where it is logged who sends, and why.
     ///   - latest: the latest snapshot.
     init(
         applicationName: String,
         settings: DesktopNotificationSettings,
+        address: String,
+        logger: Logger,
         latest: @escaping @Sendable () -> IndicatorSnapshot
     ) {
         let name = DisplayText.singleLine(applicationName, limit: Self.valueLimit)
         self.applicationName = name.isEmpty ? "Indicator" : name
         self.settings = settings
+        self.logger = logger
         self.latest = latest
+        desktopEntry = Self.desktopEntry(of: applicationName, in: ProcessInfo.processInfo.environment)
+        sender = NotificationSender(through: settings.through, address: address, logger: logger)
     }
 
     // MARK: - The server
 
-    /// Finds the server and checks that it answers. Returns its name and version.
+    /// Finds the server, checks that it answers, and chooses how to send. Returns both.
     func begin(on loop: BusLoop) throws -> String {
         for rule in [
             "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.interface)'",
-            "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(Self.path)'",
+            "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(NotificationSender.path)'",
         ] {
             try loop.callBus("AddMatch", [.string(rule)])
         }
+        var parts: [String] = []
+        // A sandbox hides the server. libnotify looks for the portal first.
+        if NotificationSender.isSandboxed { parts = [try sender.choose(on: loop)] }
+        if sender.way != .portal {
+            parts = [try findServer(on: loop)]
+            parts.append(try sender.choose(on: loop))
+        }
+        let summary = parts.joined(separator: " ")
+        // Noteworthy only if libnotify cannot be used.
+        logger.log(level: sender.isFallback ? .info : .debug, "notifications are sent to \(summary)")
+        return summary
+    }
+
+    private func findServer(on loop: BusLoop) throws -> String {
         // Only queries the owner of the name: no server is started.
         do throws(BusError) {
-            owner = try loop.callBus("GetNameOwner", [.string(Self.interface)]).first?.text ?? ""
+            sender.server = try loop.callBus("GetNameOwner", [.string(Self.interface)]).first?.text ?? ""
         } catch {
             guard error.name == "org.freedesktop.DBus.Error.NameHasNoOwner" else { throw error }
             throw waiting(after: .noServer)
@@ -100,15 +119,15 @@ final class NotificationSession: BusSession {
         let texts = information.compactMap(\.text).map { DisplayText.singleLine($0, limit: 40) }
         showsBars = texts.first.map(Self.serversWithBars.contains) ?? false
         // The name, vendor, version and version of the specification.
-        return texts.count == 4 ? "\(texts[0]) \(texts[2])" : owner
+        return texts.count == 4 ? "\(texts[0]) \(texts[2])" : sender.server
     }
 
     private func ask(_ member: String, on loop: BusLoop) throws -> [BusValue] {
         do throws(BusError) {
-            return try loop.call(call(member), timeLimit: Self.answerLimit)
+            return try loop.call(sender.call(member), timeLimit: NotificationSender.answerLimit)
         } catch .noReply {
             // The reply to this call arrives when the server continues.
-            loop.call(call(member), within: nil) { [unowned self] _ in canBeginAgain = true }
+            loop.call(sender.call(member), within: nil) { [unowned self] _ in canBeginAgain = true }
             throw waiting(after: .notResponding)
         } catch .disconnected {
             throw BusError.disconnected
@@ -125,45 +144,45 @@ final class NotificationSession: BusSession {
         return error
     }
 
-    private func call(_ member: String, _ arguments: [BusValue] = [], expectsReply: Bool = true) -> BusMessage {
-        .call(
-            owner,
-            path: Self.path,
-            interface: Self.interface,
-            member: member,
-            arguments,
-            expectsReply: expectsReply
-        )
-    }
-
     func receive(_ signal: BusMessage) {
         switch (signal.member, signal.signature) {
         case ("NameOwnerChanged", "sss") where signal.sender == "org.freedesktop.DBus":
             guard signal.arguments.first?.text == Self.interface, let new = signal.arguments.last?.text else { return }
             fault = new.isEmpty ? .noServer : .replaced
             if canBeginAgain != nil { canBeginAgain = !new.isEmpty }
-        case ("NotificationClosed", "uu") where signal.sender == owner:
-            guard case .uint32(let closed)? = signal.arguments.first, closed == identifier, closed != 0 else { return }
-            identifier = 0
-            // After the system was suspended, it may have expired before the app could renew it.
-            let hasExpired = settings.timeout == nil && sentAt.duration(to: .now) >= settings.expiry
-            if hasExpired { shown = nil } else { dismissed = shownSince }
+        case ("NotificationClosed", "uu") where signal.sender == sender.server:
+            guard case .uint32(let closed)? = signal.arguments.first, sender.consumeClosed(closed) else { return }
+            wasClosed()
         default:
             return
         }
     }
 
+    /// The user, or the server, has closed the notification.
+    private func wasClosed() {
+        // After the system was suspended, it may have expired before the app could renew it.
+        let hasExpired = expires && sentAt.duration(to: .now) >= settings.expiry
+        if hasExpired { shown = nil } else { dismissed = shownSince }
+    }
+
+    /// Whether the notification has an expiry, which is renewed.
+    private var expires: Bool { settings.timeout == nil && sender.way != .portal }
+
     // MARK: - The notification
 
     func update(on loop: BusLoop) throws -> ContinuousClock.Instant? {
-        if let fault { throw fault }
+        if let fault = fault ?? sender.fault { throw fault }
+        if sender.consumeClosed() { wasClosed() }
         let snapshot = latest()
         announce(snapshot.finished.filter { settings.whenDone.covers($0, after: settings.after) }, on: loop)
         guard snapshot.isVisible, settings.showsIndicator else {
-            hide(on: loop)
-            return nil
+            guard shown != nil, sender.mayHide > .now else {
+                hide(on: loop)
+                return nil
+            }
+            return sender.mayHide
         }
-        if isSending {
+        if sender.isSending {
             let due = sentAt + Self.showLimit
             guard due > .now else { throw DesktopNotificationError.notResponding }
             return due
@@ -176,92 +195,79 @@ final class NotificationSession: BusSession {
         shownSince = snapshot.since
         let content = content(for: snapshot)
         if content != shown {
-            let due = sentAt + Self.updateInterval
+            let due = sentAt + (sender.way == .portal ? Self.portalUpdateInterval : Self.updateInterval)
             guard shown == nil || due <= .now else { return due }
-            show(content, on: loop)
+            shown = content
+            sentAt = .now
+            sender.show(message(for: content), on: loop)
             return sentAt + Self.showLimit
         }
         let tick = formats.contains(where: \.showsTime) ? ContinuousClock.now + .seconds(1) : nil
-        guard settings.timeout == nil else { return tick }
+        guard expires else { return tick }
         if sentAt + settings.renewal <= .now {
-            // Without a reply, which would be another wake-up.
-            loop.send(call("Notify", arguments(for: content), expectsReply: false))
+            sender.renew(message(for: content), on: loop)
             sentAt = .now
         }
         return tick ?? sentAt + settings.renewal
     }
 
-    func end(on loop: BusLoop) { hide(on: loop) }
-
-    private func show(_ content: NotificationContent, on loop: BusLoop) {
-        let showing = showing
-        let replaced = identifier
-        shown = content
-        sentAt = .now
-        isSending = true
-        // Without a time limit: even a late reply has the identifier to close.
-        loop.call(call("Notify", arguments(for: content)), within: nil) { [unowned self, unowned loop] in
-            isSending = false
-            switch $0.map(\.arguments) {
-            case .success(let values):
-                guard case .uint32(let new)? = values.first else { return }
-                if showing == self.showing {
-                    identifier = new
-                } else if new != replaced {
-                    // The indicator was hidden meanwhile.
-                    close(new, on: loop)
-                }
-            case .failure(let error): fault = .refused(reason: error.description)
-            }
-        }
-    }
+    func end(on loop: BusLoop) { sender.end(on: loop) }
 
     private func hide(on loop: BusLoop) {
-        if identifier != 0 { close(identifier, on: loop) }
-        identifier = 0
+        sender.hide(on: loop)
         shown = nil
         dismissed = nil
-        showing += 1
-    }
-
-    /// With a reply, so that a process that ends waits for it.
-    private func close(_ identifier: UInt32, on loop: BusLoop) {
-        loop.call(call("CloseNotification", [.uint32(identifier)]), within: Self.answerLimit) { _ in }
     }
 
     /// Shows one ordinary notification of these outcomes.
     private func announce(_ finished: [FinishedActivity], on loop: BusLoop) {
         guard let notice = OutcomeNotice(finished, applicationName: applicationName) else { return }
-        var hints = [BusProperty("urgency", .byte(DesktopNotificationSettings.Urgency.normal.level))]
         let category = notice.isFailure ? "transfer.error" : "transfer.complete"
-        if !settings.category.isEmpty { hints.append(BusProperty("category", .string(category))) }
-        let message = call(
-            "Notify",
-            [
-                .string(applicationName), .uint32(0), .string(settings.protocolIcon), .string(notice.title),
-                .string(readsMarkup ? Self.escaped(notice.body) : notice.body), .strings([]), .properties(hints),
-                .int32(-1),
-            ]
+        let message = message(
+            notice.title,
+            notice.body,
+            category: settings.category.isEmpty ? "" : category,
+            hints: [BusProperty("urgency", .byte(DesktopNotificationSettings.Urgency.normal.level))],
+            milliseconds: -1
         )
-        // With a reply, as in `close`.
-        loop.call(message, within: Self.answerLimit) { _ in }
+        sender.announce(message, on: loop)
     }
 
-    private func arguments(for content: NotificationContent) -> [BusValue] {
+    private func message(for content: NotificationContent) -> NotificationMessage {
         let urgency = max(settings.urgency.level, content.asks ? DesktopNotificationSettings.Urgency.normal.level : 0)
         var hints: [BusProperty] = [
             BusProperty("urgency", .byte(urgency)),
             BusProperty("transient", .boolean(settings.isTransient)),
             BusProperty("suppress-sound", .boolean(true)),
         ]
-        if !settings.category.isEmpty { hints.append(BusProperty("category", .string(settings.category))) }
         if let progress = content.progress { hints.append(BusProperty("value", .int32(Int32(progress)))) }
-        let body = readsMarkup ? Self.escaped(content.body) : content.body
-        return [
-            .string(applicationName), .uint32(identifier), .string(settings.protocolIcon), .string(content.summary),
-            .string(body), .strings([]), .properties(hints),
-            .int32(Self.milliseconds(settings.timeout ?? settings.expiry)),
-        ]
+        return message(
+            content.summary,
+            content.body,
+            category: settings.category,
+            hints: hints,
+            milliseconds: Self.milliseconds(settings.timeout ?? settings.expiry)
+        )
+    }
+
+    private func message(
+        _ summary: String,
+        _ body: String,
+        category: String,
+        hints: [BusProperty],
+        milliseconds: Int32
+    ) -> NotificationMessage {
+        var hints = hints
+        if !category.isEmpty { hints.append(BusProperty("category", .string(category))) }
+        if let desktopEntry { hints.append(BusProperty("desktop-entry", .string(desktopEntry))) }
+        return NotificationMessage(
+            applicationName: applicationName,
+            icon: settings.protocolIcon,
+            summary: summary,
+            body: readsMarkup ? Self.escaped(body) : body,
+            hints: hints,
+            milliseconds: milliseconds
+        )
     }
 
     private func content(for snapshot: IndicatorSnapshot) -> NotificationContent {
@@ -287,6 +293,22 @@ final class NotificationSession: BusSession {
     /// Escapes `&`, `<` and `>` for a server that supports markup (section "Markup").
     package static func escaped(_ text: String) -> String {
         text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+    }
+
+    /// The name of the app's desktop file without its extension, from which servers take its name and icon; `nil` if
+    /// none is installed (Desktop Base Directory Specification).
+    static func desktopEntry(of applicationName: String, in environment: [String: String]) -> String? {
+        if let identifier = environment["FLATPAK_ID"], !identifier.isEmpty { return identifier }
+        guard !applicationName.contains(where: { $0 == "/" || $0 == "\0" }) else { return nil }
+        func folders(_ name: String, _ standard: String) -> [String] {
+            let value = environment[name].flatMap { $0.isEmpty ? nil : $0 } ?? standard
+            return value.split(separator: ":").map(String.init)
+        }
+        let data =
+            folders("XDG_DATA_HOME", "\(environment["HOME"] ?? "")/.local/share")
+            + folders("XDG_DATA_DIRS", "/usr/local/share:/usr/share")
+        return data.contains { FileManager.default.fileExists(atPath: "\($0)/applications/\(applicationName).desktop") }
+            ? applicationName : nil
     }
 
     /// At least 1: 0 means that it never expires, and makes notify-osd show a dialog.

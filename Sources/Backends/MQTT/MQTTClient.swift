@@ -48,7 +48,7 @@ package final class MQTTClient {
 
     /// Prepares a connection without using the network.
     package init(id: String, settings: MQTTSettings) throws(MQTTError) {
-        guard Self.isInitialized, SpareDescriptors.exist, let handle = Self.makeHandle(id: id) else {
+        guard Self.isInitialized, SpareDescriptors.exist(), let handle = Self.makeHandle(id: id) else {
             throw .noResources(reason: "\(SpareDescriptors.problem), or no memory")
         }
         url = settings.url

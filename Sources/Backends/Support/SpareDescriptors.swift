@@ -9,20 +9,20 @@ enum SpareDescriptors {
     static let reserve = 8
 
     /// A new wake-up; `nil` if it would use one of the last descriptors.
-    static func makeWakeUp() -> WakeUp? { exist ? WakeUp() : nil }
+    static func makeWakeUp() -> WakeUp? { exist() ? WakeUp() : nil }
 
     /// Why there is no connection if too few are free.
     static let problem = "the process has fewer than \(reserve) descriptors left"
 
-    /// Whether at least ``reserve`` descriptors are free. The check does not open one.
-    static var exist: Bool {
+    /// Whether at least `count` descriptors are free. The check does not open one.
+    static func exist(_ count: Int = reserve) -> Bool {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return true }
         var free = 0
         // From the highest down: the kernel assigns the lowest free descriptor.
         for descriptor in (0..<Int32(clamping: limit.rlim_cur)).reversed() where fcntl(descriptor, F_GETFD) == -1 {
             free += 1
-            if free == reserve { return true }
+            if free == count { return true }
         }
         return false
     }

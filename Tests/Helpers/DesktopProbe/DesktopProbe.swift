@@ -17,15 +17,26 @@ import CDBus
 struct DesktopProbe {
     static func main() throws {
         let arguments = CommandLine.arguments.dropFirst()
-        LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
+        LoggingSystem.bootstrap { label in
+            var handler = StreamLogHandler.standardError(label: label)
+            handler.logLevel = .debug
+            return handler
+        }
         if let limit = arguments.first(where: { $0.hasPrefix("descriptors=") }).flatMap({ rlim_t($0.dropFirst(12)) }) {
             var limits = rlimit(rlim_cur: limit, rlim_max: limit)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
         }
         var backends: [any IndicatorBackend] = [OtherBackend()]
         #if DesktopNotification
+        if arguments.contains("own") || arguments.contains("own=loop") {
+            OwnLibNotify.load(mainLoop: arguments.contains("own=loop"))
+        }
+        if arguments.contains("connection") { precondition(OwnLibNotify.connect()) }
         if arguments.contains("notification") {
             var settings = DesktopNotificationSettings()
+            settings.through =
+                arguments.first { $0.hasPrefix("through=") }
+                .flatMap { DesktopNotificationSettings.Through(rawValue: String($0.dropFirst(8))) } ?? .auto
             settings.isTransient = !arguments.contains("lasting")
             if let icon = arguments.first(where: { $0.hasPrefix("icon=") }) {
                 settings.icon = String(icon.dropFirst(5))
@@ -46,6 +57,7 @@ struct DesktopProbe {
         if let log = arguments.first(where: { $0.hasPrefix("log=") }) {
             backends.append(LogFileBackend(applicationName: "probe", settings: .init(path: String(log.dropFirst(4)))))
         }
+        arguments.first { $0.hasPrefix("compete=") }.flatMap { Competitor(rawValue: String($0.dropFirst(8))) }?.start()
         let delays =
             arguments.contains("delays") ? .standard : try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
         let config = arguments.first { $0.hasPrefix("config=") }.map { String($0.dropFirst(7)) }
@@ -111,6 +123,20 @@ struct Probe {
             return Self.statistic("VmRSS:", of: "/proc/self/status")
         case "neighbour":
             return neighbour?.fault ?? "ok"
+        #if DesktopNotification
+        case "own-load":
+            OwnLibNotify.load(mainLoop: false)
+        case "own-show":
+            return OwnLibNotify.show(words[1]) ? "done" : "failed"
+        case "own-close":
+            OwnLibNotify.close()
+        case "own-end":
+            OwnLibNotify.end()
+        #endif
+        case "compete":
+            Competitor(rawValue: words[1])?.start()
+        case "compete-end":
+            Competitor.stop()
         case "exhaust":
             Self.exhaustDescriptors()
         case "release":

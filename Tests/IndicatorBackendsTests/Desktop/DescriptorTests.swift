@@ -81,6 +81,45 @@ import Testing
         withExtendedLifetime(server) {}
     }
 
+    @Test(
+        "An app whose threads compete for the last descriptors keeps running, and leaves no notification",
+        arguments: ["hog", "edge", "turns"],
+        [true, false]
+    )
+    func competition(kind: String, isEarly: Bool) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        #if THREAD_SANITIZER
+        let rounds = 2
+        #else
+        let rounds = 8
+        #endif
+        for round in 0..<rounds {
+            // From the start, GLib starts during the competition.
+            let arguments = isEarly ? "compete=\(kind)" : "no competition"
+            let probe = try await DesktopProbe("notification", arguments, bus: bus, descriptors: 32 + round)
+            if !isEarly {
+                #expect(try await probe.backend("desktopNotification", is: "running"))
+                #expect(probe.log.contains("through libnotify"))
+                try await probe.tell("compete", kind)
+            }
+            for number in 0..<10 {
+                try await probe.tell("begin", "\(round) \(number)")
+                try await probe.tell("progress", "0.\(number)")
+                try await probe.tell("end")
+            }
+            try await probe.tell("compete-end")
+            #expect(probe.isRunning, "\(probe.log)")
+            // Afterwards, notifications are shown again, on whichever way.
+            try await probe.tell("begin", "after \(round)")
+            #expect(try await probe.backend("desktopNotification", is: "running"))
+            #expect(try await eventually { try await server.displayedCount == 1 }, "\(probe.log)")
+            try await probe.shutdown()
+            #expect(probe.isRunning, "\(probe.log)")
+            #expect(try await eventually { try await server.displayedCount == 0 })
+        }
+    }
+
     @Test("When descriptors run out later, the app keeps running, and the backends recover when some are free")
     func exhaustion() async throws {
         let bus = try await PrivateBus()

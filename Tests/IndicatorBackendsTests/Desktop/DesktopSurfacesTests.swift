@@ -21,11 +21,11 @@ import Testing
         return notification && property
     }
 
-    @Test("When the bus is killed and restarted, both backends recover")
-    func busIsKilled() async throws {
+    @Test("When the bus is killed and restarted, both backends recover", arguments: NotificationWay.both)
+    func busIsKilled(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let first = try await NotificationServer(on: bus)
-        let probe = try await DesktopProbe("notification", "property", bus: bus)
+        let probe = try await DesktopProbe("notification", "property", through: way, bus: bus)
         #expect(try await areRunning(probe))
         try await probe.tell("begin", "before")
         #expect(try await eventually { try await first.displayedCount == 1 })
@@ -69,13 +69,13 @@ import Testing
         #expect(try await eventually { try await property("Label", on: bus) == "s \"\"" })
     }
 
-    @Test("The app's disposition of SIGPIPE is unchanged")
-    func brokenPipe() async throws {
+    @Test("The app's disposition of SIGPIPE is unchanged", arguments: NotificationWay.both)
+    func brokenPipe(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         // Both connect to a bus that is silent.
         bus.pause()
-        let probe = try await DesktopProbe("notification", "property", bus: bus)
+        let probe = try await DesktopProbe("notification", "property", through: way, bus: bus)
         for backend in ["desktopNotification", "dbusProperty"] {
             let isUnavailable = try await eventually {
                 #expect(try await probe.tell("sigpipe") == "default")
@@ -90,11 +90,21 @@ import Testing
         #expect(try await probe.tell("sigpipe") == "default")
     }
 
-    @Test("100 000 flips in 10 s: flat memory, few signals, and the right final state", arguments: [true, false])
-    func flips(delays: Bool) async throws {
+    @Test(
+        "100 000 flips in 10 s: flat memory, few signals, and the right final state",
+        arguments: [true, false],
+        NotificationWay.both
+    )
+    func flips(delays: Bool, way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
-        let probe = try await DesktopProbe("notification", "property", delays ? "delays" : "none", bus: bus)
+        let probe = try await DesktopProbe(
+            "notification",
+            "property",
+            delays ? "delays" : "none",
+            through: way,
+            bus: bus
+        )
         #expect(try await areRunning(probe))
         let signals = try await SignalMonitor(bus, name: Self.name)
         let monitor = try await NotifyMonitor(bus)
@@ -144,11 +154,11 @@ import Testing
         #expect(try await probe.tell("neighbour") == "ok")
     }
 
-    @Test("When idle, no thread wakes up")
-    func idle() async throws {
+    @Test("When idle, no thread wakes up", arguments: NotificationWay.both)
+    func idle(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
-        let probe = try await DesktopProbe("notification", "property", "delays", bus: bus)
+        let probe = try await DesktopProbe("notification", "property", "delays", through: way, bus: bus)
         #expect(try await areRunning(probe))
         try await probe.tell("begin", "work")
         #expect(try await eventually { try await server.displayedCount == 1 })

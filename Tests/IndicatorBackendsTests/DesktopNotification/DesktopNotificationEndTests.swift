@@ -7,8 +7,11 @@ import Testing
 
 /// What remains on the screen after the app has ended.
 @Suite struct DesktopNotificationEndTests {
-    @Test("An app that ends right after shutdown() leaves no notification, even on a busy machine")
-    func orderlyEnd() async throws {
+    @Test(
+        "An app that ends right after shutdown() leaves no notification, even on a busy machine",
+        arguments: NotificationWay.both
+    )
+    func orderlyEnd(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
@@ -20,7 +23,7 @@ import Testing
         let runs = 20
         #endif
         for run in 0..<runs {
-            let probe = try await DesktopProbe("notification", bus: bus)
+            let probe = try await DesktopProbe("notification", through: way, bus: bus)
             try await probe.tell("begin", "run \(run)")
             // Every second run ends while the notification is being sent.
             if run.isMultiple(of: 2) {
@@ -45,13 +48,13 @@ import Testing
         #expect(settings.expiry < .seconds(60) && settings.renewal > .seconds(30))
     }
 
-    @Test("The notification of a killed app expires; while the app runs, it stays")
-    func orphan() async throws {
+    @Test("The notification of a killed app expires; while the app runs, it stays", arguments: NotificationWay.both)
+    func orphan(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
         // Long enough for an app on a busy machine to renew it in time.
-        let probe = try await DesktopProbe("notification", "expiry=22", bus: bus)
+        let probe = try await DesktopProbe("notification", "expiry=22", through: way, bus: bus)
         try await probe.tell("begin", "work")
         #expect(try await eventually { try await server.displayedCount == 1 })
         // It is renewed twice without any change.

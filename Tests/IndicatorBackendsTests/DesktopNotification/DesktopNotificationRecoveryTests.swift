@@ -16,8 +16,8 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("A server that appears later is used immediately; the backend starts none")
-    func serverAppears() async throws {
+    @Test("A server that appears later is used immediately; the backend starts none", arguments: NotificationWay.both)
+    func serverAppears(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let services = bus.folder.appending("services")
         try FileManager.default.createDirectory(atPath: services, withIntermediateDirectories: true)
@@ -34,7 +34,7 @@ import Testing
             "ListActivatableNames"
         )
         #expect(activatable.output.contains("org.freedesktop.Notifications"))
-        let probe = try await DesktopProbe("notification", bus: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(
             try await probe.backend(
                 Self.name,
@@ -52,19 +52,22 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
-    @Test("Shutdown without a server is immediate")
-    func shutdownWithoutServer() async throws {
+    @Test("Shutdown without a server is immediate", arguments: NotificationWay.both)
+    func shutdownWithoutServer(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
-        let probe = try await DesktopProbe("notification", bus: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend(Self.name, is: "no notification server"))
         try await probe.shutdown()
     }
 
-    @Test("When the server is replaced while the notification is shown, the new one shows it")
-    func serverIsReplaced() async throws {
+    @Test(
+        "When the server is replaced while the notification is shown, the new one shows it",
+        arguments: NotificationWay.both
+    )
+    func serverIsReplaced(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let first = try await NotificationServer(on: bus)
-        let probe = try await DesktopProbe("notification", bus: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
         try await probe.tell("begin", "work")
         #expect(try await eventually { try await first.displayedCount == 1 })
         await first.kill()
@@ -79,12 +82,15 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("A server that hangs delays nothing, the status reports it, and it is used again when it resumes")
-    func serverHangs() async throws {
+    @Test(
+        "A server that hangs delays nothing, the status reports it, and it is used again when it resumes",
+        arguments: NotificationWay.both
+    )
+    func serverHangs(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe("notification", bus: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
         try await probe.tell("begin", "before")
         #expect(try await eventually { try await server.displayedCount == 1 })
         server.pause()
@@ -111,12 +117,12 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("A notification that a resuming server shows late is closed; one remains")
-    func serverHangsAtFirst() async throws {
+    @Test("A notification that a resuming server shows late is closed; one remains", arguments: NotificationWay.both)
+    func serverHangsAtFirst(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe("notification", bus: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend(Self.name, is: "running"))
         server.pause()
         try await probe.tell("begin", "late")
@@ -131,12 +137,13 @@ import Testing
     }
 
     @Test(
-        "Shutdown returns within its limit while the server hangs; the notification is closed when the server resumes"
+        "Shutdown returns within its limit while the server hangs; the notification is closed when the server resumes",
+        arguments: NotificationWay.both
     )
-    func shutdownWhileServerHangs() async throws {
+    func shutdownWhileServerHangs(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
-        let probe = try await DesktopProbe("notification", bus: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
         try await probe.tell("begin", "before")
         #expect(try await eventually { try await server.displayedCount == 1 })
         server.pause()
@@ -144,7 +151,7 @@ import Testing
         server.resume()
         #expect(try await eventually { try await server.displayedCount == 0 })
 
-        let second = try await DesktopProbe("notification", bus: bus)
+        let second = try await DesktopProbe("notification", through: way, bus: bus)
         try await second.tell("begin", "before")
         #expect(try await eventually { try await server.displayedCount == 1 })
         server.pause()

@@ -7,12 +7,12 @@ import Testing
 
 /// The notification, as dunst shows it.
 @Suite struct DesktopNotificationTests {
-    @Test("Shown once, updated in place, closed")
-    func shownUpdatedClosed() async throws {
+    @Test("Shown once, updated in place, closed", arguments: NotificationWay.both)
+    func shownUpdatedClosed(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe("notification", bus: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         #expect(try await server.displayedCount == 0)
         try await probe.tell("begin", "Fetching")
@@ -51,12 +51,12 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
-    @Test("A request for the user's attention has normal urgency and no sound")
-    func attention() async throws {
+    @Test("A request for the user's attention has normal urgency and no sound", arguments: NotificationWay.both)
+    func attention(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe("notification", bus: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "Signing")
         #expect(try await eventually { try await server.displayedCount == 1 })
@@ -76,12 +76,16 @@ import Testing
         "family 👩‍👩‍👧‍👦 e\u{301}", "مرحبا \u{202E}gnp.exe", "{app} {unknown}", "%s%n%d", "noncharacter \u{FFFE}",
     ]
 
-    @Test("No label is read as markup, whether or not the server supports it", arguments: [true, false])
-    func labels(markup: Bool) async throws {
+    @Test(
+        "No label is read as markup, whether or not the server supports it",
+        arguments: [true, false],
+        NotificationWay.both
+    )
+    func labels(markup: Bool, way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus, markup: markup)
         let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe("notification", bus: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         for label in Self.labels {
             try await probe.tell("begin", label)
@@ -102,12 +106,15 @@ import Testing
         if markup { #expect(!server.complaints.contains("Unable to parse markup"), "\(server.complaints)") }
     }
 
-    @Test("Updated at most twice a second, and only when something changed; the last text is the current one")
-    func coalesced() async throws {
+    @Test(
+        "Updated at most twice a second, and only when something changed; the last text is the current one",
+        arguments: NotificationWay.both
+    )
+    func coalesced(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe("notification", bus: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         let start = ContinuousClock.now
         try await probe.tell("begin", "label 0")
@@ -136,12 +143,15 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
-    @Test("A notification that the user closes stays closed until the indicator is shown again")
-    func dismissed() async throws {
+    @Test(
+        "A notification that the user closes stays closed until the indicator is shown again",
+        arguments: NotificationWay.both
+    )
+    func dismissed(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe("notification", bus: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "first")
         #expect(try await eventually { try await server.displayedCount == 1 })

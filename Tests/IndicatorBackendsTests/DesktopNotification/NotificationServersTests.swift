@@ -8,14 +8,15 @@ import Testing
         "A server that shows no bar beside the text gets the percentage in the text",
         arguments: [
             NotificationServer.Program.xfce, .mate, .lxqt, .notifyOSD,
-        ]
+        ],
+        NotificationWay.both
     )
-    func percentage(program: NotificationServer.Program) async throws {
+    func percentage(program: NotificationServer.Program, way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus, program)
         let monitor = try await NotifyMonitor(bus)
         let closed = try await SignalMonitor(bus, name: "org.freedesktop.Notifications")
-        let probe = try await DesktopProbe("notification", bus: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "Fetching")
         #expect(await eventually { monitor.shown.last?.body == "Fetching" })
@@ -36,12 +37,12 @@ import Testing
         withExtendedLifetime(server) {}
     }
 
-    @Test("dunst gets both the bar and the text")
-    func bar() async throws {
+    @Test("dunst gets both the bar and the text", arguments: NotificationWay.both)
+    func bar(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe("notification", bus: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
         try await probe.tell("begin", "Fetching")
         try await probe.tell("progress", "0.4")
         #expect(await eventually { monitor.shown.last?.hints["value"] == "i 40" })

@@ -1,0 +1,78 @@
+#if DesktopNotification
+import Foundation
+import TestSupport
+import Testing
+
+@testable import IndicatorBackends
+
+/// A sandbox, in which libnotify sends to the desktop portal.
+@Suite struct PortalTests {
+    private static let sandbox = ["NOTIFY_FORCE_PORTAL": "1"]
+
+    @Test("Shown, updated and closed through the portal, with the percentage in the text", arguments: [true, false])
+    func shownUpdatedClosed(endsAtOnce: Bool) async throws {
+        let bus = try await PrivateBus()
+        let portal = try PortalService(address: bus.address)
+        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        #expect(probe.log.contains("the desktop portal, through libnotify"))
+        let start = ContinuousClock.now
+        try await probe.tell("begin", "Fetching <b>")
+        #expect(await eventually { portal.calls.last?.text("body") == "Fetching <b>" })
+        try await probe.tell("progress", "0.4")
+        #expect(await eventually { portal.calls.last?.text("body") == "Fetching <b> 40%" })
+        #expect(portal.calls.last?.text("title") == "probe" && portal.calls.last?.text("priority") == "low")
+        #expect(portal.shown.count == 1)
+        if endsAtOnce {
+            probe.send("quit")
+            #expect(await eventually { !probe.isRunning })
+        } else {
+            try await probe.tell("end")
+        }
+        #expect(await eventually { portal.shown.isEmpty })
+        // An update is a removal and an addition.
+        #expect(
+            portal.calls.map(\.member) == [
+                "AddNotification", "RemoveNotification", "AddNotification", "RemoveNotification",
+            ]
+        )
+        #expect(Set(portal.calls.map(\.identifier)).count == 1)
+        // xdg-desktop-portal-gtk would lose a removal that arrives sooner.
+        #expect(portal.calls[2].time.duration(to: portal.calls[3].time) >= .milliseconds(500))
+        #expect(start.duration(to: portal.calls[2].time) >= .seconds(2))
+    }
+
+    @Test("The next time, a new notification is shown; shutdown() returns when it is closed")
+    func again() async throws {
+        let bus = try await PrivateBus()
+        let portal = try PortalService(address: bus.address)
+        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        try await probe.tell("begin", "first")
+        #expect(await eventually { portal.shown.count == 1 })
+        try await probe.tell("end")
+        try await probe.tell("begin", "second")
+        #expect(await eventually { portal.calls.last?.text("body") == "second" })
+        #expect(portal.shown.count == 1)
+        try await probe.shutdown()
+        #expect(portal.shown.isEmpty)
+    }
+
+    @Test("With 'through: dbus', or without a portal, the server is used", arguments: [true, false])
+    func server(hasPortal: Bool) async throws {
+        let bus = try await PrivateBus()
+        let portal = hasPortal ? try PortalService(address: bus.address) : nil
+        let server = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe(
+            "notification",
+            through: hasPortal ? .dbus : .libnotify,
+            environment: Self.sandbox,
+            bus: bus
+        )
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.shutdown()
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        #expect(portal?.calls.isEmpty ?? true)
+    }
+}
+#endif
