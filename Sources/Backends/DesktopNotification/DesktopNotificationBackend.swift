@@ -16,8 +16,8 @@ public import Logging
 /// minute: it expires after 55 seconds, and is renewed every 35 seconds.
 ///
 /// Notifications are sent through libnotify where it is installed and safe, otherwise over D-Bus: see
-/// <doc:DesktopNotifications>. The backend is unavailable while there is no server or the server does not answer. It has
-/// its own thread and a private connection to the session bus.
+/// <doc:DesktopNotifications>. The backend is unavailable while there is no server or the server does not answer. It
+/// has its own thread and a private connection to the session bus.
 public final class DesktopNotificationBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String

@@ -17,7 +17,8 @@ struct NotificationContent: Sendable, Hashable {
 /// One notification on one connection to a session bus (Desktop Notifications Specification 1.2).
 ///
 /// The session finds the server, checks that it answers, and watches it; a ``NotificationSender`` sends. Calls are
-/// asynchronous, so a server that hangs delays nothing. Only one that shows the indicator at a time waits for its reply.
+/// asynchronous, so a server that hangs delays nothing. Only one at a time that shows the indicator waits for its
+/// reply.
 final class NotificationSession: BusSession {
     /// At most two updates a second: faster ones are unreadable, and notification servers draw slowly.
     static let updateInterval = Duration.milliseconds(500)

@@ -216,8 +216,8 @@ package final class IndicatorEngine: Sendable {
         change { machine, _ in machine.advance(to: now) }
     }
 
-    /// Checks the objects and advances, on a thread of its own: neither a long check nor the `deinit` of an ended object
-    /// delays timers or other indicators.
+    /// Checks the objects and advances, on a thread of its own: neither a long check nor the `deinit` of an ended
+    /// object delays timers or other indicators.
     private func checkLater(at now: Duration) {
         let check: @Sendable () -> Void = { [self] in
             checkLifetimes(at: now)

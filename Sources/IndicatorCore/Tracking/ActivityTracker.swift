@@ -84,8 +84,8 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     /// - Parameters:
     ///   - subscriber: the owner of the subscription. The tracker retains it until it is unsubscribed.
     ///   - receive: called without a lock, one call at a time and in order, on the thread that made a change, on one
-    ///     that is already delivering, or on the indicator's. It may change the tracker; the change is delivered after it has returned. `nil`
-    ///     comes last, when the tracker is deallocated.
+    ///     that is already delivering, or on the indicator's. It may change the tracker; the change is delivered after
+    ///     it has returned. `nil` comes last, when the tracker is deallocated.
     package func subscribe(
         _ subscriber: any AnyObject & Sendable,
         _ receive: @escaping @Sendable (ActivityStatus<Value>?) -> Void
