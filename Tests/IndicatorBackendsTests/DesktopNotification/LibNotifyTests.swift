@@ -194,6 +194,7 @@ import Testing
     func hangingAtExit(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
         var probes: [DesktopProbe] = []
         for number in 1...10 {
             let probe = try await DesktopProbe("notification", through: way, bus: bus)
@@ -204,7 +205,10 @@ import Testing
         server.pause()
         for (index, probe) in probes.enumerated() {
             // Half of them are sending an update.
-            if index.isMultiple(of: 2) { try await probe.tell("label", "hanging") }
+            if index.isMultiple(of: 2) {
+                try await probe.tell("label", "hanging \(index)")
+                #expect(await eventually { monitor.output.contains("hanging \(index)\"") })
+            }
             probe.send("quit")
         }
         for probe in probes { #expect(await eventually { !probe.isRunning }) }
