@@ -11,7 +11,6 @@
 #endif
 
 #include <stddef.h>
-#include <stdint.h>
 
 typedef int gboolean;
 typedef void *gpointer;
@@ -22,7 +21,7 @@ typedef struct _GBytes GBytes;
 typedef struct _GError GError;
 #ifndef __G_ERROR_H__
 struct _GError {
-    uint32_t domain;
+    unsigned int domain;
     int code;
     char *message;
 };
@@ -46,10 +45,10 @@ void g_object_unref(gpointer);
 typedef struct _GdkPixbuf GdkPixbuf;
 typedef struct _GdkPixbufLoader GdkPixbufLoader;
 
-uint32_t gdk_pixbuf_error_quark(void);
+unsigned int gdk_pixbuf_error_quark(void);
 
 GdkPixbufLoader *gdk_pixbuf_loader_new(void);
-gboolean gdk_pixbuf_loader_write(GdkPixbufLoader *, const uint8_t *, size_t, GError **);
+gboolean gdk_pixbuf_loader_write(GdkPixbufLoader *, const unsigned char *, size_t, GError **);
 gboolean gdk_pixbuf_loader_close(GdkPixbufLoader *, GError **);
 void gdk_pixbuf_loader_set_size(GdkPixbufLoader *, int, int);
 GdkPixbuf *gdk_pixbuf_loader_get_pixbuf(GdkPixbufLoader *);
@@ -59,7 +58,7 @@ int gdk_pixbuf_get_height(const GdkPixbuf *);
 int gdk_pixbuf_get_n_channels(const GdkPixbuf *);
 int gdk_pixbuf_get_rowstride(const GdkPixbuf *);
 int gdk_pixbuf_get_bits_per_sample(const GdkPixbuf *);
-const uint8_t *gdk_pixbuf_read_pixels(const GdkPixbuf *);
+const unsigned char *gdk_pixbuf_read_pixels(const GdkPixbuf *);
 
 #ifndef GDK_PIXBUF_H
 enum {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -49,9 +50,9 @@ int posix_memalign(void **result, size_t alignment, size_t size) {
     return 0;
 }
 
-uint64_t probe_allocations_of_thread(void) { return allocations; }
+unsigned long long probe_allocations_of_thread(void) { return allocations; }
 
-uint64_t probe_heap_bytes(void) {
+unsigned long long probe_heap_bytes(void) {
     struct mallinfo2 heap = mallinfo2();
     return heap.uordblks + heap.hblkhd;
 }
