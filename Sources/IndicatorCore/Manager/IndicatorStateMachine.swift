@@ -166,12 +166,14 @@ package struct IndicatorStateMachine: Sendable {
 
     /// Changes the delays. Deadlines that are due follow the old ones, even if the timer is late.
     package mutating func setDelays(_ delays: IndicatorDelays, at now: Duration) -> Actions {
+        let stateBefore = visibility.state
         if !isStartLeftToTimer {
             apply(catchUp(), at: now)
             apply(visibility.advance(to: now), at: now)
         }
         visibility.delays = delays
-        return finish(hasChanged: false) { now }
+        // A start delay that has ended without work is a change, although nothing is shown or hidden.
+        return finish(hasChanged: visibility.state != stateBefore) { now }
     }
 
     mutating func setLifetimeCheckInterval(_ interval: Duration, at now: Duration) -> Actions {

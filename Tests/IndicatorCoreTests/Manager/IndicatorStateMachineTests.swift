@@ -105,6 +105,18 @@ import Testing
         #expect(driver.changes.map(\.instant) == [.seconds(1)])
     }
 
+    /// The state stayed `delayingStart` for receivers that observe a hidden indicator.
+    @Test func changedDelaysPublishAStartDelayThatHasEndedWithoutWork() {
+        var driver = Driver(clock)
+        driver.machine.setAudience(.always)
+        driver.begin()
+        clock.advance(by: .milliseconds(500))
+        driver.end()
+        clock.advance(by: .seconds(2))
+        let actions = driver.machine.setDelays(.standard, at: driver.time.now)
+        #expect(actions.publications.map(\.snapshot.state) == [.inactive])
+    }
+
     /// The callers of `isEnabled =` and `startDelay =` checked all objects: 46 ms with 100 000. Only the timer does.
     @Test func settingsLeaveTheDecisionAboutObjectsToTheTimer() throws {
         final class Tracked {}
