@@ -13,8 +13,9 @@ import Testing
     )
     func percentage(program: NotificationServer.Program, way: NotificationWay) async throws {
         let bus = try await PrivateBus()
-        let server = try await NotificationServer(on: bus, program)
+        // Before the server: some end when nothing is shown for a while.
         let monitor = try await NotifyMonitor(bus)
+        let server = try await NotificationServer(on: bus, program)
         let closed = try await SignalMonitor(bus, name: "org.freedesktop.Notifications")
         let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
