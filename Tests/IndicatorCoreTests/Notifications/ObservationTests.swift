@@ -281,7 +281,7 @@ import Testing
         #expect(indicator.manager.activityCount == 1)
         indicator.clock.advance(by: .seconds(1))
         #expect(await eventually { indicator.manager.activityCount == 0 })
-        #expect(indicator.manager.state == .inactive)
+        #expect(await eventually { indicator.manager.state == .inactive })
     }
 
     /// An object deallocated during the start delay showed the indicator for 0.2 s with a count of 0.
