@@ -9,8 +9,8 @@ package final class Daemon: Sendable {
     /// Where its standard output goes.
     package let outputPath: String
 
-    private let ending: Ending
-    private let input: Locked<FileHandle>
+    private let ending = Ending()
+    private let input: Locked<FileHandle?>
     private let folder: TemporaryDirectory
 
     private final class Ending: Sendable {
@@ -19,45 +19,75 @@ package final class Daemon: Sendable {
 
     /// Starts a program.
     ///
+    /// Not with Foundation's `Process`, which notices the end of a child by the end of a socket, and does not while a
+    /// child that was started at the same moment has inherited that socket (swift-corelibs-foundation issue 4795).
+    ///
     /// - Parameters:
     ///   - program: a path, or a name to look up in `PATH`.
     ///   - arguments: its arguments.
     ///   - environment: added to that of the test; an empty value removes the variable.
+    ///   - standardInput: a descriptor for its standard input, instead of the pipe that ``write(_:)`` writes to.
     ///   - package: the Debian package of the program, for the message if it is not installed.
     package init(
         _ program: String,
         _ arguments: [String] = [],
         environment: [String: String] = [:],
+        standardInput: Int32? = nil,
         package: String? = nil
     ) throws {
         folder = try TemporaryDirectory()
         outputPath = try folder.write("", to: "output")
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: try Command.find(program, package: package))
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }.filter {
-            !$0.value.isEmpty
-        }
-        let pipe = Pipe()
-        process.standardInput = pipe
-        process.standardOutput = FileHandle(forWritingAtPath: outputPath)
-        process.standardError = FileHandle(forWritingAtPath: try folder.write("", to: "error"))
-        let ending = Ending()
-        process.terminationHandler = { process in
-            let status = Int(process.terminationStatus) + (process.terminationReason == .exit ? 0 : 128)
-            ending.status.withLock { $0 = status }
-        }
+        let path = try Command.find(program, package: package)
+        let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }.filter { !$0.value.isEmpty }
+        var ends: [Int32] = [-1, -1]
+        if standardInput == nil, pipe(&ends) != 0 { throw CannotStart(program: path, code: errno) }
+        defer { if ends[0] >= 0 { close(ends[0]) } }
+        input = Locked(standardInput == nil ? FileHandle(fileDescriptor: ends[1], closeOnDealloc: true) : nil)
+
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, standardInput ?? ends[0], 0)
+        posix_spawn_file_actions_addopen(&actions, 1, outputPath, O_WRONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 2, try folder.write("", to: "error"), O_WRONLY, 0)
+        _ = Self.closeFrom(&actions, 3)
+
         // A program inherits the mask of the thread, and libdispatch blocks nearly all signals on its threads. Without
         // SIGCHLD and SIGHUP, GNU screen does not end.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
         var none = sigset_t()
-        var before = sigset_t()
         sigemptyset(&none)
-        pthread_sigmask(SIG_SETMASK, &none, &before)
-        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-        try process.run()
-        self.ending = ending
-        input = Locked(pipe.fileHandleForWriting)
-        processID = process.processIdentifier
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
+
+        let words = ([path] + arguments).map { strdup($0) } + [nil]
+        let assignments = variables.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        defer { for text in words + assignments { free(text) } }
+        var process: pid_t = 0
+        let code = posix_spawn(&process, path, &actions, &attributes, words, assignments)
+        guard code == 0 else { throw CannotStart(program: path, code: code) }
+        processID = process
+
+        Thread.detachNewThread { [process, ending] in
+            var status: Int32 = 0
+            while waitpid(process, &status, 0) < 0, errno == EINTR {}
+            let signal = status & 0x7F
+            ending.status.withLock { $0 = signal == 0 ? Int(status >> 8 & 0xFF) : 128 + Int(signal) }
+        }
+    }
+
+    /// Swift does not import it: the C library declares it only for _GNU_SOURCE.
+    private static let closeFrom = unsafeBitCast(
+        dlsym(nil, "posix_spawn_file_actions_addclosefrom_np"),
+        to: (@convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32).self
+    )
+
+    private struct CannotStart: Error, CustomStringConvertible {
+        var program: String
+        var code: Int32
+        var description: String { "'\(program)' could not be started: \(String(cString: strerror(code)))" }
     }
 
     deinit {
@@ -78,7 +108,7 @@ package final class Daemon: Sendable {
 
     /// Writes a line to its standard input.
     package func write(_ line: String) {
-        input.withLock { try? $0.write(contentsOf: Data((line + "\n").utf8)) }
+        input.withLock { try? $0?.write(contentsOf: Data((line + "\n").utf8)) }
     }
 
     /// Sends it a signal.

@@ -165,7 +165,8 @@ import Testing
     }
 
     @Test func aStandardStreamWithoutSpaceDoesNotBlockWriting() async throws {
-        // The reader reads nothing until the writer has ended, and the writer writes more than the 64 KiB of a pipe.
+        // The reader reads nothing until the writer has ended, and the writer writes more than the 64 KiB of a pipe. For
+        // a user who has many pipes, it has 8 KiB (pipe(7)).
         let writer = try Command.built("log-file-writer")
         let marker = folder.appending("ended")
         let script =
@@ -173,7 +174,8 @@ import Testing
             + "{ while [ -d '\(folder.path)' ] && ! [ -e '\(marker)' ]; do sleep 0.01; done; cat; }"
         let result = try await Command.run("sh", ["-c", script])
         let labels = try decodeLog(result.output).map(\.label)
-        #expect(labels.count > 100 && labels == labels.indices.map { "line-\($0)" })
+        #expect(labels.count > 10 && labels.count < 2000)
+        #expect(labels == labels.indices.map { "line-\($0)" })
     }
 
     // MARK: Folders that other users can write

@@ -24,7 +24,7 @@ struct HangupSignalTests {
         // A file with a mistake changes nothing, and the next one without does.
         try folder.write("startDelay: soon\n")
         helper.signal(SIGHUP)
-        try helper.send("reload")
+        helper.send("reload")
         #expect(await helper.says { $0.hasSuffix("expected a number of seconds, zero or more, found 'soon'") } != nil)
         try file(in: folder, startDelay: 6)
         helper.signal(SIGHUP)
@@ -61,15 +61,15 @@ struct HangupSignalTests {
         let folder = try TemporaryFolder()
         let helper = try HelperProcess([try file(in: folder), "two"])
         #expect(await helper.says("ready"))
-        try helper.send("disposition")
+        helper.send("disposition")
         #expect(await helper.says("handler"))
-        try helper.send("shutdown")
+        helper.send("shutdown")
         #expect(await helper.says("shut down"))
-        try helper.send("disposition")
+        helper.send("disposition")
         #expect(await helper.says("handler"))
-        try helper.send("shutdown second")
+        helper.send("shutdown second")
         #expect(await helper.says("shut down"))
-        try helper.send("disposition")
+        helper.send("disposition")
         #expect(await helper.says("default"))
         helper.signal(SIGHUP)
         #expect(await eventually { helper.endingSignal == SIGHUP })
@@ -82,8 +82,8 @@ struct HangupSignalTests {
         let helper = try HelperProcess([path, mode])
         #expect(await helper.says("ready"))
         for command in ["", "shutdown"] {
-            if !command.isEmpty { try helper.send(command) }
-            try helper.send("disposition")
+            if !command.isEmpty { helper.send(command) }
+            helper.send("disposition")
             #expect(await helper.says(mode == "ignore" ? "ignore" : "handler"))
             helper.signal(SIGHUP)
         }
@@ -95,7 +95,7 @@ struct HangupSignalTests {
         let folder = try TemporaryFolder()
         let helper = try HelperProcess([try file(in: folder)])
         #expect(await helper.says("ready"))
-        try helper.send("child")
+        helper.send("child")
         let line = await helper.says { $0.hasPrefix("SigIgn:") }
         let mask = try #require(line?.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) })
         #expect(mask & 1 << UInt64(SIGHUP - 1) == 0)
@@ -120,7 +120,7 @@ struct HangupSignalTests {
         let helper = try HelperProcess(
             [path, "hangup", "terminal"],
             wrapper: ["/bin/sh", "-c", #"exec setsid --ctty --wait "$@" 2>/dev/null"#, "sh"],
-            standardInput: FileHandle(fileDescriptor: slave, closeOnDealloc: false)
+            standardInput: slave
         )
         // The signal must go to the helper, not to `setsid`, which waits for it.
         let line = await helper.says { $0.hasPrefix("pid ") }

@@ -3,9 +3,7 @@ import TestSupport
 
 /// A `configuration-helper` process, killed when the value is deallocated.
 final class HelperProcess {
-    private let process = Process()
-    private let input = Pipe()
-    private let folder: TemporaryDirectory
+    private let daemon: Daemon
     /// The number of lines that ``says(_:)`` has passed.
     private var lineCount = 0
 
@@ -14,47 +12,27 @@ final class HelperProcess {
     /// - Parameters:
     ///   - arguments: the helper's arguments.
     ///   - wrapper: the path and arguments of a program that starts the helper; by default it is started directly.
-    ///   - standardInput: standard input instead of the pipe that ``send(_:)`` writes to.
+    ///   - standardInput: a descriptor for standard input instead of the pipe that ``send(_:)`` writes to.
     ///   - environment: the helper's environment; by default that of the tests.
     init(
         _ arguments: [String],
         wrapper: [String] = [],
-        standardInput: FileHandle? = nil,
+        standardInput: Int32? = nil,
         environment: [String: String]? = nil
     ) throws {
-        folder = try TemporaryDirectory()
-        let words = wrapper + [try Command.built("configuration-helper")] + arguments
-        process.executableURL = URL(filePath: words[0])
-        process.arguments = Array(words.dropFirst())
-        if let environment { process.environment = environment }
-        // Not a pipe with a `readabilityHandler`, which can crash libdispatch when it is removed.
-        process.standardOutput = FileHandle(forWritingAtPath: try folder.write("", to: "output"))
-        process.standardInput = standardInput ?? input
-        try process.run()
+        let only = environment.map { ["/usr/bin/env", "-i"] + $0.map { "\($0.key)=\($0.value)" } } ?? []
+        let words = only + wrapper + [try Command.built("configuration-helper")] + arguments
+        daemon = try Daemon(words[0], Array(words.dropFirst()), standardInput: standardInput)
     }
 
-    deinit {
-        // Also ends a helper behind a wrapper, for which `waitUntilExit` waits.
-        try? input.fileHandleForWriting.close()
-        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
-        process.waitUntilExit()
-    }
-
-    var processID: Int32 { process.processIdentifier }
-    var isRunning: Bool { process.isRunning }
+    var processID: Int32 { daemon.processID }
+    var isRunning: Bool { daemon.isRunning }
     /// The signal that ended the process; `nil` while it runs, or when it exited.
-    var endingSignal: Int32? {
-        guard !process.isRunning, process.terminationReason == .uncaughtSignal else { return nil }
-        return process.terminationStatus
-    }
+    var endingSignal: Int32? { daemon.status.flatMap { $0 > 128 ? Int32($0 - 128) : nil } }
 
-    func signal(_ number: Int32) {
-        kill(process.processIdentifier, number)
-    }
+    func signal(_ number: Int32) { daemon.send(number) }
 
-    func send(_ command: String) throws {
-        try input.fileHandleForWriting.write(contentsOf: Data("\(command)\n".utf8))
-    }
+    func send(_ command: String) { daemon.write(command) }
 
     /// Waits for a line on standard output.
     func says(_ line: String) async -> Bool {
@@ -65,7 +43,7 @@ final class HelperProcess {
     func says(_ isExpected: (String) -> Bool) async -> String? {
         var found: String?
         _ = await eventually {
-            let lines = ((try? folder.read("output")) ?? "").components(separatedBy: "\n").dropLast()
+            let lines = daemon.output.components(separatedBy: "\n").dropLast()
             guard let index = lines.dropFirst(lineCount).firstIndex(where: isExpected) else { return false }
             found = lines[index]
             lineCount = index + 1
