@@ -72,6 +72,8 @@ final class LibNotify: @unchecked Sendable {
     private var thread = pthread_t()
     private var connection: OpaquePointer?
     private var address = ""
+    /// Whether libnotify has found the server or the portal.
+    private var hasServer = false
     /// Whether GLib has finished with the closed connection. Set on the thread that created the connection, which is
     /// another one if the app did.
     private let sawClosed = Atomic(false)
@@ -127,12 +129,18 @@ final class LibNotify: @unchecked Sendable {
         submit(completion) { [self] in call { show(message, as: notification, replacing: replaced) } }
     }
 
-    /// Closes a notification. Afterwards it cannot be shown again.
+    /// Closes a notification. Afterwards it cannot be shown again. In a sandbox, where nothing else could close it, waits
+    /// for descriptors for up to a minute.
     func close(_ notification: Notification, completion: @escaping @Sendable (Outcome) -> Void) {
         submit(completion) { [self] in
             guard let object = notification.object else { return .done(0) }
             notification.object = nil
             defer { release(object, of: notification) }
+            var attempts = usesPortal ? 600 : 0
+            while attempts > 0, !SpareDescriptors.exist(Self.descriptorsToCall) {
+                attempts -= 1
+                usleep(100_000)
+            }
             return call { attempt { functions.notify_notification_close(object, $0) } }
         }
     }
@@ -166,10 +174,14 @@ final class LibNotify: @unchecked Sendable {
 
     private func work() {
         guard let library = dlopen("libnotify.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
-            return fail("libnotify is not installed (package libnotify4)")
+            let reason = dlerror().map { DisplayText.singleLine(String(cString: $0), limit: 200) } ?? ""
+            return fail(
+                reason.contains("No such file")
+                    ? "libnotify is not installed (package libnotify4)" : "libnotify cannot be loaded: \(reason)"
+            )
         }
         if let missing = cnotify_find(&functions, { library, name in name.flatMap { dlsym(library, $0) } }, library) {
-            return fail("libnotify lacks \(String(cString: missing))")
+            return fail("libnotify lacks \(String(cString: missing))", isLoss: true)
         }
         thread = pthread_self()
         handleMessages()
@@ -197,10 +209,12 @@ final class LibNotify: @unchecked Sendable {
         }
     }
 
-    /// Ends all commands because libnotify cannot be loaded. The next command tries again.
-    private func fail(_ reason: String) {
+    /// Ends all commands because libnotify cannot be loaded. The next command tries again, unless it is a loss: the
+    /// library stays in the process.
+    private func fail(_ reason: String, isLoss: Bool = false) {
         let commands = state.withLock { state in
             state.hasThread = false
+            if isLoss { state.loss = reason }
             defer { state.commands = [] }
             return state.commands
         }
@@ -264,10 +278,10 @@ final class LibNotify: @unchecked Sendable {
         if let connection {
             if functions.g_dbus_connection_is_closed(connection) == 0 {
                 return address == self.address
-                    ? .done(0) : .failed("the app was connected to another session bus before")
+                    ? findServer() : .failed("the app was connected to another session bus before")
             }
             if usesPortal { return .failed("the bus of the desktop portal was lost") }
-            disconnect()
+            guard disconnect() else { return .failed(Self.heldConnection) }
         }
         // Again, because the environment may have changed.
         if let objection = Self.objection(toAddress: address) { return .failed(objection) }
@@ -281,7 +295,7 @@ final class LibNotify: @unchecked Sendable {
         guard let new else { return outcome }
         guard functions.g_dbus_connection_is_closed(new) == 0 else {
             functions.g_object_unref(UnsafeMutableRawPointer(new))
-            return .failed("another part of the app still uses the bus that was lost")
+            return .failed(Self.heldConnection)
         }
         // Otherwise GLib ends the process with the bus. The reference is kept: without it, libnotify would get a new
         // connection, which ends the process.
@@ -293,26 +307,40 @@ final class LibNotify: @unchecked Sendable {
             LibNotify.shared.functions.g_main_context_wakeup(LibNotify.shared.context)
         }
         onSignal("closed", of: new, nil, unsafeBitCast(handler, to: GCallback.self))
-        _ = functions.notify_init("indicator")
+        // In a sandbox, its name is a part of the identifiers, which all processes of an app share.
+        _ = functions.notify_init("indicator-\(UInt64.random(in: 0 ... .max))")
+        return findServer()
+    }
+
+    private static let heldConnection = "another part of the app still uses the bus that was lost"
+
+    private func findServer() -> Outcome {
+        guard !hasServer else { return .done(0) }
         var name: UnsafeMutablePointer<CChar>?
         guard functions.notify_get_server_info(&name, nil, nil, nil) != 0, let name else {
             return .failed("libnotify found no server")
         }
         isPortal.store(String(cString: name) == "Portal Notification", ordering: .releasing)
         functions.g_free(name)
+        hasServer = true
         return .done(0)
     }
 
     /// Releases the closed connection, after GLib has finished with it: otherwise GLib returns the same one again.
-    private func disconnect() {
-        while !sawClosed.load(ordering: .acquiring) { _ = functions.g_main_context_iteration(context, 1) }
+    /// Returns whether it has: never if the app created the connection on a thread that has no main loop.
+    private func disconnect() -> Bool {
+        for _ in 0..<100 where !sawClosed.load(ordering: .acquiring) {
+            if functions.g_main_context_iteration(context, 0) == 0 { usleep(10_000) }
+        }
+        guard sawClosed.load(ordering: .acquiring) else { return false }
         for notification in notifications.values {
             if let object = notification.object.take() { release(object, of: notification) }
         }
         functions.notify_uninit()
         functions.g_object_unref(UnsafeMutableRawPointer(connection))
-        connection = nil
+        (connection, hasServer) = (nil, false)
         while functions.g_main_context_iteration(context, 0) != 0 {}
+        return true
     }
 
     /// Makes a call if libnotify can be used.
@@ -350,17 +378,25 @@ final class LibNotify: @unchecked Sendable {
     ) -> Outcome {
         // Before 0.8.4, libnotify sends the icon as that of the app; since then, only with the other function.
         let setIcon = usesPortal ? nil : functions.notify_notification_set_app_icon
-        let icon = setIcon == nil ? message.icon : nil
+        let icon = setIcon == nil && (!usesPortal || Self.isReadable(icon: message.icon)) ? message.icon : nil
+        var identifier = GValue()
+        _ = functions.g_value_init(&identifier, UInt(CNOTIFY_TYPE_INT))
         let object: OpaquePointer
         if let known = notification.object {
             object = known
             _ = functions.notify_notification_update(object, message.summary, message.body, icon)
         } else {
+            // libnotify's property has a smaller range than the identifiers of D-Bus.
+            guard let replaced = Int32(exactly: replaced) else { return .skipped }
             guard let new = functions.notify_notification_new(message.summary, message.body, icon) else {
                 return .failed("libnotify made no notification")
             }
             object = new
             add(object, to: notification)
+            if replaced != 0 {
+                functions.g_value_set_int(&identifier, replaced)
+                functions.g_object_set_property(object, "id", &identifier)
+            }
             functions.notify_notification_set_app_name(object, message.applicationName)
         }
         setIcon?(object, message.icon)
@@ -370,17 +406,14 @@ final class LibNotify: @unchecked Sendable {
         }
         // In a sandbox, libnotify would close it itself, in the app's main context.
         functions.notify_notification_set_timeout(object, usesPortal ? -1 : message.milliseconds)
-        var identifier = GValue()
-        _ = functions.g_value_init(&identifier, UInt(CNOTIFY_TYPE_INT))
-        if replaced != 0, let replaced = Int32(exactly: replaced) {
-            functions.g_value_set_int(&identifier, replaced)
-            functions.g_object_set_property(object, "id", &identifier)
-        }
         let outcome = attempt { functions.notify_notification_show(object, $0) }
         guard case .done = outcome else { return outcome }
         functions.g_object_get_property(object, "id", &identifier)
         return .done(UInt32(bitPattern: functions.g_value_get_int(&identifier)))
     }
+
+    /// Whether an icon is a name, or a file that libnotify can read and send to the portal.
+    private static func isReadable(icon: String) -> Bool { !icon.hasPrefix("/") || access(icon, R_OK) == 0 }
 
     private func variant(_ value: BusValue) -> OpaquePointer? {
         switch value {

@@ -57,6 +57,8 @@ final class NotificationSender {
     private(set) var fault: DesktopNotificationError?
     /// Whether a call that shows something waits for its reply. Then ``show(_:on:)`` must not be called.
     private(set) var isSending = false
+    /// Whether the last notification was not shown, for lack of descriptors in a sandbox.
+    private(set) var wasSkipped = false
     /// The unique name of the server.
     var server = ""
 
@@ -73,7 +75,10 @@ final class NotificationSender {
 
     // MARK: - The way
 
-    /// Whether libnotify uses the desktop portal, where there is one.
+    /// The name of the desktop portal on the bus.
+    static let portal = "org.freedesktop.portal.Desktop"
+
+    /// Whether libnotify probably uses the desktop portal, where there is one.
     static var isSandboxed: Bool {
         guard getenv("NOTIFY_IGNORE_PORTAL") == nil else { return false }
         return getenv("NOTIFY_FORCE_PORTAL") != nil || getenv("SNAP") != nil
@@ -86,6 +91,7 @@ final class NotificationSender {
         guard let objection else {
             // Known once libnotify is connected.
             way = LibNotify.shared.usesPortal ? .portal : .libnotify
+            isFallback = false
             return way == .portal ? "the desktop portal, through libnotify" : "through libnotify"
         }
         isFallback = through != .dbus
@@ -135,6 +141,7 @@ final class NotificationSender {
         let shown = current ?? Shown()
         current = shown
         isSending = true
+        wasSkipped = false
         guard way != .dbus else { return showDirectly(message, as: shown, on: loop) }
         let object = shown.object ?? LibNotify.Notification(onClosed: loop.wake)
         shown.object = object
@@ -146,6 +153,8 @@ final class NotificationSender {
                 showDirectly(message, as: shown, on: loop)
             } else {
                 isSending = false
+                wasSkipped = outcome == .skipped && !shown.isHidden
+                if wasSkipped { logger.debug("the notification is shown when there are descriptors") }
             }
         }
         LibNotify.shared.show(message, as: object, replacing: shown.identifier, completion: completion)
@@ -198,10 +207,10 @@ final class NotificationSender {
         guard way != .dbus else { return announceDirectly() }
         let object = LibNotify.Notification(onClosed: {})
         let completion = loop.completion { [unowned self] (outcome: LibNotify.Outcome) in
-            LibNotify.shared.forget(object)
             if mayContinue(after: outcome) { announceDirectly() }
         }
         LibNotify.shared.show(message, as: object, replacing: 0, completion: completion)
+        LibNotify.shared.forget(object)
     }
 
     /// The earliest time at which ``hide(on:)`` may be called.
@@ -211,6 +220,7 @@ final class NotificationSender {
 
     /// Closes the notification.
     func hide(on loop: BusLoop) {
+        wasSkipped = false
         guard let shown = current.take() else { return }
         shown.isHidden = true
         guard let object = shown.object else { return closeDirectly(shown, on: loop) }
@@ -226,13 +236,16 @@ final class NotificationSender {
     }
 
     /// Closes everything at the end of the session, over D-Bus, too: libnotify may wait for a server that hangs.
-    func end(on loop: BusLoop) {
+    ///
+    /// - Parameter serverHasChanged: whether another server may own the notification now: libnotify sends to whichever
+    ///   owns the name.
+    func end(on loop: BusLoop, serverHasChanged: Bool) {
         // The portal may hang.
-        let limit = ContinuousClock.now + Self.portalCloseDelay * 2
+        let limit = ContinuousClock.now + Self.portalCloseDelay
         while current != nil, mayHide > .now, limit > .now {
-            guard (try? loop.turn(until: min(mayHide, limit))) != nil else { return }
+            guard (try? loop.turn(until: min(mayHide, limit))) != nil else { break }
         }
-        if let current, let object = current.object, way == .libnotify, !isSending {
+        if let current, let object = current.object, way == .libnotify, !isSending, !serverHasChanged {
             LibNotify.shared.forget(object)
             current.object = nil
         }

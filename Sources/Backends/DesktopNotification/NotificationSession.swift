@@ -85,15 +85,16 @@ final class NotificationSession: BusSession {
 
     /// Finds the server, checks that it answers, and chooses how to send. Returns both.
     func begin(on loop: BusLoop) throws -> String {
-        for rule in [
-            "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.interface)'",
-            "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(NotificationSender.path)'",
-        ] {
-            try loop.callBus("AddMatch", [.string(rule)])
+        let isSandboxed = NotificationSender.isSandboxed
+        let changes = [Self.interface, NotificationSender.portal].prefix(isSandboxed ? 2 : 1).map {
+            "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\($0)'"
         }
+        let closed =
+            "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(NotificationSender.path)'"
+        for rule in changes + [closed] { try loop.callBus("AddMatch", [.string(rule)]) }
         var parts: [String] = []
-        // A sandbox hides the server. libnotify looks for the portal first.
-        if NotificationSender.isSandboxed { parts = [try sender.choose(on: loop)] }
+        // A sandbox hides the server. libnotify remembers whether there was a portal when it was first used.
+        if isSandboxed, try portalExists(on: loop) { parts = [try sender.choose(on: loop)] }
         if sender.way != .portal {
             parts = [try findServer(on: loop)]
             parts.append(try sender.choose(on: loop))
@@ -102,6 +103,14 @@ final class NotificationSession: BusSession {
         // Noteworthy only if libnotify cannot be used.
         logger.log(level: sender.isFallback ? .info : .debug, "notifications are sent to \(summary)")
         return summary
+    }
+
+    /// Whether the desktop portal runs, or the bus starts it when it is used.
+    private func portalExists(on loop: BusLoop) throws -> Bool {
+        try ["ListNames", "ListActivatableNames"].contains {
+            guard case .strings(let names)? = try loop.callBus($0).first else { return false }
+            return names.contains(NotificationSender.portal)
+        }
     }
 
     private func findServer(on loop: BusLoop) throws -> String {
@@ -148,9 +157,11 @@ final class NotificationSession: BusSession {
     func receive(_ signal: BusMessage) {
         switch (signal.member, signal.signature) {
         case ("NameOwnerChanged", "sss") where signal.sender == "org.freedesktop.DBus":
-            guard signal.arguments.first?.text == Self.interface, let new = signal.arguments.last?.text else { return }
-            fault = new.isEmpty ? .noServer : .replaced
+            guard let new = signal.arguments.last?.text else { return }
             if canBeginAgain != nil { canBeginAgain = !new.isEmpty }
+            // The portal is started again when it is used.
+            guard sender.way != .portal, signal.arguments.first?.text == Self.interface else { return }
+            fault = new.isEmpty ? .noServer : .replaced
         case ("NotificationClosed", "uu") where signal.sender == sender.server:
             guard case .uint32(let closed)? = signal.arguments.first, sender.consumeClosed(closed) else { return }
             wasClosed()
@@ -195,9 +206,9 @@ final class NotificationSession: BusSession {
         }
         shownSince = snapshot.since
         let content = content(for: snapshot)
-        if content != shown {
+        if content != shown || sender.wasSkipped {
             let due = sentAt + (sender.way == .portal ? Self.portalUpdateInterval : Self.updateInterval)
-            guard shown == nil || due <= .now else { return due }
+            guard (shown == nil && !sender.wasSkipped) || due <= .now else { return due }
             shown = content
             sentAt = .now
             sender.show(message(for: content), on: loop)
@@ -212,7 +223,7 @@ final class NotificationSession: BusSession {
         return tick ?? sentAt + settings.renewal
     }
 
-    func end(on loop: BusLoop) { sender.end(on: loop) }
+    func end(on loop: BusLoop) { sender.end(on: loop, serverHasChanged: fault != nil) }
 
     private func hide(on loop: BusLoop) {
         sender.hide(on: loop)

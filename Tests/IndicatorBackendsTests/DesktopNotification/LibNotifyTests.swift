@@ -22,9 +22,19 @@ import Testing
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
         let folder = try TemporaryDirectory()
-        // Masks the installed library.
-        try folder.write("", to: "libnotify.so.4")
+        // They mask the installed library: a file that is no library, and a library without functions.
+        let file = try folder.write("", to: "libnotify.so.4")
         let masked = ["LD_LIBRARY_PATH": folder.path]
+        let other = try TemporaryDirectory()
+        try other.write("", to: "empty.c")
+        let library = other.appending("libnotify.so.4")
+        let compiled = try await Command.run(
+            "cc",
+            ["-shared", "-o", library, other.appending("empty.c")],
+            package: "gcc"
+        )
+        try #require(compiled.status == 0, "\(compiled.error)")
+        let empty = ["LD_LIBRARY_PATH": other.path]
         let unset = ["DBUS_SESSION_BUS_ADDRESS": "", "XDG_RUNTIME_DIR": bus.folder.path]
         let list = ["DBUS_SESSION_BUS_ADDRESS": "\(bus.address);tcp:host=127.0.0.1,port=1"]
         let direct = "over D-Bus, without libnotify: "
@@ -33,7 +43,11 @@ import Testing
             (try await DesktopProbe("notification", through: .dbus, bus: bus), direct + "as configured"),
             (
                 try await DesktopProbe("notification", environment: masked, bus: bus),
-                direct + "libnotify is not installed (package libnotify4)"
+                direct + "libnotify cannot be loaded: \(file): file too short"
+            ),
+            (
+                try await DesktopProbe("notification", environment: empty, bus: bus),
+                direct + "libnotify lacks g_main_context_new"
             ),
             (
                 try await DesktopProbe("notification", environment: unset, bus: bus),
@@ -62,7 +76,7 @@ import Testing
         }
         let strict = try await DesktopProbe("notification", through: .libnotify, environment: masked, bus: bus)
         #expect(
-            try await strict.backend(Self.name, is: "unavailable: libnotify cannot be used: libnotify is not installed")
+            try await strict.backend(Self.name, is: "unavailable: libnotify cannot be used: libnotify cannot be loaded")
         )
     }
 
@@ -186,8 +200,51 @@ import Testing
         let second = try await NotificationServer(on: bus)
         #expect(try await eventually { try await second.displayedCount == 1 })
         #expect(try await probe.backend(Self.name, is: "running"))
+        #expect(probe.log.contains("libnotify: another part of the app still uses the bus that was lost"))
         try await probe.shutdown()
         #expect(try await eventually { try await second.displayedCount == 0 })
+    }
+
+    @Test("Identifiers that libnotify's property cannot have are continued over D-Bus")
+    func largeIdentifiers() async throws {
+        let bus = try await PrivateBus()
+        let server = try LargeIdentifiersServer(address: bus.address)
+        let probe = try await DesktopProbe("notification", bus: bus, descriptors: 64)
+        #expect(try await probe.backend(Self.name, is: "running"))
+        #expect(probe.log.contains("through libnotify"))
+        // The first is shown over D-Bus, so libnotify's object for the second has another identifier.
+        try await probe.tell("exhaust")
+        try await probe.tell("begin", "first")
+        #expect(await eventually { server.replaced.count == 1 })
+        try await probe.tell("release")
+        for label in ["second", "third"] {
+            try await probe.tell("label", label)
+            let count = label == "second" ? 2 : 3
+            #expect(await eventually { server.replaced.count == count })
+        }
+        try await probe.tell("end")
+        #expect(await eventually { server.closed == [LargeIdentifiersServer.identifier] })
+        #expect(server.replaced == [0, LargeIdentifiersServer.identifier, LargeIdentifiersServer.identifier])
+    }
+
+    @Test("A server that replaces another during updates keeps no notification")
+    func replacedDuringUpdates() async throws {
+        let bus = try await PrivateBus()
+        var server = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        for round in 0..<5 {
+            try await probe.tell("begin", "round \(round)")
+            #expect(try await eventually { try await server.displayedCount == 1 })
+            try await probe.tell("label", "update \(round)")
+            await server.kill()
+            try await probe.tell("label", "between \(round)")
+            server = try await NotificationServer(on: bus)
+            try await probe.tell("label", "after \(round)")
+            #expect(try await eventually { try await server.displayedCount == 1 })
+            try await probe.tell("end")
+            #expect(try await eventually { try await server.displayedCount == 0 })
+        }
+        withExtendedLifetime(server) {}
     }
 
     @Test("Processes that end while the server hangs leave nothing when it resumes", arguments: NotificationWay.both)

@@ -20,39 +20,16 @@ final class PortalService: Sendable {
         let calls = Locked<[Call]>([])
     }
 
-    private static let name = "org.freedesktop.portal.Desktop"
+    private let peer: BusPeer
     private let recorded = Record()
-    private let wakeUp: WakeUp
-    private let hasEnded = DispatchSemaphore(value: 0)
 
     /// Starts it. It owns its name when this returns.
     init(address: String) throws {
-        guard let wakeUp = WakeUp() else { throw BusError.disconnected }
-        self.wakeUp = wakeUp
-        let hasStarted = DispatchSemaphore(value: 0)
-        let problem = Locked<BusError?>(nil)
-        _ = ThreadStarter.start(named: "portal") { [recorded, hasEnded] in
-            defer { hasEnded.signal() }
-            do throws(BusError) {
-                let loop = try BusLoop(address: address, wakeUp: wakeUp)
-                loop.serve(path: "/org/freedesktop/portal/desktop") { [unowned loop] message in
-                    if let reply = Self.answer(message, recorded) { loop.send(reply) }
-                }
-                try loop.callBus("RequestName", [.string(Self.name), .uint32(0)])
-                hasStarted.signal()
-                while !wakeUp.isStopped { try loop.turn() }
-            } catch {
-                problem.withLock { $0 = error }
-                hasStarted.signal()
-            }
-        }
-        hasStarted.wait()
-        if let problem = problem.withLock({ $0 }) { throw problem }
-    }
-
-    deinit {
-        wakeUp.stop()
-        hasEnded.wait()
+        peer = try BusPeer(
+            name: "org.freedesktop.portal.Desktop",
+            path: "/org/freedesktop/portal/desktop",
+            address: address
+        ) { [recorded] in Self.answer($0, recorded) }
     }
 
     /// The calls so far.
@@ -83,6 +60,88 @@ final class PortalService: Sendable {
         case "GetAll": return message.reply([.properties([BusProperty("version", .uint32(1))])])
         default: return message.reply(BusError(name: "org.freedesktop.DBus.Error.UnknownMethod", text: ""))
         }
+    }
+}
+
+/// A notification server whose identifiers are larger than 2³¹, on a private bus.
+final class LargeIdentifiersServer: Sendable {
+    private final class Record: Sendable {
+        let replaced = Locked<[UInt32]>([])
+        let closed = Locked<[UInt32]>([])
+    }
+
+    static let identifier: UInt32 = 3_000_000_000
+    private let peer: BusPeer
+    private let recorded = Record()
+
+    /// Starts it. It owns its name when this returns.
+    init(address: String) throws {
+        peer = try BusPeer(
+            name: "org.freedesktop.Notifications",
+            path: "/org/freedesktop/Notifications",
+            address: address
+        ) { [recorded] message in
+            switch message.member {
+            case "GetServerInformation": return message.reply(["large", "tests", "1", "1.2"].map { .string($0) })
+            case "GetCapabilities": return message.reply([.strings(["body"])])
+            case "Notify":
+                guard case .uint32(let replaced) = message.arguments[1] else { return nil }
+                recorded.replaced.withLock { $0.append(replaced) }
+                return message.reply([.uint32(Self.identifier)])
+            case "CloseNotification":
+                guard case .uint32(let closed)? = message.arguments.first else { return nil }
+                recorded.closed.withLock { $0.append(closed) }
+                return message.reply([])
+            default: return message.reply(BusError(name: "org.freedesktop.DBus.Error.UnknownMethod", text: ""))
+            }
+        }
+    }
+
+    /// What each call of `Notify` replaces.
+    var replaced: [UInt32] { recorded.replaced.withLock { $0 } }
+
+    /// What is closed.
+    var closed: [UInt32] { recorded.closed.withLock { $0 } }
+}
+
+/// A process on a bus that owns a name and answers calls, on a thread of its own.
+private final class BusPeer: Sendable {
+    private let wakeUp: WakeUp
+    private let hasEnded = DispatchSemaphore(value: 0)
+
+    /// Starts it. It owns the name when this returns.
+    init(
+        name: String,
+        path: String,
+        address: String,
+        answer: @escaping @Sendable (BusMessage) -> BusMessage?
+    ) throws {
+        guard let wakeUp = WakeUp() else { throw BusError.disconnected }
+        self.wakeUp = wakeUp
+        let hasStarted = DispatchSemaphore(value: 0)
+        let problem = Locked<BusError?>(nil)
+        _ = ThreadStarter.start(named: "peer") { [hasEnded] in
+            defer { hasEnded.signal() }
+            do throws(BusError) {
+                let loop = try BusLoop(address: address, wakeUp: wakeUp)
+                loop.serve(path: path) { [unowned loop] message in
+                    if let reply = answer(message) { loop.send(reply) }
+                }
+                try loop.callBus("RequestName", [.string(name), .uint32(0)])
+                hasStarted.signal()
+                while !wakeUp.isStopped { try loop.turn() }
+            } catch {
+                problem.withLock { $0 = error }
+                hasStarted.signal()
+            }
+        }
+        hasStarted.wait()
+        if let problem = problem.withLock({ $0 }) { throw problem }
+    }
+
+    deinit {
+        wakeUp.stop()
+        hasEnded.wait()
     }
 }
 #endif

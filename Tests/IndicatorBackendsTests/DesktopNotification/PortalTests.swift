@@ -57,6 +57,54 @@ import Testing
         #expect(portal.shown.isEmpty)
     }
 
+    @Test("A portal that appears later is used")
+    func late() async throws {
+        let bus = try await PrivateBus()
+        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "unavailable"))
+        try await probe.tell("begin", "late")
+        let portal = try PortalService(address: bus.address)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        #expect(await eventually { portal.shown.count == 1 })
+        try await probe.shutdown()
+        #expect(portal.shown.isEmpty)
+    }
+
+    @Test("Two processes have notifications of their own")
+    func twoProcesses() async throws {
+        let bus = try await PrivateBus()
+        let portal = try PortalService(address: bus.address)
+        let first = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        let second = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        try await first.tell("begin", "first")
+        try await second.tell("begin", "second")
+        #expect(await eventually { portal.shown.count == 2 })
+        try await first.shutdown()
+        #expect(portal.shown.count == 1)
+        try await second.shutdown()
+        #expect(portal.shown.isEmpty)
+    }
+
+    @Test("What could not be shown or closed without descriptors is shown or closed later")
+    func withoutDescriptors() async throws {
+        let bus = try await PrivateBus()
+        let portal = try PortalService(address: bus.address)
+        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus, descriptors: 64)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("exhaust")
+        try await probe.tell("begin", "work")
+        #expect(await eventually { probe.log.contains("is shown when there are descriptors") })
+        try await probe.tell("release")
+        #expect(await eventually { portal.shown.count == 1 })
+        try await probe.tell("exhaust")
+        try await probe.tell("end")
+        // Usually, it is tried meanwhile: that cannot be observed.
+        try await Task.sleep(for: .seconds(1))
+        try await probe.tell("release")
+        #expect(await eventually { portal.shown.isEmpty })
+        #expect(probe.isRunning)
+    }
+
     @Test("With 'through: dbus', or without a portal, the server is used", arguments: [true, false])
     func server(hasPortal: Bool) async throws {
         let bus = try await PrivateBus()
