@@ -74,7 +74,7 @@ public final class DesktopNotificationBackend: IndicatorBackend {
         try surface.update(snapshot)
     }
 
-    /// Closes the notification. Waits for a server that hangs for at most 0.7 s.
+    /// Closes the notification. Waits for a server that hangs for at most 0.7 s, for a portal 1.2 s.
     public func stop() async {
         await surface.stop()
     }

@@ -205,6 +205,51 @@ import Testing
         #expect(try await eventually { try await second.displayedCount == 0 })
     }
 
+    @Test("When a call of GLib gets no descriptor, which ends other apps, D-Bus is used", arguments: [true, false])
+    func fatalMessage(isEarly: Bool) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        // As if another thread took the last descriptor between the check and the call.
+        let folder = try TemporaryDirectory()
+        let source = try folder.write(
+            """
+            #define _GNU_SOURCE
+            #include <errno.h>
+            #include <string.h>
+            #include <sys/prctl.h>
+            #include <sys/syscall.h>
+            #include <unistd.h>
+            static int fails(void) {
+                char name[16] = "";
+                prctl(PR_GET_NAME, name);
+                if (strcmp(name, "ind-libnotify") || access("\(folder.path)/exhausted", F_OK)) return 0;
+                errno = EMFILE;
+                return 1;
+            }
+            int eventfd(unsigned count, int flags) { return fails() ? -1 : syscall(SYS_eventfd2, count, flags); }
+            int pipe2(int ends[2], int flags) { return fails() ? -1 : syscall(SYS_pipe2, ends, flags); }
+            """,
+            to: "exhaust.c"
+        )
+        let library = folder.appending("exhaust.so")
+        let compiled = try await Command.run("cc", ["-shared", "-fPIC", "-o", library, source], package: "gcc")
+        try #require(compiled.status == 0, "\(compiled.error)")
+        if isEarly { try folder.write("", to: "exhausted") }
+        let probe = try await DesktopProbe("notification", environment: ["LD_PRELOAD": library], bus: bus)
+        try await probe.tell("begin", "before")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try folder.write("", to: "exhausted")
+        try await probe.tell("label", "after")
+        #expect(await eventually { monitor.shown.last?.body == "after" })
+        #expect(probe.log.contains("without libnotify: GLib failed: "), "\(probe.log)")
+        #expect(try await probe.backend(Self.name, is: "running"))
+        #expect(try await way(of: probe).contains("GLib failed: "))
+        #expect(try await server.displayedCount == 1)
+        try await probe.shutdown()
+        #expect(try await eventually { try await server.displayedCount == 0 })
+    }
+
     @Test("Identifiers that libnotify's property cannot have are continued over D-Bus")
     func largeIdentifiers() async throws {
         let bus = try await PrivateBus()
