@@ -105,6 +105,9 @@ import Testing
             let maps = try await Command.run("cat", ["/proc/\(probe.processID)/maps"]).output
             return Set(maps.split(whereSeparator: \.isWhitespace).filter { $0.contains(".so") })
         }
+        let tool = try await Command.run("readelf", ["-d", try Command.built("indicator")], package: "binutils")
+        #expect(tool.output.contains("libdbus-1.so.3"))
+        #expect(!tool.output.contains("libglib") && !tool.output.contains("libnotify"))
         let without = try await DesktopProbe("property", bus: bus)
         #expect(try await without.backend("dbusProperty", is: "running"))
         #expect(try await !libraries(without).contains { $0.contains("libglib-2.0") })
