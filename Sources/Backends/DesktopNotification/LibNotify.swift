@@ -129,8 +129,8 @@ final class LibNotify: @unchecked Sendable {
         submit(completion) { [self] in call { show(message, as: notification, replacing: replaced) } }
     }
 
-    /// Closes a notification. Afterwards it cannot be shown again. In a sandbox, where nothing else could close it, waits
-    /// for descriptors for up to a minute.
+    /// Closes a notification. Afterwards it cannot be shown again. In a sandbox, where nothing else could close it,
+    /// waits for descriptors for up to a minute.
     func close(_ notification: Notification, completion: @escaping @Sendable (Outcome) -> Void) {
         submit(completion) { [self] in
             guard let object = notification.object else { return .done(0) }

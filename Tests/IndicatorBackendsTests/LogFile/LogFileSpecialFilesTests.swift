@@ -165,8 +165,8 @@ import Testing
     }
 
     @Test func aStandardStreamWithoutSpaceDoesNotBlockWriting() async throws {
-        // The reader reads nothing until the writer has ended, and the writer writes more than the 64 KiB of a pipe. For
-        // a user who has many pipes, it has 8 KiB (pipe(7)).
+        // The reader reads nothing until the writer has ended, and the writer writes more than the 64 KiB of a pipe.
+        // For a user who has many pipes, it has 8 KiB (pipe(7)).
         let writer = try Command.built("log-file-writer")
         let marker = folder.appending("ended")
         let script =
