@@ -51,7 +51,12 @@ struct ConfigurationSource: Sendable {
     }
 
     func context(of backend: IndicatorConfiguration.Backend) -> BackendContext {
-        BackendContext(name: backend.name, applicationName: applicationName, logger: logger)
+        BackendContext(
+            name: backend.name,
+            applicationName: applicationName,
+            logger: logger,
+            isNamed: backend.isNamed
+        )
     }
 
     /// The text of a setting's environment variable. An empty one counts as not set.

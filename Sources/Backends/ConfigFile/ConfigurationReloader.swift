@@ -187,12 +187,13 @@ final class ConfigurationReloader: ManagerResource {
         return texts.isEmpty ? nil : texts.joined(separator: "; ")
     }
 
-    /// The backends, without default ones that have no surface here.
+    /// The backends that have a surface here. The others are not worth a warning, even if the file names them: the same
+    /// file is used on a desktop, under cron and in containers.
     private func applicable(_ backends: [IndicatorConfiguration.Backend]) -> [IndicatorConfiguration.Backend] {
         backends.filter { backend in
             let context = source.context(of: backend)
-            if backend.isNamed || backend.kind.isApplicable(context, backend.settings) { return true }
-            logger.debug("The backend '\(backend.name)' is skipped: it has no surface here.")
+            if backend.kind.isApplicable(context, backend.settings) { return true }
+            logger.debug("The backend '\(backend.name)' is skipped: there is no surface for it here.")
             return false
         }
     }

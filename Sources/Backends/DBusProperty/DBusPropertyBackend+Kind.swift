@@ -49,7 +49,9 @@ extension BackendKind {
                     environment: environment
                 )
             },
-            isApplicable: { _, settings in
+            isApplicable: { context, settings in
+                // Who names it wants it as soon as there is a bus.
+                guard !context.isNamed else { return true }
                 guard let address = try? DBusPropertySettings(settings).bus.resolved(in: environment()) else {
                     return false
                 }

@@ -15,8 +15,8 @@ public struct BackendKind: Sendable {
     ///
     /// Throws if the settings are inconsistent in a way that their definitions cannot express.
     package var make: @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend
-    /// Whether the surface of a backend with these settings exists here: a terminal, a bus. Only called for backends
-    /// that no configuration names; one without a surface is skipped without a warning. Must not block.
+    /// Whether a backend with these settings has a surface here, such as a terminal. One without is skipped, without a
+    /// warning, until the configuration is read again. Must not block.
     package var isApplicable: @Sendable (BackendContext, BackendSettings) -> Bool
     /// Whether a backend with these settings could show anything here, checked without side effects.
     package var availability: @Sendable (BackendContext, BackendSettings) async -> BackendAvailability
@@ -28,7 +28,8 @@ public struct BackendKind: Sendable {
     ///   - summary: what the surface is, in a few words.
     ///   - settings: the settings that a section of this kind may have.
     ///   - make: makes a backend.
-    ///   - isApplicable: whether the surface exists here; by default `true`.
+    ///   - isApplicable: whether there is a surface here, or may be one while the app runs; by default `true`. A
+    ///     backend without is skipped without a warning, because the same configuration is used in many places.
     ///   - availability: whether it could work here; by default it could.
     public init(
         name: String,
@@ -65,11 +66,14 @@ public struct BackendContext: Sendable {
     public var applicationName: String
     /// Where the backend's own diagnostics go.
     public var logger: Logger
+    /// Whether a configuration names the backend; otherwise it is a default one.
+    package var isNamed: Bool
 
     /// Makes a context.
-    package init(name: String, applicationName: String, logger: Logger) {
+    package init(name: String, applicationName: String, logger: Logger, isNamed: Bool = true) {
         self.name = name
         self.applicationName = applicationName
         self.logger = logger
+        self.isNamed = isNamed
     }
 }

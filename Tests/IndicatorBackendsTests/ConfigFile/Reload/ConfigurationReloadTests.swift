@@ -382,7 +382,7 @@ struct ConfigurationReloadTests {
         await indicator.shutdown()
     }
 
-    @Test("omits default backends that are unavailable, without a warning")
+    @Test("omits backends that have no surface here, without a warning; one that should work is reported")
     func notApplicable() async throws {
         let folder = try TemporaryFolder()
         // Neither a terminal nor a bus.
@@ -394,9 +394,11 @@ struct ConfigurationReloadTests {
         #expect(await helper.says { $0.contains("warning") || $0 == "ready" } == "ready")
         helper.send("backends")
         #expect(await helper.says { $0.hasPrefix("backends") } == "backends ")
-        // A backend that the file lists is added even if it is unavailable.
-        try folder.write("backends: [terminalTitle]\n", to: "config/indicator/indicator.yaml")
-        #expect(await helper.says { $0.contains("warning") && $0.contains("'terminalTitle' is unavailable") } != nil)
+        // There is no terminal for the title, but there could be a bus for the property.
+        try folder.write("backends: [terminalTitle, dbusProperty]\n", to: "config/indicator/indicator.yaml")
+        #expect(await helper.says { $0.contains("warning") }?.contains("'dbusProperty' is unavailable") == true)
+        helper.send("backends")
+        #expect(await helper.says { $0.hasPrefix("backends") } == "backends dbusProperty")
     }
 
     @Test("prints the mistakes to standard error when that is a terminal")
