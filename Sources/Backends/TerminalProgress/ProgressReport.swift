@@ -3,13 +3,13 @@ import IndicatorCore
 
 /// Reports the beginnings and ends of activities as plain lines, for logs and screen readers.
 ///
-/// An activity is reported when it has lasted the start delay, and when it ends. One that the settings select is
-/// reported at its end in any case. There is at most one line a second: reports in between are combined in the next
-/// one, failures first.
+/// An activity is reported when it has lasted the start delay, and when it ends; a failure also when it ends sooner.
+/// In between, the progress is reported at most every ten seconds, which also tells that the app has not stopped. There
+/// is at most one line a second: reports in between are combined in the next one, failures first.
 struct ProgressReport: Sendable {
     /// The shortest time between two lines.
     static let interval: Duration = .seconds(1)
-    /// The time between two progress reports for a screen reader.
+    /// The shortest time between two reports of the progress.
     static let progressInterval: Duration = .seconds(10)
     /// The largest number of reports in a line; the others are counted.
     private static let longestLine = 5
@@ -18,7 +18,7 @@ struct ProgressReport: Sendable {
     private let look: ProgressLines.Look
     /// The activities in progress that were reported.
     private var reported: Set<UInt64> = []
-    private var pending: [(text: String, isFailure: Bool)] = []
+    private var pending: [(id: UInt64, text: String, isFailure: Bool)] = []
     private var omittedCount = 0
     private var nextLine: Duration?
     private var nextProgress: Duration = .zero
@@ -43,25 +43,27 @@ struct ProgressReport: Sendable {
         date: Date,
         at now: Duration
     ) -> String? {
-        for finished in finished
-        where finished.duration >= snapshot.startDelay || settings.finished.includes(finished.outcome) {
-            add(end(of: finished), finished.outcome.isFailure)
+        if settings.finished != .none {
+            for finished in finished
+            where finished.duration >= snapshot.startDelay || settings.finished.includes(finished.outcome) {
+                // Failures come first in a line, but none before its beginning.
+                pending.removeAll { $0.id == finished.id && finished.id != 0 }
+                add(finished.id, end(of: finished), finished.outcome.isFailure)
+            }
+            omittedCount += snapshot.omittedFinishedCount
         }
-        omittedCount += snapshot.omittedFinishedCount
         // The wall clock differs a little from the clock that measures the start delay.
         let latestBeginning = date.addingTimeInterval(0.01 - snapshot.startDelay / .seconds(1))
         for activity in snapshot.activities where activity.since <= latestBeginning {
             guard let label = activity.label, reported.insert(activity.id).inserted else { continue }
-            add("\(look.text(label))\(settings.accessible ? " has started." : ": started")", false)
+            add(activity.id, "\(look.text(label))\(settings.accessible ? " has started." : ": started")", false)
             nextProgress = max(nextProgress, now + Self.progressInterval)
         }
         // Not at each snapshot: members of groups may displace an activity from the list for a while.
         if reported.count > 1024 { reported.formIntersection(snapshot.activities.map(\.id)) }
-        if settings.accessible, now >= nextProgress, let label = snapshot.label,
-            let percent = Percentage(snapshot.progress)
-        {
+        if now >= nextProgress, let activity = snapshot.activities.first, reported.contains(activity.id) {
             nextProgress = now + Self.progressInterval
-            add("\(look.text(label)) is \(percent.value) percent done.", false)
+            add(activity.id, progress(of: activity, at: date), false)
         }
         return dueLine(at: now)
     }
@@ -84,8 +86,20 @@ struct ProgressReport: Sendable {
         return texts.joined(separator: settings.accessible ? " " : "; ") + "\n"
     }
 
-    private mutating func add(_ text: String, _ isFailure: Bool) {
-        if pending.count < 64 { pending.append((text, isFailure)) } else { omittedCount += 1 }
+    private mutating func add(_ id: UInt64, _ text: String, _ isFailure: Bool) {
+        if pending.count < 64 { pending.append((id, text, isFailure)) } else { omittedCount += 1 }
+    }
+
+    private func progress(of activity: ActivityDetails, at date: Date) -> String {
+        let label = look.text(activity.label ?? "")
+        let left = activity.remaining.map { SnapshotFormat.time($0 / .seconds(1)) }
+        let lasted = SnapshotFormat.time(date.timeIntervalSince(activity.since))
+        guard let percent = Percentage(activity.progress)?.value else {
+            return settings.accessible ? "\(label) has lasted \(lasted)." : "\(label): \(lasted)"
+        }
+        return settings.accessible
+            ? "\(label) is \(percent) percent done\(left.map { ", \($0) left" } ?? "")."
+            : "\(label): \(percent)%, \(left.map { "\($0) left" } ?? lasted)"
     }
 
     private func end(of finished: FinishedActivity) -> String {

@@ -17,7 +17,8 @@ extension BackendKind {
                     "mode",
                     .choice(TerminalProgressSettings.Mode.allCases.map(\.rawValue)),
                     default: .string(standard.mode.rawValue),
-                    summary: "whether lines are redrawn in place; auto: in a terminal, but not in CI; live: also in CI"
+                    summary: "whether lines are redrawn in place; auto: in a terminal, but not in CI; live: also "
+                        + "in CI; terminal: as auto, and nothing is written elsewhere"
                 ),
                 BackendSetting(
                     "maxLines",
@@ -50,6 +51,8 @@ extension BackendKind {
             availability: { context, settings in
                 let settings = TerminalProgressSettings(settings)
                 switch TerminalProgressBackend.display(settings, descriptor: descriptor, environment: environment) {
+                case .off where settings.mode == .terminal:
+                    return .unavailable(reason: "standard error is not a terminal that can redraw lines", help: nil)
                 case .off: return .unavailable(reason: "its mode is 'off'", help: nil)
                 case .plain: return .available(detail: "plain lines on standard error")
                 case .live: break
@@ -89,6 +92,8 @@ public struct TerminalProgressSettings: Sendable, Hashable {
         case auto
         /// Like `auto`, even if `CI` is set.
         case live
+        /// Like `auto`, but where `auto` writes plain lines, nothing is written.
+        case terminal
         /// Always plain lines, one below the other.
         case plain
         /// Nothing is written.
@@ -97,11 +102,11 @@ public struct TerminalProgressSettings: Sendable, Hashable {
 
     /// Which activities leave a line when they end.
     public enum Finished: String, Sendable, Hashable, CaseIterable {
-        /// Those that failed.
+        /// Those that failed, also before the indicator was shown.
         case failures
-        /// All, if they end while the indicator is shown.
+        /// All that end while the indicator is shown, and those that failed.
         case all
-        /// None.
+        /// None; also as plain lines.
         case none
 
         func includes(_ outcome: ActivityOutcome) -> Bool { self == .all || self == .failures && outcome.isFailure }

@@ -19,16 +19,17 @@ import IndicatorThreads
 /// - Nothing is drawn while the process is in the background of its terminal.
 /// - The cursor is never hidden. The lines are removed when the indicator is hidden, the backend is stopped or the
 ///   process exits. For signals that end or stop the process, see `IndicatorManager.configured(for:)`.
-/// - An activity that fails while the indicator is shown leaves a line (``TerminalProgressSettings/finished``).
+/// - An activity that fails leaves a line (``TerminalProgressSettings/finished``).
 ///
 /// If standard error is not a terminal or does not support control sequences, and in CI (the variable `CI` is set), it
-/// writes plain lines instead: one for an activity that has lasted the start delay, and one when it ends; at most one a
-/// second, and another one when the backend is stopped.
+/// writes plain lines instead: one for an activity that has lasted the start delay, one every ten seconds, and one when
+/// it ends; at most one a second, and another one when the backend is stopped.
 public final class TerminalProgressBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
 
     /// The latest snapshot; while visible, ten times a second for lines that are redrawn, once a second for plain ones.
+    /// Includes changes while the indicator is hidden if ends are reported: an activity may fail then.
     public let delivery: BackendDelivery
 
     /// The time between two frames.
@@ -120,6 +121,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
         state = Locked(State(report: ProgressReport(settings: settings, look: look)))
         reportTimer = DeadlineTimer(time: time)
         delivery = BackendDelivery(
+            includesHidden: settings.finished != .none && display != .off,
             animationInterval: display == .live ? Self.frameInterval : display == .plain ? .seconds(1) : nil,
             updateTimeLimit: TerminalDevice.updateTimeLimit
         )
@@ -132,13 +134,15 @@ public final class TerminalProgressBackend: IndicatorBackend {
         environment: [String: String]
     ) -> Display {
         func isSet(_ name: String) -> Bool { environment[name]?.isEmpty == false }
+        let otherwise = settings.mode == .terminal ? Display.off : .plain
         switch settings.mode {
         case .off: return .off
         case .plain: return .plain
-        case .auto where isSet("CI"): return .plain
-        case .auto, .live:
+        case .auto where isSet("CI"), .terminal where isSet("CI"): return otherwise
+        case .auto, .live, .terminal:
             let isDumb = !isSet("TERM") || environment["TERM"] == "dumb"
-            return settings.accessible || isDumb || isatty(descriptor) == 0 ? .plain : .live
+            if settings.accessible { return isatty(descriptor) == 0 ? otherwise : .plain }
+            return isDumb || isatty(descriptor) == 0 ? otherwise : .live
         }
     }
 
@@ -190,10 +194,11 @@ public final class TerminalProgressBackend: IndicatorBackend {
         if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
     }
 
-    /// The finished activities to consider: not those that ended before the indicator was shown.
+    /// The finished activities to consider: those that failed, and others that ended while the indicator was shown.
     private static func finished(of snapshot: IndicatorSnapshot, _ state: inout State) -> [FinishedActivity] {
         if snapshot.isVisible, state.shownSince == nil { state.shownSince = snapshot.since }
-        let finished = snapshot.finished.filter { $0.date >= state.shownSince ?? .distantFuture }
+        let since = state.shownSince ?? .distantFuture
+        let finished = snapshot.finished.filter { $0.outcome.isFailure || $0.date >= since }
         if !snapshot.isVisible { state.shownSince = nil }
         return finished
     }

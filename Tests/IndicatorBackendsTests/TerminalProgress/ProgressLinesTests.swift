@@ -270,6 +270,38 @@ struct ProgressReportTests {
         #expect(report.takeLine(at: .seconds(9)) == nil)
     }
 
+    @Test("tell the progress at most every ten seconds, or how long the work has lasted")
+    func heartbeat() {
+        var report = makeReport()
+        var busy = snapshot(["a"], age: 2, progress: 0.4)
+        busy.activities[0].remaining = .seconds(20)
+        #expect(report.line(for: busy, finished: [], date: start, at: .zero) == "a: started\n")
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(9)) == nil)
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(10)) == "a: 40%, 0:20 left\n")
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(19)) == nil)
+        let vague = snapshot(["a"], age: 22)
+        #expect(report.line(for: vague, finished: [], date: start, at: .seconds(20)) == "a: 0:22\n")
+    }
+
+    @Test("have no end with 'finished: none', and no failure before its beginning")
+    func ends() {
+        var report = makeReport(.init(finished: .none))
+        let failed = [finished("a", .failed("no"), 5)]
+        #expect(report.line(for: snapshot(["a"], age: 2), finished: [], date: start, at: .zero) == "a: started\n")
+        #expect(report.line(for: snapshot([], age: 2), finished: failed, date: start, at: .seconds(5)) == nil)
+
+        report = makeReport()
+        #expect(report.line(for: snapshot(["x"], age: 2), finished: [], date: start, at: .zero) == "x: started\n")
+        // Begins and fails before the next line is due.
+        var busy = snapshot(["x", "b"], age: 2)
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(0.5)) == nil)
+        var end = finished("b", .failed("no"), 2)
+        end.id = busy.activities.removeLast().id
+        #expect(
+            report.line(for: busy, finished: [end], date: start, at: .seconds(1)) == "b: failed: no (2.0 s)\n"
+        )
+    }
+
     @Test("are sentences for a screen reader")
     func sentences() {
         var report = makeReport(.init(accessible: true))

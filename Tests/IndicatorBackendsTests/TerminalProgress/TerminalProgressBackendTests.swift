@@ -180,6 +180,40 @@ struct TerminalProgressBackendTests {
         #expect(screen.unknown == [] && screen.column == 0 && screen.row == expected.count)
     }
 
+    @Test(
+        "reports a failure before the indicator is shown, once",
+        arguments: [TerminalProgressSettings.Mode.live, .plain],
+        [TerminalProgressSettings.Finished.failures, .none]
+    )
+    func earlyFailure(mode: TerminalProgressSettings.Mode, finished: TerminalProgressSettings.Finished) async throws {
+        let backend = TerminalProgressBackend(
+            applicationName: "app",
+            settings: .init(mode: mode, finished: finished),
+            descriptor: file.fileDescriptor,
+            environment: ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
+        )
+        let indicator = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .seconds(1000), completionDelay: .zero),
+            backends: [backend]
+        )
+        var text = ""
+        let ends = [ActivityOutcome.failed("HTTP 404"), .succeeded, .cancelled]
+        for outcome in ends { indicator.begin("Packages.gz").end(outcome) }
+        if finished != .none {
+            #expect(
+                await eventually {
+                    text += written()
+                    return text.contains("HTTP 404")
+                }
+            )
+        }
+        indicator.begin("other").end()
+        await indicator.shutdown()
+        text += written()
+        #expect(text.components(separatedBy: "Packages.gz").count == (finished == .none ? 1 : 2))
+        #expect(text.components(separatedBy: "\r\n").count == (finished == .none ? 1 : 2))
+    }
+
     @Test("reports how many more have failed if there are too many for a line each")
     func manyFinished() async throws {
         let backend = TerminalProgressBackend(
@@ -231,6 +265,12 @@ struct TerminalProgressBackendTests {
         #expect(display(.init(mode: .live), ["TERM": "xterm", "CI": "true"]) == .live)
         #expect(display(.init(mode: .plain)) == .plain && display(.init(mode: .off)) == .off)
         #expect(display(.init(accessible: true)) == .plain)
+        let terminalOnly = TerminalProgressSettings(mode: .terminal)
+        #expect(display(terminalOnly) == .live && display(terminalOnly, ["TERM": "dumb"]) == .off)
+        #expect(display(terminalOnly, ["TERM": "xterm", "CI": "true"]) == .off)
+        #expect(
+            TerminalProgressBackend.display(terminalOnly, descriptor: -1, environment: ["TERM": "xterm"]) == .off
+        )
         let off = makeBackend(.init(mode: .off))
         #expect(off.delivery.animationInterval == nil)
         try await off.start()
