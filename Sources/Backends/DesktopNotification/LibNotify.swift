@@ -55,6 +55,8 @@ final class LibNotify: @unchecked Sendable {
     private struct Command {
         var run: @Sendable () -> Outcome
         var completion: @Sendable (Outcome) -> Void
+        /// Whether it is repeated until there are enough descriptors for it.
+        var isPatient: Bool
     }
 
     private struct State: Sendable {
@@ -78,6 +80,8 @@ final class LibNotify: @unchecked Sendable {
     /// another one if the app did.
     private let sawClosed = Atomic(false)
     private let isPortal = Atomic(false)
+    /// The patient commands that lack descriptors.
+    private var postponed: [Command] = []
     /// The notifications that have an object.
     private var notifications: [ObjectIdentifier: Notification] = [:]
 
@@ -115,8 +119,11 @@ final class LibNotify: @unchecked Sendable {
     }
 
     /// Loads libnotify and connects it to the session bus, unless it is connected.
-    func open(_ address: String, completion: @escaping @Sendable (Outcome) -> Void) {
-        submit(completion) { [self] in connect(to: address) }
+    ///
+    /// - Parameter name: the name for `notify_init`, which is used for the app's own notifications, too, and is in the
+    ///   portal a part of all identifiers.
+    func open(_ address: String, name: String, completion: @escaping @Sendable (Outcome) -> Void) {
+        submit(completion) { [self] in connect(to: address, name: name) }
     }
 
     /// Shows a notification, or updates it. It replaces the one with the identifier `replaced`, if that is not 0.
@@ -129,19 +136,29 @@ final class LibNotify: @unchecked Sendable {
         submit(completion) { [self] in call { show(message, as: notification, replacing: replaced) } }
     }
 
+    /// Shows a notification that is not changed any more. In a sandbox, where nothing else could show it, waits for
+    /// descriptors.
+    func announce(_ message: NotificationMessage, completion: @escaping @Sendable (Outcome) -> Void) {
+        submit(completion, isPatient: usesPortal) { [self] in
+            let notification = Notification(onClosed: {})
+            defer { if let object = notification.object.take() { release(object, of: notification) } }
+            return call { show(message, as: notification, replacing: 0) }
+        }
+    }
+
     /// Closes a notification. Afterwards it cannot be shown again. In a sandbox, where nothing else could close it,
-    /// waits for descriptors for up to a minute.
+    /// waits for descriptors.
     func close(_ notification: Notification, completion: @escaping @Sendable (Outcome) -> Void) {
-        submit(completion) { [self] in
-            guard let object = notification.object else { return .done(0) }
-            notification.object = nil
-            defer { release(object, of: notification) }
-            var attempts = usesPortal ? 600 : 0
-            while attempts > 0, !SpareDescriptors.exist(Self.descriptorsToCall) {
-                attempts -= 1
-                usleep(100_000)
+        let isPatient = usesPortal
+        submit(completion, isPatient: isPatient) { [self] in
+            guard let object = notification.object.take() else { return .done(0) }
+            let outcome = call { attempt { functions.notify_notification_close(object, $0) } }
+            if isPatient, outcome == .skipped {
+                notification.object = object
+            } else {
+                release(object, of: notification)
             }
-            return call { attempt { functions.notify_notification_close(object, $0) } }
+            return outcome
         }
     }
 
@@ -155,11 +172,12 @@ final class LibNotify: @unchecked Sendable {
 
     private func submit(
         _ completion: @escaping @Sendable (Outcome) -> Void,
+        isPatient: Bool = false,
         _ run: @escaping @Sendable () -> Outcome
     ) {
         let (loss, isReady, mustStart) = state.withLock { state in
             guard state.loss == nil else { return (state.loss, false, false) }
-            state.commands.append(Command(run: run, completion: completion))
+            state.commands.append(Command(run: run, completion: completion, isPatient: isPatient))
             defer { state.hasThread = true }
             return (nil, state.isReady, !state.hasThread)
         }
@@ -176,7 +194,7 @@ final class LibNotify: @unchecked Sendable {
         guard let library = dlopen("libnotify.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
             let reason = dlerror().map { DisplayText.singleLine(String(cString: $0), limit: 200) } ?? ""
             return fail(
-                reason.contains("No such file")
+                reason.hasPrefix("libnotify.so.4:") && reason.contains("No such file")
                     ? "libnotify is not installed (package libnotify4)" : "libnotify cannot be loaded: \(reason)"
             )
         }
@@ -194,9 +212,18 @@ final class LibNotify: @unchecked Sendable {
             while let command = nextCommand() {
                 let outcome = command.run()
                 state.withLock { $0.current = nil }
-                command.completion(outcome)
+                if outcome == .skipped, command.isPatient {
+                    postponed.append(command)
+                } else {
+                    command.completion(outcome)
+                }
             }
-            _ = functions.g_main_context_iteration(context, 1)
+            _ = functions.g_main_context_iteration(context, postponed.isEmpty ? 1 : 0)
+            if !postponed.isEmpty {
+                usleep(100_000)
+                state.withLock { [postponed] in $0.commands += postponed }
+                postponed = []
+            }
         }
     }
 
@@ -226,7 +253,7 @@ final class LibNotify: @unchecked Sendable {
         let completions = state.withLock { state in
             state.loss = reason
             defer { (state.commands, state.current) = ([], nil) }
-            return [state.current].compactMap(\.self) + state.commands.map(\.completion)
+            return [state.current].compactMap(\.self) + (state.commands + postponed).map(\.completion)
         }
         for completion in completions { completion(.lost(reason)) }
         while true { pause() }
@@ -274,7 +301,7 @@ final class LibNotify: @unchecked Sendable {
 
     // MARK: - On the thread: the connection
 
-    private func connect(to address: String) -> Outcome {
+    private func connect(to address: String, name: String) -> Outcome {
         if let connection {
             if functions.g_dbus_connection_is_closed(connection) == 0 {
                 return address == self.address
@@ -307,8 +334,7 @@ final class LibNotify: @unchecked Sendable {
             LibNotify.shared.functions.g_main_context_wakeup(LibNotify.shared.context)
         }
         onSignal("closed", of: new, nil, unsafeBitCast(handler, to: GCallback.self))
-        // In a sandbox, its name is a part of the identifiers, which all processes of an app share.
-        _ = functions.notify_init("indicator-\(UInt64.random(in: 0 ... .max))")
+        _ = functions.notify_init(name)
         return findServer()
     }
 
@@ -316,6 +342,7 @@ final class LibNotify: @unchecked Sendable {
 
     private func findServer() -> Outcome {
         guard !hasServer else { return .done(0) }
+        guard SpareDescriptors.exist(Self.descriptorsToCall) else { return .skipped }
         var name: UnsafeMutablePointer<CChar>?
         guard functions.notify_get_server_info(&name, nil, nil, nil) != 0, let name else {
             return .failed("libnotify found no server")

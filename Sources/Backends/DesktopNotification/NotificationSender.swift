@@ -47,12 +47,13 @@ final class NotificationSender {
     }
 
     private let through: DesktopNotificationSettings.Through
+    private let applicationName: String
     private let address: String
     private let logger: Logger
 
     private(set) var way = Way.dbus
-    /// Whether libnotify should send, and cannot.
-    private(set) var isFallback = false
+    /// Why libnotify, which should send, cannot.
+    private(set) var objection: String?
     /// Why notifications can no longer be sent.
     private(set) var fault: DesktopNotificationError?
     /// Whether a call that shows something waits for its reply. Then ``show(_:on:)`` must not be called.
@@ -67,16 +68,14 @@ final class NotificationSender {
     private var closing: [Shown] = []
     private var shownAt = ContinuousClock.now
 
-    init(through: DesktopNotificationSettings.Through, address: String, logger: Logger) {
+    init(through: DesktopNotificationSettings.Through, applicationName: String, address: String, logger: Logger) {
         self.through = through
+        self.applicationName = applicationName
         self.address = address
         self.logger = logger
     }
 
     // MARK: - The way
-
-    /// The name of the desktop portal on the bus.
-    static let portal = "org.freedesktop.portal.Desktop"
 
     /// Whether libnotify probably uses the desktop portal, where there is one.
     static var isSandboxed: Bool {
@@ -86,15 +85,16 @@ final class NotificationSender {
     }
 
     /// Chooses the way. Returns a description of it for the user.
-    func choose(on loop: BusLoop) throws -> String {
-        let objection = through == .dbus ? "as configured" : try openLibNotify(on: loop)
+    ///
+    /// - Parameter problem: why libnotify must not be asked.
+    func choose(on loop: BusLoop, problem: String? = nil) throws -> String {
+        if through == .dbus { return "over D-Bus, without libnotify: as configured" }
+        objection = try problem ?? openLibNotify(on: loop)
         guard let objection else {
             // Known once libnotify is connected.
             way = LibNotify.shared.usesPortal ? .portal : .libnotify
-            isFallback = false
             return way == .portal ? "the desktop portal, through libnotify" : "through libnotify"
         }
-        isFallback = through != .dbus
         if through == .libnotify { throw DesktopNotificationError.withoutLibNotify(reason: objection) }
         return "over D-Bus, without libnotify: \(objection)"
     }
@@ -103,7 +103,9 @@ final class NotificationSender {
     private func openLibNotify(on loop: BusLoop) throws -> String? {
         if let objection = LibNotify.shared.objection(to: address) { return objection }
         var result: LibNotify.Outcome?
-        LibNotify.shared.open(address, completion: loop.completion { result = $0 })
+        // In the portal, all processes of an app share the identifiers.
+        let name = Self.isSandboxed ? "indicator-\(UInt64.random(in: 0 ... .max))" : applicationName
+        LibNotify.shared.open(address, name: name, completion: loop.completion { result = $0 })
         let deadline = ContinuousClock.now + Self.answerLimit
         while result == nil, ContinuousClock.now < deadline {
             if loop.isStopped { throw BusError.cancelled }
@@ -147,8 +149,11 @@ final class NotificationSender {
         shown.object = object
         let completion = loop.completion { [unowned self, unowned loop] (outcome: LibNotify.Outcome) in
             if case .done(let identifier) = outcome { return finish(shown, identifier) }
-            LibNotify.shared.forget(object)
-            shown.object = nil
+            // In the portal, only libnotify can close what an earlier call has shown.
+            if way != .portal {
+                LibNotify.shared.forget(object)
+                shown.object = nil
+            }
             if mayContinue(after: outcome), !shown.isHidden {
                 showDirectly(message, as: shown, on: loop)
             } else {
@@ -205,12 +210,10 @@ final class NotificationSender {
         // With a reply, so that a process that ends waits for it.
         func announceDirectly() { loop.call(notify(message, replacing: 0), within: Self.answerLimit) { _ in } }
         guard way != .dbus else { return announceDirectly() }
-        let object = LibNotify.Notification(onClosed: {})
         let completion = loop.completion { [unowned self] (outcome: LibNotify.Outcome) in
             if mayContinue(after: outcome) { announceDirectly() }
         }
-        LibNotify.shared.show(message, as: object, replacing: 0, completion: completion)
-        LibNotify.shared.forget(object)
+        LibNotify.shared.announce(message, completion: completion)
     }
 
     /// The earliest time at which ``hide(on:)`` may be called.

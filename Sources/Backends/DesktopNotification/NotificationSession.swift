@@ -27,6 +27,7 @@ final class NotificationSession: BusSession {
     static let portalUpdateInterval = Duration.seconds(2)
 
     private static let interface = NotificationSender.interface
+    private static let portal = "org.freedesktop.portal.Desktop"
     /// How long the server may take to show a notification: the first one takes longer on a busy machine.
     private static let showLimit = Duration.seconds(5)
     /// The longest label or app name, in Unicode scalars.
@@ -78,39 +79,65 @@ final class NotificationSession: BusSession {
         self.logger = logger
         self.latest = latest
         desktopEntry = Self.desktopEntry(of: applicationName, in: ProcessInfo.processInfo.environment)
-        sender = NotificationSender(through: settings.through, address: address, logger: logger)
+        sender = NotificationSender(
+            through: settings.through,
+            applicationName: self.applicationName,
+            address: address,
+            logger: logger
+        )
     }
 
     // MARK: - The server
 
     /// Finds the server, checks that it answers, and chooses how to send. Returns both.
     func begin(on loop: BusLoop) throws -> String {
-        let isSandboxed = NotificationSender.isSandboxed
-        let changes = [Self.interface, NotificationSender.portal].prefix(isSandboxed ? 2 : 1).map {
+        let needsPortal = NotificationSender.isSandboxed && settings.through != .dbus
+        let changes = [Self.interface, Self.portal].prefix(needsPortal ? 2 : 1).map {
             "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\($0)'"
         }
         let closed =
             "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(NotificationSender.path)'"
         for rule in changes + [closed] { try loop.callBus("AddMatch", [.string(rule)]) }
         var parts: [String] = []
-        // A sandbox hides the server. libnotify remembers whether there was a portal when it was first used.
-        if isSandboxed, try portalExists(on: loop) { parts = [try sender.choose(on: loop)] }
+        // A sandbox hides the server.
+        let problem = needsPortal ? try portalProblem(on: loop) : nil
+        if needsPortal, problem == nil { parts = [try sender.choose(on: loop)] }
         if sender.way != .portal {
-            parts = [try findServer(on: loop)]
-            parts.append(try sender.choose(on: loop))
+            do {
+                parts = [try findServer(on: loop)]
+            } catch DesktopNotificationError.noServer where needsPortal {
+                throw DesktopNotificationError.withoutLibNotify(reason: problem ?? sender.objection ?? "")
+            }
+            parts.append(try sender.choose(on: loop, problem: problem))
         }
         let summary = parts.joined(separator: " ")
         // Noteworthy only if libnotify cannot be used.
-        logger.log(level: sender.isFallback ? .info : .debug, "notifications are sent to \(summary)")
+        logger.log(level: sender.objection == nil ? .debug : .info, "notifications are sent to \(summary)")
         return summary
     }
 
-    /// Whether the desktop portal runs, or the bus starts it when it is used.
-    private func portalExists(on loop: BusLoop) throws -> Bool {
-        try ["ListNames", "ListActivatableNames"].contains {
-            guard case .strings(let names)? = try loop.callBus($0).first else { return false }
-            return names.contains(NotificationSender.portal)
-        }
+    /// Why libnotify must not be asked for the desktop portal: it remembers that there was none, ends the process if
+    /// the portal has no valid version (libnotify 0.8), and waits for 25 s if it hangs.
+    private func portalProblem(on loop: BusLoop) throws -> String? {
+        // Starts the portal, as its clients do.
+        let start = BusMessage.call(
+            "org.freedesktop.DBus",
+            path: "/org/freedesktop/DBus",
+            interface: "org.freedesktop.DBus",
+            member: "StartServiceByName",
+            [.string(Self.portal), .uint32(0)]
+        )
+        _ = try ask(start, on: loop)
+        let version = BusMessage.call(
+            Self.portal,
+            path: "/org/freedesktop/portal/desktop",
+            interface: "org.freedesktop.DBus.Properties",
+            member: "Get",
+            [.string("org.freedesktop.portal.Notification"), .string("version")]
+        )
+        let answer = try ask(version, on: loop)
+        if case .uint32(1...)? = answer.first?.unwrapped { return nil }
+        return answer.isEmpty ? "there is no desktop portal" : "the desktop portal has no valid version"
     }
 
     private func findServer(on loop: BusLoop) throws -> String {
@@ -133,11 +160,16 @@ final class NotificationSession: BusSession {
     }
 
     private func ask(_ member: String, on loop: BusLoop) throws -> [BusValue] {
+        try ask(sender.call(member), on: loop)
+    }
+
+    /// The answer to a call; empty after an error.
+    private func ask(_ message: BusMessage, on loop: BusLoop) throws -> [BusValue] {
         do throws(BusError) {
-            return try loop.call(sender.call(member), timeLimit: NotificationSender.answerLimit)
+            return try loop.call(message, timeLimit: NotificationSender.answerLimit)
         } catch .noReply {
             // The reply to this call arrives when the server continues.
-            loop.call(sender.call(member), within: nil) { [unowned self] _ in canBeginAgain = true }
+            loop.call(message, within: nil) { [unowned self] _ in canBeginAgain = true }
             throw waiting(after: .notResponding)
         } catch .disconnected {
             throw BusError.disconnected
@@ -205,7 +237,8 @@ final class NotificationSession: BusSession {
             hide(on: loop)
         }
         shownSince = snapshot.since
-        let content = content(for: snapshot)
+        // During the completion delay, the last content stays.
+        let content = snapshot.activityCount == 0 ? shown ?? content(for: snapshot) : content(for: snapshot)
         if content != shown || sender.wasSkipped {
             let due = sentAt + (sender.way == .portal ? Self.portalUpdateInterval : Self.updateInterval)
             guard (shown == nil && !sender.wasSkipped) || due <= .now else { return due }
@@ -223,7 +256,7 @@ final class NotificationSession: BusSession {
         return tick ?? sentAt + settings.renewal
     }
 
-    func end(on loop: BusLoop) { sender.end(on: loop, serverHasChanged: fault != nil) }
+    func end(on loop: BusLoop) { sender.end(on: loop, serverHasChanged: fault == .replaced) }
 
     private func hide(on loop: BusLoop) {
         sender.hide(on: loop)

@@ -38,6 +38,7 @@ struct DesktopProbe {
                 arguments.first { $0.hasPrefix("through=") }
                 .flatMap { DesktopNotificationSettings.Through(rawValue: String($0.dropFirst(8))) } ?? .auto
             settings.isTransient = !arguments.contains("lasting")
+            if arguments.contains("outcomes") { (settings.whenDone, settings.after) = (.always, .zero) }
             if let icon = arguments.first(where: { $0.hasPrefix("icon=") }) {
                 settings.icon = String(icon.dropFirst(5))
             }

@@ -47,9 +47,14 @@ import Testing
         let server = try await NotificationServer(on: bus)
         #expect(try await eventually { try await server.displayedCount == 1 })
         #expect(try await probe.backend(Self.name, is: "running"))
+        // Nor when a server ends while it shows the notification.
+        await server.kill()
+        #expect(try await probe.backend(Self.name, is: "no notification server"))
+        let second = try await NotificationServer(on: bus)
+        #expect(try await eventually { try await second.displayedCount == 1 })
         #expect(!FileManager.default.fileExists(atPath: bus.folder.appending("activated")))
         try await probe.shutdown()
-        #expect(try await eventually { try await server.displayedCount == 0 })
+        #expect(try await eventually { try await second.displayedCount == 0 })
     }
 
     @Test("Shutdown without a server is immediate", arguments: NotificationWay.both)

@@ -24,12 +24,18 @@ final class PortalService: Sendable {
     private let recorded = Record()
 
     /// Starts it. It owns its name when this returns.
-    init(address: String) throws {
+    init(address: String, version: BusValue = .uint32(1)) throws {
         peer = try BusPeer(
             name: "org.freedesktop.portal.Desktop",
             path: "/org/freedesktop/portal/desktop",
             address: address
-        ) { [recorded] in Self.answer($0, recorded) }
+        ) { [recorded] message in
+            switch message.member {
+            case "Get": message.reply([.variant(version)])
+            case "GetAll": message.reply([.properties([BusProperty("version", version)])])
+            default: Self.answer(message, recorded)
+            }
+        }
     }
 
     /// The calls so far.
@@ -57,7 +63,6 @@ final class PortalService: Sendable {
                 $0.append(Call(member: "RemoveNotification", identifier: arguments[0].text ?? ""))
             }
             return message.reply([])
-        case "GetAll": return message.reply([.properties([BusProperty("version", .uint32(1))])])
         default: return message.reply(BusError(name: "org.freedesktop.DBus.Error.UnknownMethod", text: ""))
         }
     }

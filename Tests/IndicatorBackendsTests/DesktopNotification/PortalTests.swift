@@ -85,6 +85,63 @@ import Testing
         #expect(portal.shown.isEmpty)
     }
 
+    @Test(
+        "A portal whose version is invalid, which ends other apps, is not used",
+        arguments: [BusValue.uint32(0), .string("1")]
+    )
+    func invalidVersion(version: BusValue) async throws {
+        let bus = try await PrivateBus()
+        let portal = try PortalService(address: bus.address, version: version)
+        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "the desktop portal has no valid version"))
+        let server = try await NotificationServer(on: bus)
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        #expect(portal.calls.isEmpty)
+    }
+
+    @Test("A bus that denies the lists of names, as Snap's policy does, does not matter")
+    func policy() async throws {
+        let bus = try await PrivateBus(
+            policy: """
+                <deny send_interface="org.freedesktop.DBus" send_member="ListNames"/>
+                <deny send_interface="org.freedesktop.DBus" send_member="ListActivatableNames"/>
+                """
+        )
+        let portal = try PortalService(address: bus.address)
+        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        try await probe.tell("begin", "work")
+        #expect(await eventually { portal.shown.count == 1 })
+    }
+
+    @Test("What an update without descriptors has left is closed; outcomes are shown later")
+    func endWithoutDescriptors() async throws {
+        let bus = try await PrivateBus()
+        let portal = try PortalService(address: bus.address)
+        let probe = try await DesktopProbe(
+            "notification",
+            "outcomes",
+            environment: Self.sandbox,
+            bus: bus,
+            descriptors: 64
+        )
+        try await probe.tell("begin", "work")
+        #expect(await eventually { portal.shown.count == 1 })
+        try await probe.tell("exhaust")
+        try await probe.tell("progress", "0.5")
+        #expect(await eventually { probe.log.contains("is shown when there are descriptors") })
+        try await probe.tell("end")
+        // Usually, it is tried meanwhile: that cannot be observed.
+        try await Task.sleep(for: .seconds(1))
+        try await probe.tell("release")
+        // The outcome stays.
+        #expect(await eventually { portal.calls.contains { $0.member == "RemoveNotification" } })
+        #expect(await eventually { portal.calls.count { $0.member == "AddNotification" } == 2 })
+        #expect(await eventually { portal.shown.count == 1 })
+        try await probe.shutdown()
+        #expect(portal.shown.count == 1)
+    }
+
     @Test("What could not be shown or closed without descriptors is shown or closed later")
     func withoutDescriptors() async throws {
         let bus = try await PrivateBus()
@@ -105,14 +162,14 @@ import Testing
         #expect(probe.isRunning)
     }
 
-    @Test("With 'through: dbus', or without a portal, the server is used", arguments: [true, false])
+    @Test("With 'through: dbus', or without a portal, the server is used over D-Bus", arguments: [true, false])
     func server(hasPortal: Bool) async throws {
         let bus = try await PrivateBus()
         let portal = hasPortal ? try PortalService(address: bus.address) : nil
         let server = try await NotificationServer(on: bus)
         let probe = try await DesktopProbe(
             "notification",
-            through: hasPortal ? .dbus : .libnotify,
+            through: hasPortal ? .dbus : .auto,
             environment: Self.sandbox,
             bus: bus
         )
