@@ -40,21 +40,34 @@ struct ProgressLines: Sendable {
     /// The fields of a line, besides its label and bar.
     private enum Field { case amount, percent, rate, elapsed, remaining }
 
-    /// The length of the bars and the fields, from wide windows to narrow ones.
+    /// The shortest length of the bars, and the fields, from wide windows to narrow ones.
     private static let details: [(bar: Int, fields: [Field])] = [
-        (24, [.amount, .rate, .elapsed, .remaining]), (16, [.amount, .rate, .elapsed, .remaining]),
-        (16, [.amount, .elapsed, .remaining]), (12, [.amount, .remaining]),
+        (16, [.amount, .rate, .elapsed, .remaining]), (16, [.amount, .rate, .remaining]), (12, [.amount, .remaining]),
         (10, [.percent, .remaining]), (8, [.percent]), (0, [.percent]), (0, []),
     ]
+    /// The longest bars: longer ones show nothing more, and take more bytes.
+    private static let longestBar = 60
 
-    /// The lines of a snapshot: at most ``maxLines``, and one with the number of the other activities.
+    /// The activities that get a line: ``maxLines``, and the groups that they belong to.
+    private func shown(_ activities: [ActivityDetails]) -> [ActivityDetails] {
+        var room = maxLines
+        for (index, activity) in activities.enumerated() {
+            let isGroup = index + 1 < activities.count && activities[index + 1].depth > activity.depth
+            if room == 0 { return Array(activities.prefix(index)) }
+            if !isGroup { room -= 1 }
+        }
+        return activities
+    }
+
+    /// The lines of a snapshot: at most ``maxLines`` and those of their groups, and one with the number of the other
+    /// activities.
     ///
     /// - Parameters:
     ///   - width: the columns of the window. The last one stays empty: some terminals wrap when it is written.
     ///   - frame: the number of the frame, for the spinner.
     func lines(for snapshot: IndicatorSnapshot, width: Int, now: Date, frame: Int) -> [LiveLine] {
         let width = max(width - 1, 1)
-        var activities = Array(snapshot.activities.prefix(maxLines))
+        var activities = shown(snapshot.activities)
         if activities.isEmpty { activities = [ActivityDetails(label: applicationName, since: snapshot.since)] }
         // A snapshot lists at most 16 activities. Beyond that, those without a label are counted, too; further members
         // of groups are not.
@@ -77,8 +90,10 @@ struct ProgressLines: Sendable {
             }
             bar = hasBar ? detail.bar : 0
             room = width - mark - ([bar] + widths).reduce(0) { $0 + ($1 > 0 ? $1 + 2 : 0) }
-            if room >= min(labelWidth, max(12, width / 4)) { break }
+            // The label comes first, as long as it does not take more than half of the window.
+            if room >= min(labelWidth, max(12, width / 2)) { break }
         }
+        if bar > 0 { bar += min(max(room - labelWidth, 0), Self.longestBar - bar) }
         room = min(room, labelWidth)
 
         var lines = zip(zip(activities, labels), rows).map { item, fields in

@@ -114,7 +114,8 @@ public struct TerminalProgressSettings: Sendable, Hashable {
 
     /// Whether lines are redrawn in place. Default: `auto`.
     public var mode: Mode
-    /// How many activities get a line, 1…16; another line has the number of the others. Default: 4.
+    /// How many activities get a line, 1…16, besides the groups that they belong to; another line has the number of the
+    /// others. Default: 4.
     public var maxLines: Int
     /// Which activities leave a line when they end. Default: `failures`. Plain lines also report the end of every
     /// activity whose beginning they reported.
