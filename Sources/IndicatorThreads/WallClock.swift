@@ -6,6 +6,8 @@ package struct WallClock: Sendable {
     package private(set) var origin: Date
     private let date: @Sendable () -> Date
     private let second: (@Sendable () -> Int)?
+    /// Whether ``follow(_:isForced:)`` compares the clocks without being forced to. Stored: a getter is a call.
+    package let isFollowed: Bool
     /// The second of the wall clock in which the two were last compared.
     private var compared = 0
 
@@ -27,6 +29,7 @@ package struct WallClock: Sendable {
         origin = date() - now / .seconds(1)
         self.date = date
         self.second = second
+        isFollowed = second != nil
     }
 
     /// Corrects the origin if the wall clock was set by more than 0.1 seconds. Returns by how many seconds.

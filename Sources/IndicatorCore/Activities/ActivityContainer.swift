@@ -45,9 +45,7 @@ public struct ActivityContext: Sendable {
             return engine.begin()
         }
         // Allocated without the lock.
-        let record = ActivityRecord(
-            ActivityDetails(label: label, progress: progress, total: total, unit: unit, since: .distantPast)
-        )
+        let record = ActivityRecord(label: label, progress: progress, total: total, unit: unit)
         engine.change { machine, now in
             machine.change(now) { list in
                 let parent = group?.handle.record(in: &list, at: now)

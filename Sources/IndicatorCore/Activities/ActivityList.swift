@@ -86,6 +86,12 @@ package struct ActivityList: Sendable {
         }
     }
 
+    /// A labelled activity that has ended. The date is set when it is published, because the clock may be set.
+    private struct Finished: Sendable {
+        var activity: FinishedActivity
+        var end: Duration
+    }
+
     /// The consequences of a change of the list.
     package struct Change {
         /// How many activities began; negative if some ended.
@@ -117,7 +123,7 @@ package struct ActivityList: Sendable {
     private(set) var estimateEnd: Duration?
 
     /// The labelled activities that have ended and are not in any published snapshot yet, and how many more there were.
-    private var finished: Deque<ActivityRecord> = []
+    private var finished: Deque<Finished> = []
     private var omittedFinishedCount = 0
 
     private var wallClock: WallClock
@@ -126,6 +132,9 @@ package struct ActivityList: Sendable {
     init(wallClock: WallClock) {
         self.wallClock = wallClock
     }
+
+    /// Whether ``followWallClock(_:isForced:)`` has an effect without being forced to.
+    var isWallClockFollowed: Bool { wallClock.isFollowed }
 
     /// Follows the wall clock if it was set. Returns by how many seconds.
     mutating func followWallClock(_ now: Now, isForced: Bool = false) -> TimeInterval {
@@ -149,9 +158,13 @@ package struct ActivityList: Sendable {
     /// - Parameters:
     ///   - now: the time.
     ///   - isMeasured: whether the estimates take a measurement.
+    @inline(__always)
     mutating func activities(at now: Now, isMeasured: Bool = false) -> [ActivityDetails] {
         if isMeasured { estimateEnd = nil }
-        if let cachedActivities { return cachedActivities }
+        return cachedActivities ?? uncachedActivities(at: now, isMeasured: isMeasured)
+    }
+
+    private mutating func uncachedActivities(at now: Now, isMeasured: Bool) -> [ActivityDetails] {
         var activities: [ActivityDetails] = []
         var time: Duration?
         if members.count > 0 {
@@ -225,7 +238,7 @@ package struct ActivityList: Sendable {
             var details = record.summary(isShown: true)
             (details.id, details.since, details.depth) = (record.order, date(at: record.began), depth)
             if !record.isConstant {
-                var rate = record.rate
+                var rate = record.rate ?? RateEstimate(at: record.began)
                 details.estimate(&rate, isMeasured: isMeasured, at: now)
                 record.rate = rate
                 if isMeasured, let end = rate.end, end > now { estimateEnd = min(estimateEnd ?? end, end) }
@@ -255,16 +268,9 @@ package struct ActivityList: Sendable {
             omittedFinishedCount = 0
         }
         if finished.isEmpty { return FinishedActivities() }
-        let latest = finished.map { record in
-            let end = record.end ?? record.began
-            var activity = FinishedActivity(
-                label: record.details.label ?? "",
-                outcome: record.outcome,
-                duration: end - record.began,
-                date: date(at: end)
-            )
-            activity.id = record.order
-            activity.isMember = record.endedAsMember
+        let latest = finished.map { finished in
+            var activity = finished.activity
+            activity.date = date(at: finished.end)
             return activity
         }
         return FinishedActivities(latest: latest, omittedCount: omittedFinishedCount)
@@ -303,6 +309,10 @@ package struct ActivityList: Sendable {
     /// own, and so on.
     private mutating func list(_ record: ActivityRecord) {
         cachedActivities = nil
+        if record.parent == nil {
+            listed.set(record.order, to: record.isListed ? record : nil)
+            return
+        }
         var record = record
         while let parent = record.parent {
             let wasListed = parent.isListed
@@ -340,13 +350,21 @@ package struct ActivityList: Sendable {
     mutating func end(_ record: ActivityRecord, _ outcome: ActivityOutcome, at now: Now) -> Bool {
         guard !record.hasEnded else { return false }
         let wasListed = record.isListed
-        record.end = now()
+        let end = now()
+        record.end = end
         record.outcome =
             if case .failed(let text) = outcome { .failed(ActivityDetails.limited(text) ?? "") } else { outcome }
         guard wasListed || record.parent != nil || record.group != nil else { return false }
         endInGroup(record)
-        guard record.details.label != nil else { return true }
-        finished.append(record)
+        guard let label = record.details.label else { return true }
+        var activity = FinishedActivity(
+            label: label,
+            outcome: record.outcome,
+            duration: end - record.began,
+            date: .distantPast
+        )
+        (activity.id, activity.isMember) = (record.order, record.endedAsMember)
+        finished.append(Finished(activity: activity, end: end))
         if finished.count > FinishedActivities.capacity {
             finished.removeFirst()
             omittedFinishedCount += 1
@@ -357,6 +375,7 @@ package struct ActivityList: Sendable {
     /// Removes an activity from the list. Members that are still in progress when their group ends become independent:
     /// they are listed in the place of the group, which stays in the list without being shown.
     private mutating func endInGroup(_ record: ActivityRecord) {
+        if record.group == nil, record.parent == nil { return list(record) }
         let details = record.summary(isShown: false)
         if let group = record.group {
             record.outcome = group.outcome(record.outcome, details)
@@ -385,7 +404,7 @@ package struct ActivityList: Sendable {
         let order = order()
         var record: ActivityRecord?
         if label != nil || progress != nil {
-            record = ActivityRecord(ActivityDetails(label: label, progress: progress, since: .distantPast))
+            record = ActivityRecord(label: label, progress: progress)
             record?.begin(order: order, at: now())
         }
         let entry = Entry(order: order, record: record)

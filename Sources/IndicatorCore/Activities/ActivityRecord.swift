@@ -14,12 +14,13 @@ final class ActivityRecord: @unchecked Sendable {
     /// When the activity began, or got its first details, on the manager's clock.
     private(set) var began = Duration.zero
     /// The details, except ``ActivityDetails/completed``, which is in ``steps``.
-    var details: ActivityDetails
-    private let steps: Atomic<Int>
-    /// The rate of the steps.
-    var rate = RateEstimate(at: .zero)
+    // Unchecked, here and below: the lock excludes other accesses, and the checks are measurable.
+    @exclusivity(unchecked) private(set) var details: ActivityDetails
+    private let steps = Atomic<Int>(0)
+    /// The rate of the steps, once a snapshot has listed it.
+    var rate: RateEstimate?
     /// Its state as a group; `nil` until an activity begins in it.
-    var group: ActivityGroup?
+    @exclusivity(unchecked) var group: ActivityGroup?
     /// The group that it is a member of, while it is in progress. If the group has ended, the activity is independent.
     var parent: ActivityRecord?
     /// In how many groups it is nested.
@@ -35,15 +36,13 @@ final class ActivityRecord: @unchecked Sendable {
     var endedAsMember = false
 
     /// Makes the record of an activity that begins, or gets its first details.
-    init(_ details: ActivityDetails = ActivityDetails(since: .distantPast)) {
-        self.details = details
-        steps = Atomic(details.completed)
+    init(label: String? = nil, progress: Double? = nil, total: Int? = nil, unit: ActivityUnit = .count) {
+        details = ActivityDetails(label: label, progress: progress, total: total, unit: unit, since: .distantPast)
     }
 
     /// The activity begins.
     func begin(order: UInt64, at now: Duration) {
         (self.order, began) = (order, now)
-        rate = RateEstimate(at: now)
     }
 
     /// Whether the activity has ended.
@@ -357,7 +356,7 @@ package enum ActivityKey: Sendable {
 
     case text(String)
     case number(Int)
-    case value(Value)
+    indirect case value(Value)
     case object(ActivityObject)
 
     /// Makes a key of a value, which is `Sendable`, or comes from a notification and is not changed by its poster.

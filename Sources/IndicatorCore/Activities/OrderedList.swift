@@ -1,5 +1,3 @@
-import DequeModule
-
 /// Values in the order of the activities that they belong to.
 ///
 /// Each activity has an order, a unique number that grows with each activity. So new values are nearly always appended,
@@ -7,17 +5,23 @@ import DequeModule
 /// of them; a search takes O(log n).
 struct OrderedList<Value> {
     /// How many values a part has at most.
-    static var partCapacity: Int { 256 }
+    static var partCapacity: Int { 64 }
+
+    /// A value and its order.
+    struct Element {
+        let order: UInt64
+        fileprivate(set) var value: Value
+    }
 
     /// Parts in order. Only the first one may be empty, if it is the only one.
-    private var parts: [Deque<(order: UInt64, value: Value)>] = []
+    private var parts: [[Element]] = []
     private(set) var count = 0
 
     /// The sizes of the parts.
     var partCounts: [Int] { parts.map(\.count) }
 
     /// The value of lowest order, and its order.
-    var first: (order: UInt64, value: Value)? { parts.first?.first }
+    var first: Element? { parts.first?.first }
 
     /// The values in order.
     var values: some Sequence<Value> { parts.lazy.joined().map(\.value) }
@@ -31,7 +35,7 @@ struct OrderedList<Value> {
 
     /// The last part that begins with an order or a lower one, and the index in it of that order or the next.
     private func position(of order: UInt64) -> (part: Int, index: Int) {
-        let part = max(Self.firstIndex(upTo: parts.count) { parts[$0].first.map { $0.order > order } ?? false } - 1, 0)
+        let part = max(Self.firstIndex(upTo: parts.count) { !parts[$0].isEmpty && parts[$0][0].order > order } - 1, 0)
         return (part, Self.firstIndex(upTo: parts[part].count) { parts[part][$0].order >= order })
     }
 
@@ -47,22 +51,26 @@ struct OrderedList<Value> {
         case (true, nil):
             return remove(at: index, inPart: part)
         case (false, let value?):
-            insert((order, value), at: index, inPart: part)
+            insert(Element(order: order, value: value), at: index, inPart: part)
             return nil
         case (false, nil):
             return nil
         }
     }
 
-    private mutating func insert(_ entry: (order: UInt64, value: Value), at index: Int, inPart part: Int) {
+    @inline(__always)
+    private mutating func insert(_ entry: Element, at index: Int, inPart part: Int) {
         count += 1
-        if parts[part].count < Self.partCapacity {
+        if index == parts[part].count, index < Self.partCapacity {
+            // Much faster than to insert at the end.
+            parts[part].append(entry)
+        } else if parts[part].count < Self.partCapacity {
             parts[part].insert(entry, at: index)
         } else if index == Self.partCapacity {
             parts.insert([entry], at: part + 1)
         } else {
             let half = Self.partCapacity / 2
-            parts.insert(Deque(parts[part].suffix(half)), at: part + 1)
+            parts.insert(Array(parts[part].suffix(half)), at: part + 1)
             parts[part].removeLast(half)
             if index <= half {
                 parts[part].insert(entry, at: index)
@@ -99,3 +107,4 @@ struct OrderedList<Value> {
 }
 
 extension OrderedList: Sendable where Value: Sendable {}
+extension OrderedList.Element: Sendable where Value: Sendable {}

@@ -411,3 +411,11 @@ private final class ListOnAClock {
         list.activities { now }
     }
 }
+
+extension ActivityRecord {
+    /// Makes the record of an activity with details.
+    convenience init(_ details: ActivityDetails) {
+        self.init()
+        merge(details, since: ActivityDetails(since: .distantPast))
+    }
+}
