@@ -83,7 +83,7 @@ package struct ActivityReplay {
         return changes
     }
 
-    private static func changes(_ actions: IndicatorStateMachine.Actions) -> [VisibilityChange] {
-        actions.publications.compactMap(\.change)
+    private static func changes(_ actions: IndicatorStateMachine.Actions?) -> [VisibilityChange] {
+        actions?.publications.compactMap(\.change) ?? []
     }
 }

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+public import Synchronization
 
 /// Starts threads for code that blocks in system calls or C libraries.
 package enum ThreadStarter {
@@ -63,13 +63,13 @@ package enum ThreadStarter {
 /// Such a process has only the thread that called fork(2). A lock that another thread held is held forever, and the
 /// value that it protects may be incomplete.
 public enum ForkedProcess {
-    private static let flag = Atomic(false)
+    @usableFromInline static let flag = Atomic(false)
     private static let isReported = Atomic(false)
 
     private static let handler: Int32 = pthread_atfork(nil, nil) { flag.store(true, ordering: .relaxed) }
 
     /// Whether ``watch()`` was called before the fork.
-    public static var isChild: Bool { flag.load(ordering: .relaxed) }
+    @inlinable public static var isChild: Bool { flag.load(ordering: .relaxed) }
 
     /// Calls a function, the first time in the process.
     package static func reportOnce(_ report: () -> Void) {

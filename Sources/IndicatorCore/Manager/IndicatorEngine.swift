@@ -41,21 +41,13 @@ package final class IndicatorEngine: Sendable {
         ///
         /// - Returns: whether the caller must close it; and a reference to release without the lock.
         mutating func keep(_ engine: IndicatorEngine) -> (isOver: Bool, released: IndicatorEngine?) {
-            guard isOrphaned else { return (false, nil) }
             let isOver = machine.heldActivityCount == 0
             defer { (itself, isClosed) = (isOver ? nil : engine, isClosed || isOver) }
             return (isOver && !isClosed, itself)
         }
     }
 
-    /// What to do after unlocking.
-    private struct Afterwards: @unchecked Sendable {
-        // `@unchecked`: `released` is only released.
-        var wake: (deadline: Duration, version: UInt64)?
-        var released: [Any] = []
-        /// The receivers to notify. Some may be duplicated.
-        var receivers: [any SnapshotReceiver] = []
-    }
+    private typealias Actions = IndicatorStateMachine.Actions
 
     @usableFromInline let counter: ActivityCounter
     let time: TimeSource
@@ -82,7 +74,7 @@ package final class IndicatorEngine: Sendable {
     }
 
     private var storage: Locked<Storage> {
-        _read { if ForkedProcess.isChild { yield Self.off.ownStorage } else { yield ownStorage } }
+        @inline(__always) _read { if ForkedProcess.isChild { yield Self.off.ownStorage } else { yield ownStorage } }
     }
 
     /// What all engines are in a child of fork(2): shut down, because another thread may have held the lock.
@@ -90,7 +82,7 @@ package final class IndicatorEngine: Sendable {
         let (clock, logger) = (SuspendingClock(), Logger(label: "indicator"))
         let off = IndicatorEngine(delays: .standard, isEnabled: false, clock: clock, logger: logger)
         off.ownStorage.withLock { storage in
-            storage.machine.shutDown()
+            _ = storage.machine.shutDown(at: .zero)
             storage.isClosed = true
         }
         return off
@@ -98,12 +90,11 @@ package final class IndicatorEngine: Sendable {
 
     /// The manager was deallocated. Closes the engine, or lets the end of the last held activity close it.
     func managerIsReleased() {
-        let (isOver, _) = storage.withLock { storage in
+        storage.withLock { storage in
             storage.isOrphaned = true
             storage.machine.setOrphaned()
-            return storage.keep(self)
         }
-        if isOver { close() }
+        keepOrClose()
     }
 
     /// Ends everything without waiting.
@@ -121,16 +112,13 @@ package final class IndicatorEngine: Sendable {
     /// Hides the indicator permanently, and lets the backends and subscriptions finish.
     private func end(timeLimit: Duration) -> (runners: [BackendRunner], resources: [any ManagerResource]) {
         let now = time.now
-        let (afterwards, hasObjects, runners, resources, observations) = storage.withLock { storage in
-            var afterwards = Afterwards()
+        let (actions, hasObjects, runners, resources, observations) = storage.withLock { storage in
+            var actions = Actions()
             if !storage.machine.isShutDown {
-                // The app has not disabled it: the last snapshot must not report that.
-                let isEnabled = storage.machine.isEnabled
-                post(storage.machine.setEnabled(false, at: now), storage, &afterwards, isEnabled: isEnabled)
-                post(storage.machine.publishPending(at: now), storage, &afterwards, isEnabled: isEnabled)
-                storage.machine.shutDown()
-                afterwards.receivers = storage.receivers + storage.runners
-                for receiver in afterwards.receivers { receiver.finish(timeLimit: timeLimit, at: now) }
+                actions = storage.machine.shutDown(at: now) ?? actions
+                post(&actions, storage)
+                actions.receivers = storage.receivers + storage.runners
+                for receiver in actions.receivers { receiver.finish(timeLimit: timeLimit, at: now) }
                 if storage.isObserver { ObservedObjects.observers.wrappingSubtract(1, ordering: .relaxed) }
             }
             defer {
@@ -138,9 +126,9 @@ package final class IndicatorEngine: Sendable {
                 updateAudience(of: &storage)
             }
             let hasObjects = storage.machine.list.objectCount > 0
-            return (afterwards, hasObjects, storage.runners, storage.resources, storage.observations)
+            return (actions, hasObjects, storage.runners, storage.resources, storage.observations)
         }
-        perform(afterwards)
+        perform(actions)
         if hasObjects { checkLater(at: now) }
         for observation in observations { observation.cancel() }
         return (runners, resources)
@@ -151,25 +139,41 @@ package final class IndicatorEngine: Sendable {
     /// Passes an input to the state machine, and performs the returned actions.
     ///
     /// - Parameter input: called with the lock held; reads the time if it needs it.
-    func change(_ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> IndicatorStateMachine.Actions) {
-        if ForkedProcess.isChild {
-            return ForkedProcess.reportOnce {
-                logger.warning("The indicator is off in this process, which was forked from the one that shows it")
-            }
+    @inline(__always)
+    func change(_ input: (inout IndicatorStateMachine, IndicatorStateMachine.Now) -> IndicatorStateMachine.Actions?) {
+        if ForkedProcess.isChild { return reportFork() }
+        // Unmanaged, because a closure that captures the engine retains it, several times for each input.
+        let engine = Unmanaged.passUnretained(self)
+        let (actions, isOrphaned): (Actions?, Bool) = ownStorage.withLock { storage in
+            let now = { engine._withUnsafeGuaranteedRef { $0.time.now } }
+            guard var actions = input(&storage.machine, now) else { return (nil, storage.isOrphaned) }
+            post(&actions, storage)
+            return (actions, storage.isOrphaned)
         }
-        let (afterwards, (isOver, _)) = storage.withLock { storage in
-            var afterwards = Afterwards()
-            post(input(&storage.machine) { time.now }, storage, &afterwards)
-            return (afterwards, storage.keep(self))
-        }
-        perform(afterwards)
+        if let actions { perform(actions) }
+        if isOrphaned { keepOrClose() }
+    }
+
+    /// Closes the engine without a manager when its last held activity has ended.
+    private func keepOrClose() {
+        let (isOver, _) = storage.withLock { $0.keep(self) }
         if isOver { close() }
     }
 
+    private func reportFork() {
+        ForkedProcess.reportOnce {
+            logger.warning("The indicator is off in this process, which was forked from the one that shows it")
+        }
+    }
+
     /// The public state now.
-    package var snapshot: IndicatorSnapshot { read { $0.snapshot { time.now } } }
+    package var snapshot: IndicatorSnapshot {
+        let engine = Unmanaged.passUnretained(self)
+        return read { $0.snapshot { engine._withUnsafeGuaranteedRef { $0.time.now } } }
+    }
 
     /// Reads from the state machine.
+    @inline(__always)
     func read<Result: Sendable>(_ body: (inout IndicatorStateMachine) -> Result) -> Result {
         storage.withLock { body(&$0.machine) }
     }
@@ -181,26 +185,15 @@ package final class IndicatorEngine: Sendable {
     }
 
     /// Performs the part of the actions that needs the lock: adds the snapshots to the receivers' inboxes.
-    ///
-    /// - Parameter isEnabled: the value for the snapshots, instead of the current one.
-    private func post(
-        _ actions: IndicatorStateMachine.Actions,
-        _ storage: borrowing Storage,
-        _ afterwards: inout Afterwards,
-        isEnabled: Bool? = nil
-    ) {
-        if actions.isEmpty { return }
-        if let wake = actions.wake { afterwards.wake = wake }
-        afterwards.released += actions.released
-        for (var snapshot, _) in actions.publications {
-            if let isEnabled { snapshot.isEnabled = isEnabled }
-            for receiver in storage.receivers where receiver.post(snapshot) { afterwards.receivers.append(receiver) }
+    private func post(_ actions: inout Actions, _ storage: borrowing Storage) {
+        for (snapshot, _) in actions.publications {
+            for receiver in storage.receivers where receiver.post(snapshot) { actions.receivers.append(receiver) }
         }
     }
 
-    private func perform(_ afterwards: Afterwards) {
-        if let wake = afterwards.wake { timer.set(wake.deadline, version: wake.version, deadlineHasCome) }
-        for receiver in afterwards.receivers { receiver.attend() }
+    private func perform(_ actions: Actions) {
+        if let wake = actions.wake { timer.set(wake.deadline, version: wake.version, deadlineHasCome) }
+        for receiver in actions.receivers { receiver.attend() }
     }
 
     // MARK: - Time
@@ -242,18 +235,19 @@ package final class IndicatorEngine: Sendable {
     /// Adds a receiver of snapshots, which receives the current one first. Returns whether it was added.
     private func add(_ receiver: some SnapshotReceiver, if condition: (borrowing Storage) -> Bool) -> Bool {
         let now = time.now
-        let afterwards: Afterwards? = storage.withLock { storage in
+        let actions: Actions? = storage.withLock { storage in
             guard condition(storage) else { return nil }
-            var afterwards = Afterwards(receivers: [receiver])
             // Activities that ended earlier are for the existing receivers only.
-            post(storage.machine.publishPending(at: now), storage, &afterwards)
+            var actions = storage.machine.publishPending(at: now) ?? Actions()
+            post(&actions, storage)
+            actions.receivers.append(receiver)
             storage.receivers.append(receiver)
             updateAudience(of: &storage)
             _ = receiver.post(storage.machine.snapshot { now })
-            return afterwards
+            return actions
         }
-        if let afterwards { perform(afterwards) }
-        return afterwards != nil
+        if let actions { perform(actions) }
+        return actions != nil
     }
 
     private func remove(_ receiver: some SnapshotReceiver, from storage: inout Storage) {
@@ -316,20 +310,21 @@ package final class IndicatorEngine: Sendable {
 
     package func removeBackend(named name: String, timeLimit: Duration) async {
         let now = time.now
-        let removed: (BackendRunner, Afterwards)? = storage.withLock { storage in
+        let removed: (BackendRunner, Actions)? = storage.withLock { storage in
             guard let index = storage.runners.firstIndex(where: { $0.name == name }) else { return nil }
             let runner = storage.runners.remove(at: index)
-            var afterwards = Afterwards(receivers: [runner])
-            post(storage.machine.publishPending(at: now), storage, &afterwards)
+            var actions = storage.machine.publishPending(at: now) ?? Actions()
+            post(&actions, storage)
+            actions.receivers.append(runner)
             remove(runner, from: &storage)
             var hidden = storage.machine.snapshot { now }
             hidden.state = .inactive
             _ = runner.post(hidden)
             runner.finish(timeLimit: timeLimit, at: now)
-            return (runner, afterwards)
+            return (runner, actions)
         }
-        guard let (runner, afterwards) = removed else { return }
-        perform(afterwards)
+        guard let (runner, actions) = removed else { return }
+        perform(actions)
         await runner.waitUntilFinished()
     }
 

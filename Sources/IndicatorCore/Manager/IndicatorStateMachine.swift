@@ -20,8 +20,10 @@ package struct IndicatorStateMachine: Sendable {
         fileprivate(set) var wake: (deadline: Duration, version: UInt64)?
         /// Objects and identities to release without the lock: they may have no other reference.
         fileprivate(set) var released: [Any] = []
+        /// The receivers to notify, which the engine adds. Some may be duplicated.
+        var receivers: [any SnapshotReceiver] = []
 
-        var isEmpty: Bool { publications.isEmpty && wake == nil && released.isEmpty }
+        fileprivate var isEmpty: Bool { publications.isEmpty && wake == nil && released.isEmpty }
     }
 
     /// Which receivers observe changes that do not affect the visibility.
@@ -106,7 +108,7 @@ package struct IndicatorStateMachine: Sendable {
     ///   - isMeasured: whether the rate estimates take a measurement.
     @inline(__always)
     mutating func snapshot(_ now: Now, isMeasured: Bool = false) -> IndicatorSnapshot {
-        followWallClock()
+        if list.isWallClockFollowed { followWallClock() }
         let (state, count) = counter.stateAndCount
         var snapshot = IndicatorSnapshot(
             state: state,
@@ -132,40 +134,43 @@ package struct IndicatorStateMachine: Sendable {
     /// Begins or ends activities, or changes their details.
     ///
     /// - Parameter change: changes the list, and returns the consequences.
-    package mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> Actions {
+    @inline(__always)
+    package mutating func change(_ now: Now, _ change: (inout ActivityList) -> ActivityList.Change) -> Actions? {
         let oldMemberCount = list.memberCount
-        let change = change(&list)
-        let members = list.memberCount - oldMemberCount
+        return apply(change(&list), members: list.memberCount - oldMemberCount, now)
+    }
+
+    private mutating func apply(_ change: ActivityList.Change, members: Int, _ now: Now) -> Actions? {
         // A change of details has no effect if a refresh is due or no receiver observes details.
         var hasChanged = change.changesDetails && refreshDue == nil && isHeard
         if change.countChange > 0, counter.add(members: members) { hasChanged = true }
         for index in 0..<max(-change.countChange, 0) where counter.remove(members: index == 0 ? members : 0) {
             hasChanged = true
         }
-        actions.released = change.released
+        if !change.released.isEmpty { actions.released = change.released }
         if list.objectCount > 0, lifetimeCheckDue == nil {
             lifetimeCheckDue = now() + lifetimeCheckInterval
             setTimer()
         }
-        if !hasChanged, actions.isEmpty { return Actions() }
+        if !hasChanged, actions.isEmpty { return nil }
         return finish(hasChanged: hasChanged, now)
     }
 
     /// The count has changed, and the counter requires a report.
-    mutating func countChanged(_ now: Now) -> Actions { finish(hasChanged: true, now) }
+    mutating func countChanged(_ now: Now) -> Actions? { finish(hasChanged: true, now) }
 
     // MARK: - Inputs: settings
 
     /// Enables or disables the indicator.
-    package mutating func setEnabled(_ isEnabled: Bool, at now: Duration) -> Actions {
-        guard isEnabled != visibility.isEnabled, !isShutDown else { return Actions() }
+    package mutating func setEnabled(_ isEnabled: Bool, at now: Duration) -> Actions? {
+        guard isEnabled != visibility.isEnabled, !isShutDown else { return nil }
         if !isStartLeftToTimer { apply(catchUp(), at: now) }
         apply(visibility.setEnabled(isEnabled, at: now, waitsForTimer: list.objectCount > 0), at: now)
         return finish(hasChanged: true) { now }
     }
 
     /// Changes the delays. Deadlines that are due follow the old ones, even if the timer is late.
-    package mutating func setDelays(_ delays: IndicatorDelays, at now: Duration) -> Actions {
+    package mutating func setDelays(_ delays: IndicatorDelays, at now: Duration) -> Actions? {
         let stateBefore = visibility.state
         if !isStartLeftToTimer {
             apply(catchUp(), at: now)
@@ -176,7 +181,7 @@ package struct IndicatorStateMachine: Sendable {
         return finish(hasChanged: visibility.state != stateBefore) { now }
     }
 
-    mutating func setLifetimeCheckInterval(_ interval: Duration, at now: Duration) -> Actions {
+    mutating func setLifetimeCheckInterval(_ interval: Duration, at now: Duration) -> Actions? {
         lifetimeCheckInterval = min(max(interval, .milliseconds(1)), TimeSource.longest)
         if lifetimeCheckDue != nil { lifetimeCheckDue = now + lifetimeCheckInterval }
         return finish(hasChanged: false) { now }
@@ -190,7 +195,7 @@ package struct IndicatorStateMachine: Sendable {
     }
 
     /// Publishes postponed changes and finished activities, before the receivers change.
-    mutating func publishPending(at now: Duration) -> Actions {
+    mutating func publishPending(at now: Duration) -> Actions? {
         if refreshDue != nil || list.hasFinished { publish(at: now) }
         return finish(hasChanged: false) { now }
     }
@@ -198,8 +203,16 @@ package struct IndicatorStateMachine: Sendable {
     /// Whether the indicator was shut down.
     var isShutDown: Bool { list.isClosed }
 
-    /// The indicator was disabled for ever.
-    mutating func shutDown() { list.isClosed = true }
+    /// Hides the indicator for ever, and publishes what is left.
+    mutating func shutDown(at now: Duration) -> Actions? {
+        let wasEnabled = isEnabled
+        if let first = setEnabled(false, at: now) { actions = first }
+        var all = publishPending(at: now)
+        list.isClosed = true
+        // The app has not disabled it: the last snapshots must not report that.
+        for index in all?.publications.indices ?? 0..<0 { all?.publications[index].snapshot.isEnabled = wasEnabled }
+        return all
+    }
 
     /// The manager was deallocated: from now on every change is reported.
     mutating func setOrphaned() {
@@ -226,12 +239,12 @@ package struct IndicatorStateMachine: Sendable {
     static var lifetimeCheckPartCount: Int { ObservedObjects.shardCount }
 
     /// Ends the activities of the ended objects in one part.
-    mutating func checkLifetimes(part: Int, at now: Duration) -> Actions {
+    mutating func checkLifetimes(part: Int, at now: Duration) -> Actions? {
         change({ now }) { $0.endActivitiesOfEndedObjects(inShard: part, at: { now }) }
     }
 
     /// Performs the work that is due.
-    package mutating func advance(to now: Duration) -> Actions {
+    package mutating func advance(to now: Duration) -> Actions? {
         if let due = wakesAt, due <= now { wakesAt = nil }
         if let due = lifetimeCheckDue, due <= now {
             lifetimeCheckDue = list.objectCount == 0 ? nil : now + lifetimeCheckInterval
@@ -349,14 +362,13 @@ package struct IndicatorStateMachine: Sendable {
     }
 
     /// Completes an input: settles the phase, publishes, sets the timer.
-    private mutating func finish(hasChanged: Bool, _ now: Now) -> Actions {
+    private mutating func finish(hasChanged: Bool, _ now: Now) -> Actions? {
         settle(now)
         // The state may have changed since it was published.
         if hasChanged, publishedPhase != phase { publishSoon(now) }
         publishedPhase = nil
         setTimer()
-        defer { if !actions.isEmpty { actions = Actions() } }
-        return actions
+        return actions.isEmpty ? nil : exchange(&actions, with: Actions())
     }
 
     /// Requests a wake-up at the earliest deadline.
