@@ -33,23 +33,35 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     public init(defaultValue: Value? = nil, equalWhen areEqual: @escaping @Sendable (Value, Value) -> Bool) {
         self.defaultValue = defaultValue
         self.areEqual = areEqual
+        ForkedProcess.watch()
+    }
+
+    /// Calls a function with the state, and with the lock held.
+    ///
+    /// In a child of fork(2), where another thread may have held the lock, with an empty one: there the tracker is off.
+    private func withState<Result>(_ body: (inout State) -> Result) -> Result {
+        if ForkedProcess.isChild {
+            var off = State()
+            return body(&off)
+        }
+        return state.withLock { body(&$0) }
     }
 
     deinit {
         // A thread that delivers holds a reference, so no delivery is in progress or pending.
-        for subscription in state.withLock({ $0.remove { _ in true } }) { subscription.receive(nil) }
+        for subscription in withState({ $0.remove { _ in true } }) { subscription.receive(nil) }
     }
 
     /// Whether any activity is in progress and the value of the first of them that has one, now.
     public var status: ActivityStatus<Value> {
-        state.withLock { $0.status }
+        withState { $0.status }
     }
 
     /// Changes the state and delivers the result before it returns, unless another thread is already delivering.
     ///
     /// - Returns: what `body` returns, such as a value that it removed, which is released without the lock.
     func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
-        let (result, mustDeliver) = state.withLock { state in (body(&state), state.outbox.attend()) }
+        let (result, mustDeliver) = withState { state in (body(&state), state.outbox.attend()) }
         if mustDeliver { deliver() }
         return result
     }
@@ -58,7 +70,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     /// `deinit` may need: a separate task delivers the change and releases the value.
     func changeInHandler(_ body: (inout State) -> Value?) {
         // The caller holds no reference to the value: its release could be the last one.
-        state.withLock { state in
+        withState { state in
             if let value = body(&state) { state.removed.append(value) }
         }
         Task.detached(executorPreference: ServiceThread.shared) { [self] in
@@ -69,7 +81,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     /// Delivers a few batches. If there are more, a separate task continues: no caller is captured.
     private func deliver() {
         for _ in 0..<4 {
-            guard let batch = state.withLock({ $0.outbox.nextBatch() }) else { return }
+            guard let batch = withState({ $0.outbox.nextBatch() }) else { return }
             for notice in batch {
                 for subscription in notice.subscriptions { subscription.deliver(notice.status, areEqual: areEqual) }
             }
@@ -95,7 +107,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
 
     /// Ends a subscription. A delivery in progress is still received. Delivers nothing itself.
     package func unsubscribe(_ subscriber: any AnyObject & Sendable) {
-        _ = state.withLock { $0.remove { $0.subscriber === subscriber } }
+        _ = withState { $0.remove { $0.subscriber === subscriber } }
     }
 
     /// Ends a subscription, which receives its pending statuses and then `nil`.
@@ -291,7 +303,9 @@ extension ActivityTracker {
         let subscriber = StreamSubscriber(tracker: self, continuation)
         // Elsewhere: a cancellation handler must not release the tracker or its values.
         continuation.onTermination = { _ in
-            Task.detached(executorPreference: ServiceThread.shared) { subscriber.tracker?.unsubscribe(subscriber) }
+            Task.detached(executorPreference: ServiceThread.shared) {
+                subscriber.tracker?.unsubscribe(subscriber)
+            }
         }
         subscribe(subscriber) { [unowned subscriber] in subscriber.receive($0) }
         return stream

@@ -60,8 +60,9 @@ struct CoreProbe {
         guard let fork = symbol("fork", as: (@convention(c) () -> Int32).self) else { return say("no fork") }
         let logger = Logger(label: "probe") { StreamLogHandler.standardError(label: $0) }
         let indicator = IndicatorManager(logger: logger)
+        let tracker = ActivityTracker<String>()
         // The Swift runtime has locks, too: a type that is used for the first time takes one.
-        use(IndicatorManager(logger: logger))
+        use(IndicatorManager(logger: logger), tracker)
         let rounds = Rounds()
         for number in 0..<2 * ProcessInfo.processInfo.activeProcessorCount {
             Thread.detachNewThread {
@@ -71,6 +72,7 @@ struct CoreProbe {
                     let activity = indicator.begin("Working")
                     activity.progress = 0.5
                     activity.end()
+                    tracker.begin("Working").end()
                     rounds.count.wrappingAdd(1, ordering: .relaxed)
                 }
             }
@@ -80,7 +82,7 @@ struct CoreProbe {
         var ends: [String: Int] = [:]
         for _ in 0..<count {
             let child = fork()
-            if child == 0 { finish(indicator, own, logger) }
+            if child == 0 { finish(indicator, tracker, own, logger) }
             var status: Int32 = 0
             waitpid(child, &status, 0)
             ends[status == 0 ? "normally" : "with \(status)", default: 0] += 1
@@ -94,10 +96,16 @@ struct CoreProbe {
     }
 
     /// Uses everything in a child, and ends it, with status 0 if the indicator is off.
-    private static func finish(_ indicator: IndicatorManager, _ own: ManagedActivity, _ logger: Logger) -> Never {
+    private static func finish(
+        _ indicator: IndicatorManager,
+        _ tracker: ActivityTracker<String>,
+        _ own: ManagedActivity,
+        _ logger: Logger
+    ) -> Never {
         alarm(60)
         for manager in [indicator, IndicatorManager(logger: logger)] {
-            use(manager)
+            use(manager, tracker)
+            guard !tracker.status.isLoading else { _exit(1) }
             let snapshot = manager.snapshot
             guard !manager.isEnabled, !manager.isVisible, !snapshot.isEnabled, snapshot.activityCount == 0 else {
                 _exit(1)
@@ -108,7 +116,10 @@ struct CoreProbe {
         exit(0)
     }
 
-    private static func use(_ manager: IndicatorManager) {
+    private static func use(_ manager: IndicatorManager, _ tracker: ActivityTracker<String>) {
+        let attachment = tracker.attach(to: manager)
+        tracker.begin("Child").end()
+        attachment.detach()
         let activity = manager.begin("Child")
         activity.progress = 0.1
         activity.end()
