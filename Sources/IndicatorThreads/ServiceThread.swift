@@ -18,6 +18,9 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     /// Serves the timers of the process, and short jobs of the indicator.
     package static let shared = ServiceThread(name: "indicator")
 
+    /// Runs what may run code of the app, such as the `deinit` of a value, and may block: no timer waits for it.
+    package static let forCallersCode = ServiceThread(name: "ind-callers", isKept: false)
+
     private let name: String
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)

@@ -101,7 +101,7 @@ package final class IndicatorEngine: Sendable {
     private func close() {
         let (runners, resources) = end(timeLimit: .seconds(2))
         // Kept until they have stopped: a shutdown at the end of the process waits for them.
-        Task.detached(executorPreference: ServiceThread.shared) { [self] in
+        Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
             for runner in runners { await runner.waitUntilFinished() }
             _ = storage.withLock { storage in exchange(&storage.runners, with: []) }
         }

@@ -73,7 +73,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         withState { state in
             if let value = body(&state) { state.removed.append(value) }
         }
-        Task.detached(executorPreference: ServiceThread.shared) { [self] in
+        Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
             _ = change { state in exchange(&state.removed, with: []) }
         }
     }
@@ -86,7 +86,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
                 for subscription in notice.subscriptions { subscription.deliver(notice.status, areEqual: areEqual) }
             }
         }
-        Task.detached(executorPreference: ServiceThread.shared) { self.deliver() }
+        Task.detached(executorPreference: ServiceThread.forCallersCode) { self.deliver() }
     }
 
     // MARK: - Subscriptions
@@ -303,7 +303,7 @@ extension ActivityTracker {
         let subscriber = StreamSubscriber(tracker: self, continuation)
         // Elsewhere: a cancellation handler must not release the tracker or its values.
         continuation.onTermination = { _ in
-            Task.detached(executorPreference: ServiceThread.shared) {
+            Task.detached(executorPreference: ServiceThread.forCallersCode) {
                 subscriber.tracker?.unsubscribe(subscriber)
             }
         }
@@ -339,7 +339,7 @@ extension ActivityTracker {
             }
             if wasWaking { return }
             // From a separate task, as in `SnapshotSubscription`.
-            Task.detached(executorPreference: ServiceThread.shared) { [self] in
+            Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
                 let (status, isFinished) = state.withLock { state in
                     state.isWaking = false
                     return (state.latest.take(), state.isFinished)

@@ -144,6 +144,8 @@ import Testing
             return task
         }
         #expect(!names.contains("cancelling"))
+        // It would delay the timers of all indicators.
+        #expect(!names.contains("indicator"))
         #expect(!tracker.status.isLoading)
     }
 
@@ -162,6 +164,8 @@ import Testing
             return task
         }
         #expect(!names.contains("cancelling"))
+        // It would delay the timers of all indicators.
+        #expect(!names.contains("indicator"))
         step.end()
     }
 
