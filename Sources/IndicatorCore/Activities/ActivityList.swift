@@ -1,4 +1,3 @@
-import DequeModule
 import Foundation
 import IndicatorThreads
 
@@ -86,12 +85,6 @@ package struct ActivityList: Sendable {
         }
     }
 
-    /// A labelled activity that has ended. The date is set when it is published, because the clock may be set.
-    private struct Finished: Sendable {
-        var activity: FinishedActivity
-        var end: Duration
-    }
-
     /// The consequences of a change of the list.
     package struct Change {
         /// How many activities began; negative if some ended.
@@ -122,9 +115,8 @@ package struct ActivityList: Sendable {
     /// When the first of the estimates in the last published list expires.
     private(set) var estimateEnd: Duration?
 
-    /// The labelled activities that have ended and are not in any published snapshot yet, and how many more there were.
-    private var finished: Deque<Finished> = []
-    private var omittedFinishedCount = 0
+    /// The labelled activities that have ended and are not in any published snapshot yet.
+    private(set) var finished = FinishedActivities()
 
     private var wallClock: WallClock
 
@@ -139,12 +131,15 @@ package struct ActivityList: Sendable {
     /// Follows the wall clock if it was set. Returns by how many seconds.
     mutating func followWallClock(_ now: Now, isForced: Bool = false) -> TimeInterval {
         let shift = wallClock.follow(now, isForced: isForced)
-        if shift != 0 { cachedActivities = nil }
+        if shift != 0 {
+            cachedActivities = nil
+            for index in finished.latest.indices { finished.latest[index].date += shift }
+        }
         return shift
     }
 
     /// Converts a time of the manager's clock to the wall clock.
-    func date(at time: Duration) -> Date { wallClock.origin + time / .seconds(1) }
+    func date(at time: Duration) -> Date { wallClock.origin + time.inSeconds }
 
     /// How many objects are observed.
     var objectCount: Int { objects.count }
@@ -258,22 +253,10 @@ package struct ActivityList: Sendable {
         return true
     }
 
-    /// Whether a labelled activity has ended since ``takeFinished()``.
-    var hasFinished: Bool { !finished.isEmpty }
-
     /// Removes the finished activities, and returns them.
     mutating func takeFinished() -> FinishedActivities {
-        defer {
-            finished.removeAll(keepingCapacity: true)
-            omittedFinishedCount = 0
-        }
-        if finished.isEmpty { return FinishedActivities() }
-        let latest = finished.map { finished in
-            var activity = finished.activity
-            activity.date = date(at: finished.end)
-            return activity
-        }
-        return FinishedActivities(latest: latest, omittedCount: omittedFinishedCount)
+        finished.limit()
+        return exchange(&finished, with: FinishedActivities())
     }
 
     // MARK: - Records
@@ -361,14 +344,12 @@ package struct ActivityList: Sendable {
             label: label,
             outcome: record.outcome,
             duration: end - record.began,
-            date: .distantPast
+            date: date(at: end)
         )
         (activity.id, activity.isMember) = (record.order, record.endedAsMember)
-        finished.append(Finished(activity: activity, end: end))
-        if finished.count > FinishedActivities.capacity {
-            finished.removeFirst()
-            omittedFinishedCount += 1
-        }
+        finished.latest.append(activity)
+        // Not one by one, which would move all others each time.
+        if finished.latest.count == 2 * FinishedActivities.capacity { finished.limit() }
         return true
     }
 

@@ -36,15 +36,6 @@ package final class IndicatorEngine: Sendable {
         var isClosed = false
         /// Whether it is counted in ``ObservedObjects/observers``.
         var isObserver = false
-
-        /// Keeps the engine while it has held activities but no manager; they may also begin after it has closed.
-        ///
-        /// - Returns: whether the caller must close it; and a reference to release without the lock.
-        mutating func keep(_ engine: IndicatorEngine) -> (isOver: Bool, released: IndicatorEngine?) {
-            let isOver = machine.heldActivityCount == 0
-            defer { (itself, isClosed) = (isOver ? nil : engine, isClosed || isOver) }
-            return (isOver && !isClosed, itself)
-        }
     }
 
     private typealias Actions = IndicatorStateMachine.Actions
@@ -154,10 +145,15 @@ package final class IndicatorEngine: Sendable {
         if isOrphaned { keepOrClose() }
     }
 
-    /// Closes the engine without a manager when its last held activity has ended.
+    /// Without a manager, keeps the engine while it has held activities; they may also begin after it has closed.
     private func keepOrClose() {
-        let (isOver, _) = storage.withLock { $0.keep(self) }
-        if isOver { close() }
+        // Returns the old reference, which is released without the lock.
+        let (mustClose, _) = storage.withLock { storage in
+            let isOver = storage.machine.heldActivityCount == 0
+            defer { storage.isClosed = storage.isClosed || isOver }
+            return (isOver && !storage.isClosed, exchange(&storage.itself, with: isOver ? nil : self))
+        }
+        if mustClose { close() }
     }
 
     private func reportFork() {

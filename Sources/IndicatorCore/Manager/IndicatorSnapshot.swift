@@ -104,9 +104,15 @@ struct FinishedActivities: Sendable, Hashable {
     mutating func append(_ later: Self) {
         guard !later.isEmpty else { return }
         latest += later.latest
+        omittedCount += later.omittedCount
+        limit()
+    }
+
+    /// Removes the first ones if there are more than ``capacity``.
+    mutating func limit() {
         let surplus = max(latest.count - Self.capacity, 0)
         latest.removeFirst(surplus)
-        omittedCount += later.omittedCount + surplus
+        omittedCount += surplus
     }
 }
 

@@ -196,7 +196,7 @@ package struct IndicatorStateMachine: Sendable {
 
     /// Publishes postponed changes and finished activities, before the receivers change.
     mutating func publishPending(at now: Duration) -> Actions? {
-        if refreshDue != nil || list.hasFinished { publish(at: now) }
+        if refreshDue != nil || !list.finished.isEmpty { publish(at: now) }
         return finish(hasChanged: false) { now }
     }
 
