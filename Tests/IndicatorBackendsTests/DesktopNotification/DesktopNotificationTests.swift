@@ -51,6 +51,25 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
+    @Test("The last text stays until the notification is closed", arguments: NotificationWay.both)
+    func completionDelay(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", "delays", "outcomes", through: way, bus: bus)
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        // An update could be sent at once.
+        try await Task.sleep(for: .seconds(1))
+        try await probe.tell("end")
+        // The outcome, which stays for a while.
+        #expect(await eventually { monitor.shown.count >= 2 })
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await monitor.catchUp()
+        #expect(!monitor.shown.isEmpty && !monitor.shown.contains { $0.body.isEmpty }, "\(monitor.shown)")
+        try await probe.shutdown()
+    }
+
     @Test("A request for the user's attention has normal urgency and no sound", arguments: NotificationWay.both)
     func attention(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
