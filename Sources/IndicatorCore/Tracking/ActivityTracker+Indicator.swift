@@ -49,8 +49,8 @@ public final class ActivityTrackerAttachment: @unchecked Sendable {
         self.onDetach = onDetach
     }
 
-    /// Ends the attachment and the indicator's activity, before the call returns unless another thread is delivering a
-    /// status of the tracker: then that thread ends them next. Without effect if the attachment has ended.
+    /// Ends the attachment and the indicator's activity, before the call returns unless statuses of the tracker are
+    /// being delivered on another thread: then they end next there. Without effect if the attachment has ended.
     public func detach() {
         onDetach(self)
     }
