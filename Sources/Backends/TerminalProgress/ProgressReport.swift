@@ -4,7 +4,7 @@ import IndicatorCore
 /// Reports the beginnings and ends of activities as plain lines, for logs and screen readers.
 ///
 /// An activity is reported when it has lasted the start delay, and when it ends; a failure also when it ends sooner.
-/// In between, the progress is reported at most every ten seconds, which also tells that the app has not stopped. There
+/// In between, the progress is reported at most every ten seconds, also as a sign that the app has not stopped. There
 /// is at most one line a second: reports in between are combined in the next one, failures first.
 struct ProgressReport: Sendable {
     /// The shortest time between two lines.
@@ -43,15 +43,17 @@ struct ProgressReport: Sendable {
         date: Date,
         at now: Duration
     ) -> String? {
-        if settings.finished != .none {
-            for finished in finished
-            where finished.duration >= snapshot.startDelay || settings.finished.includes(finished.outcome) {
-                // Failures come first in a line, but none before its beginning.
-                pending.removeAll { $0.id == finished.id && finished.id != 0 }
-                add(finished.id, end(of: finished), finished.outcome.isFailure)
-            }
-            omittedCount += snapshot.omittedFinishedCount
+        let wanted = finished.filter {
+            settings.finished != .none
+                && ($0.duration >= snapshot.startDelay || settings.finished.includes($0.outcome))
         }
+        for finished in wanted {
+            // Failures come first in a line, but none before its beginning.
+            pending.removeAll { $0.id == finished.id && finished.id != 0 }
+            add(finished.id, end(of: finished), finished.outcome.isFailure)
+        }
+        // The outcomes of omitted activities are unknown: they are counted if any of the listed ones is wanted.
+        if !wanted.isEmpty { omittedCount += snapshot.omittedFinishedCount }
         // The wall clock differs a little from the clock that measures the start delay.
         let latestBeginning = date.addingTimeInterval(0.01 - snapshot.startDelay / .seconds(1))
         for activity in snapshot.activities where activity.since <= latestBeginning {

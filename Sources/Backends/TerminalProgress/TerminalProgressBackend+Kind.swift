@@ -117,8 +117,8 @@ public struct TerminalProgressSettings: Sendable, Hashable {
     /// How many activities get a line, 1…16, besides the groups that they belong to; another line has the number of the
     /// others. Default: 4.
     public var maxLines: Int
-    /// Which activities leave a line when they end. Default: `failures`. Plain lines also report the end of every
-    /// activity whose beginning they reported.
+    /// Which activities leave a line when they end. Default: `failures`. Unless it is `none`, plain lines also report
+    /// the end of every activity whose beginning they reported.
     public var finished: Finished
     /// Whether to write sentences instead of bars, for screen readers. Default: `false`.
     public var accessible: Bool

@@ -277,7 +277,7 @@ struct ProgressReportTests {
         #expect(report.takeLine(at: .seconds(9)) == nil)
     }
 
-    @Test("tell the progress at most every ten seconds, or how long the work has lasted")
+    @Test("report the progress at most every ten seconds, or how long the work has lasted")
     func heartbeat() {
         var report = makeReport()
         var busy = snapshot(["a"], age: 2, progress: 0.4)

@@ -214,6 +214,23 @@ struct TerminalProgressBackendTests {
         #expect(text.components(separatedBy: "\r\n").count == (finished == .none ? 1 : 2))
     }
 
+    @Test("reports nothing of many activities that succeed before the indicator is shown")
+    func manyEarlySuccesses() async throws {
+        let backend = TerminalProgressBackend(
+            applicationName: "app",
+            settings: .init(mode: .plain),
+            descriptor: file.fileDescriptor,
+            environment: [:]
+        )
+        let indicator = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .seconds(1000), completionDelay: .zero),
+            backends: [backend]
+        )
+        for number in 0..<1000 { indicator.begin("\(number)").end(.succeeded) }
+        await indicator.shutdown()
+        #expect(written() == "")
+    }
+
     @Test("reports how many more have failed if there are too many for a line each")
     func manyFinished() async throws {
         let backend = TerminalProgressBackend(
