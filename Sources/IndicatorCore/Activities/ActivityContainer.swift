@@ -49,7 +49,7 @@ public struct ActivityContext: Sendable {
         engine.change { machine, now in
             machine.change(now) { list in
                 let parent = group?.handle.record(in: &list, at: now)
-                list.insert(record, in: parent) { now() - lasted }
+                list.insert(record, in: parent, at: now, lasted: lasted)
                 return .init(countChange: 1, changesDetails: label != nil || parent != nil)
             }
         }

@@ -206,7 +206,7 @@ package struct ActivityList: Sendable {
     }
 
     private static func appendRoots(of record: ActivityRecord, to roots: inout [ActivityRecord], limit: Int) {
-        if record.details.label != nil, !record.hasEnded { return roots.append(record) }
+        if record.label != nil, !record.hasEnded { return roots.append(record) }
         for member in record.group.map(\.listed)?.values(from: 0, limit: longestList) ?? [] where roots.count < limit {
             appendRoots(of: member, to: &roots, limit: limit)
         }
@@ -215,7 +215,7 @@ package struct ActivityList: Sendable {
     /// The details that an activity has itself, without its members.
     func details(of record: ActivityRecord) -> ActivityDetails {
         var details = record.currentDetails
-        (details.id, details.since) = (record.order, date(at: record.began))
+        details.since = date(at: record.began)
         return details
     }
 
@@ -229,9 +229,9 @@ package struct ActivityList: Sendable {
     ) {
         guard activities.count < Self.longestList else { return }
         var depth = depth
-        if record.details.label != nil {
+        if record.label != nil {
             var details = record.summary(isShown: true)
-            (details.id, details.since, details.depth) = (record.order, date(at: record.began), depth)
+            (details.since, details.depth) = (date(at: record.began), depth)
             if !record.isConstant {
                 var rate = record.rate ?? RateEstimate(at: record.began)
                 details.estimate(&rate, isMeasured: isMeasured, at: now)
@@ -268,9 +268,17 @@ package struct ActivityList: Sendable {
 
     /// Lists the record of an activity with a handle, when it begins with details or first gets some.
     ///
-    /// - Parameter parent: the group that it is a member of.
-    mutating func insert(_ record: ActivityRecord, in parent: ActivityRecord?, at now: Now) {
-        record.begin(order: order(), at: now())
+    /// - Parameters:
+    ///   - parent: the group that it is a member of.
+    ///   - now: the time.
+    ///   - lasted: how long its work has lasted already.
+    mutating func insert(
+        _ record: ActivityRecord,
+        in parent: ActivityRecord?,
+        at now: Now,
+        lasted: Duration = .zero
+    ) {
+        record.begin(order: order(), at: now() - lasted)
         let isTooDeep = parent.map { $0.depth >= Self.greatestDepth } ?? false
         if let parent = isTooDeep ? parent?.parent : parent, !parent.hasEnded,
             memberCount < ActivityCounter.largestMemberCount
@@ -339,15 +347,17 @@ package struct ActivityList: Sendable {
             if case .failed(let text) = outcome { .failed(ActivityDetails.limited(text) ?? "") } else { outcome }
         guard wasListed || record.parent != nil || record.group != nil else { return false }
         endInGroup(record)
-        guard let label = record.details.label else { return true }
-        var activity = FinishedActivity(
-            label: label,
-            outcome: record.outcome,
-            duration: end - record.began,
-            date: date(at: end)
+        guard let label = record.label else { return true }
+        finished.latest.append(
+            FinishedActivity(
+                label: label,
+                outcome: record.outcome,
+                duration: end - record.began,
+                date: date(at: end),
+                id: record.order,
+                isMember: record.endedAsMember
+            )
         )
-        (activity.id, activity.isMember) = (record.order, record.endedAsMember)
-        finished.latest.append(activity)
         // Not one by one, which would move all others each time.
         if finished.latest.count == 2 * FinishedActivities.capacity { finished.limit() }
         return true
@@ -401,7 +411,7 @@ package struct ActivityList: Sendable {
         change.countChange += 1
         if let record {
             if record.isListed { list(record) }
-            if record.details.label != nil { change.changesDetails = true }
+            if record.label != nil { change.changesDetails = true }
         }
         return change
     }

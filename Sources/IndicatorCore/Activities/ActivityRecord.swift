@@ -13,13 +13,19 @@ final class ActivityRecord: @unchecked Sendable {
     private(set) var order: UInt64 = 0
     /// When the activity began, or got its first details, on the manager's clock.
     private(set) var began = Duration.zero
-    /// The details, except ``ActivityDetails/completed``, which is in ``steps``.
-    // Unchecked, here and below: the lock excludes other accesses, and the checks are measurable.
-    @exclusivity(unchecked) private(set) var details: ActivityDetails
+    /// The label, and other properties of ``ActivityDetails``. One by one: copies of the whole are measurable.
+    private(set) var label: String?
+    private var progress: Double?
+    private var total: Int?
+    private var unit: ActivityUnit
+    private var attention: String?
+    private var failsWithMembers = false
+    /// ``ActivityDetails/completed``.
     private let steps = Atomic<Int>(0)
     /// The rate of the steps, once a snapshot has listed it.
     var rate: RateEstimate?
     /// Its state as a group; `nil` until an activity begins in it.
+    // Unchecked: the lock excludes other accesses, and the check is measurable.
     @exclusivity(unchecked) var group: ActivityGroup?
     /// The group that it is a member of, while it is in progress. If the group has ended, the activity is independent.
     var parent: ActivityRecord?
@@ -37,7 +43,10 @@ final class ActivityRecord: @unchecked Sendable {
 
     /// Makes the record of an activity that begins, or gets its first details.
     init(label: String? = nil, progress: Double? = nil, total: Int? = nil, unit: ActivityUnit = .count) {
-        details = ActivityDetails(label: label, progress: progress, total: total, unit: unit, since: .distantPast)
+        self.label = label.flatMap(ActivityDetails.limited)
+        self.progress = ActivityDetails.limited(progress)
+        self.total = total
+        self.unit = unit
     }
 
     /// The activity begins.
@@ -48,9 +57,10 @@ final class ActivityRecord: @unchecked Sendable {
     /// Whether the activity has ended.
     var hasEnded: Bool { end != nil }
 
-    /// The current details.
+    /// The current details, but not when it began.
     var currentDetails: ActivityDetails {
-        var details = details
+        var details = ActivityDetails(label: label, progress: progress, total: total, unit: unit, since: .distantPast)
+        (details.id, details.attention, details.failsWithMembers) = (order, attention, failsWithMembers)
         details.completed = steps.load(ordering: .sequentiallyConsistent)
         return details
     }
@@ -67,13 +77,18 @@ final class ActivityRecord: @unchecked Sendable {
 
     /// Merges a changed copy of the details. What other threads have changed since the copy was made is kept.
     func merge(_ new: ActivityDetails, since old: ActivityDetails) {
-        details.merge(new, since: old)
+        if new.label != old.label { label = new.label }
+        if new.explicitProgress != old.explicitProgress { progress = new.explicitProgress }
+        if new.total != old.total { total = new.total }
+        if new.unit != old.unit { unit = new.unit }
+        if new.attention != old.attention { attention = new.attention }
+        if new.failsWithMembers != old.failsWithMembers { failsWithMembers = new.failsWithMembers }
         let difference = new.completed &- old.completed
         if difference != 0 { steps.wrappingAdd(difference, ordering: .sequentiallyConsistent) }
     }
 
     /// Whether it has a label, or a member with one.
-    var isListed: Bool { details.label != nil && !hasEnded || group.map { $0.listed.count > 0 } ?? false }
+    var isListed: Bool { label != nil && !hasEnded || group.map { $0.listed.count > 0 } ?? false }
 
     /// The current details, with the progress of a group.
     ///
@@ -102,7 +117,7 @@ final class ActivityRecord: @unchecked Sendable {
 
     /// Whether the details stay the same until the next update.
     var isConstant: Bool {
-        group == nil && details.total == nil && details.explicitProgress == nil && steps.load(ordering: .relaxed) == 0
+        group == nil && total == nil && progress == nil && steps.load(ordering: .relaxed) == 0
     }
 }
 
@@ -218,9 +233,7 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
             guard let total, total > 0 else { return nil }
             return min(max(Double(completed) / Double(total), 0), 1)
         }
-        set {
-            explicitProgress = newValue.flatMap { $0.isNaN ? nil : min(max($0, 0), 1) }
-        }
+        set { explicitProgress = Self.limited(newValue) }
     }
 
     /// Makes the details of an activity.
@@ -242,27 +255,26 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
         self.total = total
         self.unit = unit
         self.since = since
-        self.progress = progress
+        explicitProgress = Self.limited(progress)
+    }
+
+    fileprivate static func limited(_ progress: Double?) -> Double? {
+        progress.flatMap { $0.isNaN ? nil : min(max($0, 0), 1) }
     }
 
     /// The first 4096 bytes of a text, without a cut character at the end; `nil` if it is empty.
+    @inline(__always)
     static func limited(_ text: String) -> String? {
-        guard text.utf8.count > 4096 else { return text.isEmpty ? nil : text }
+        let count = text.utf8.count
+        return count == 0 ? nil : count <= 4096 ? text : cut(text)
+    }
+
+    private static func cut(_ text: String) -> String {
         var end = text.utf8.index(text.startIndex, offsetBy: 4096)
         while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
         let part = text[..<end]
         let characters = part.dropLast()
         return String(characters.isEmpty ? part : characters)
-    }
-
-    /// Sets the properties that differ between two copies.
-    fileprivate mutating func merge(_ new: Self, since old: Self) {
-        if new.label != old.label { label = new.label }
-        if new.explicitProgress != old.explicitProgress { explicitProgress = new.explicitProgress }
-        if new.total != old.total { total = new.total }
-        if new.unit != old.unit { unit = new.unit }
-        if new.attention != old.attention { attention = new.attention }
-        if new.failsWithMembers != old.failsWithMembers { failsWithMembers = new.failsWithMembers }
     }
 
     /// Computes ``rate`` and ``remaining`` from what is done.
@@ -330,16 +342,23 @@ public struct FinishedActivity: Sendable, Hashable, Identifiable {
     /// When it ended, by the wall clock.
     public var date: Date
     /// The ``ActivityDetails/id`` that it had.
-    public package(set) var id: UInt64 = 0
+    public package(set) var id: UInt64
     /// Whether it was a member of a group that was still in progress.
-    public package(set) var isMember = false
+    public package(set) var isMember: Bool
 
     /// Makes the record of an activity that has ended.
     public init(label: String, outcome: ActivityOutcome, duration: Duration, date: Date = Date()) {
+        self.init(label: label, outcome: outcome, duration: duration, date: date, id: 0, isMember: false)
+    }
+
+    @inline(__always)
+    init(label: String, outcome: ActivityOutcome, duration: Duration, date: Date, id: UInt64, isMember: Bool) {
         self.label = label
         self.outcome = outcome
         self.duration = duration
         self.date = date
+        self.id = id
+        self.isMember = isMember
     }
 }
 

@@ -34,7 +34,12 @@ struct OrderedList<Value> {
     }
 
     /// The last part that begins with an order or a lower one, and the index in it of that order or the next.
+    @inline(__always)
     private func position(of order: UInt64) -> (part: Int, index: Int) {
+        // Nearly always.
+        if let last = parts.last, let value = last.last, value.order <= order {
+            return (parts.count - 1, value.order == order ? last.count - 1 : last.count)
+        }
         let part = max(Self.firstIndex(upTo: parts.count) { !parts[$0].isEmpty && parts[$0][0].order > order } - 1, 0)
         return (part, Self.firstIndex(upTo: parts[part].count) { parts[part][$0].order >= order })
     }
