@@ -147,7 +147,7 @@ package struct MQTTReport: Codable, Sendable, Hashable {
         label = snapshot.label.map(Self.text)
         progress = snapshot.progress.map(Self.rounded)
         attention = snapshot.attention.map(Self.text)
-        activities = snapshot.activities.compactMap { details in
+        activities = snapshot.shownActivities.compactMap { details in
             details.label.map {
                 Activity(
                     label: Self.text($0),

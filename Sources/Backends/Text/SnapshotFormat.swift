@@ -131,11 +131,11 @@ extension SnapshotFormat {
             case .placeholder(.elapsed):
                 composition.append(value: snapshot.isVisible ? Self.time(snapshot.elapsed(at: now)) : "")
             case .placeholder(.remaining):
-                let remaining = snapshot.isVisible ? snapshot.activities.first?.remaining : nil
+                let remaining = snapshot.isVisible ? snapshot.shownActivities.first?.remaining : nil
                 composition.append(value: remaining.map { Self.time($0 / .seconds(1)) } ?? "")
-            case .placeholder(.done): composition.append(value: snapshot.activities.first?.doneText ?? "")
-            case .placeholder(.total): composition.append(value: snapshot.activities.first?.totalText ?? "")
-            case .placeholder(.rate): composition.append(value: snapshot.activities.first?.rateText ?? "")
+            case .placeholder(.done): composition.append(value: snapshot.shownActivities.first?.doneText ?? "")
+            case .placeholder(.total): composition.append(value: snapshot.shownActivities.first?.totalText ?? "")
+            case .placeholder(.rate): composition.append(value: snapshot.shownActivities.first?.rateText ?? "")
             }
         }
         return composition.finished()

@@ -26,6 +26,9 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// The start delay of the indicator, for backends that report single activities. Default: 1 s.
     package var startDelay: Duration = .seconds(1)
 
+    /// What was shown last, while the indicator is visible and nothing is in progress; otherwise empty.
+    var lastActivities: [ActivityDetails] = []
+
     /// The storage of ``finished`` and ``omittedFinishedCount``.
     var finishedActivities = FinishedActivities()
 
@@ -52,14 +55,19 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// Whether the indicator is shown.
     public var isVisible: Bool { state.isVisible }
 
-    /// The label of the first activity in progress that has one; `nil` when none has.
-    public var label: String? { activities.first?.label }
+    /// The activities to show: ``activities``; while the indicator is visible and nothing is in progress, those that
+    /// were shown last, so that a surface shows no empty text in between.
+    package var shownActivities: [ActivityDetails] { activities.isEmpty ? lastActivities : activities }
+
+    /// The label of the first activity in progress that has one; `nil` when none has. During the completion delay, when
+    /// nothing is in progress, the one that was shown last.
+    public var label: String? { shownActivities.first?.label }
 
     /// How much is done, 0…1, of the activity that ``label`` belongs to; `nil` when that is unknown.
-    public var progress: Double? { activities.first?.progress }
+    public var progress: Double? { shownActivities.first?.progress }
 
     /// What the activity that ``label`` belongs to asks the user for, if it waits for an answer.
-    public var attention: String? { activities.first?.attention }
+    public var attention: String? { shownActivities.first?.attention }
 
     /// The labelled activities that have ended since the previous snapshot of the same receiver: the last 64.
     ///

@@ -48,6 +48,8 @@ package struct IndicatorStateMachine: Sendable {
     /// The label that was last published, and when it last changed.
     private var label: String?
     private var labelSince: Date
+    /// The activities that were published last while work was in progress and the indicator was visible.
+    private var shownActivities: [ActivityDetails] = []
     private var audience = Audience.nobody
     private var isOrphaned = false
     private var publishedAt: Duration?
@@ -119,6 +121,7 @@ package struct IndicatorStateMachine: Sendable {
         )
         snapshot.labelSince = labelSince
         snapshot.startDelay = visibility.delays.startDelay
+        if count == 0, snapshot.isVisible { snapshot.lastActivities = shownActivities }
         return snapshot
     }
 
@@ -336,6 +339,7 @@ package struct IndicatorStateMachine: Sendable {
         counter.setPhase(phase)
         var snapshot = snapshot({ now }, isMeasured: true)
         if let state { snapshot.state = state }
+        if snapshot.activityCount > 0 || !snapshot.isVisible { shownActivities = snapshot.activities }
         snapshot.finishedActivities = list.takeFinished()
         if snapshot.label != label {
             label = snapshot.label

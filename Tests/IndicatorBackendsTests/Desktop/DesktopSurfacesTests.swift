@@ -52,6 +52,30 @@ import Testing
         #expect(probe.isRunning)
     }
 
+    /// The panel showed an empty text, and MQTT sent one, at every end.
+    @Test("While the indicator is visible, its label stays on the bus")
+    func completionDelay() async throws {
+        let bus = try await PrivateBus()
+        let probe = try await DesktopProbe("property", "delays", bus: bus)
+        #expect(try await probe.backend("dbusProperty", is: "running"))
+        let signals = try await SignalMonitor(bus, name: Self.name)
+        try await probe.tell("begin", "work")
+        try await probe.tell("progress", "0.4")
+        #expect(await signals.shows("'active'"))
+        try await probe.tell("end")
+        #expect(await signals.shows("'delayingCompletion'"))
+        #expect(try await eventually { try await property("State", on: bus) == "s \"inactive\"" })
+        #expect(await signals.shows("'Visible': <false>"))
+        let changes = signals.output.split(separator: "\n").filter { $0.contains("PropertiesChanged") }
+        let hiding = try #require(changes.firstIndex { $0.contains("'Visible': <false>") })
+        #expect(changes[..<hiding].contains { $0.contains("'ActivityCount': <uint32 0>") })
+        for name in ["'Label': <''>", "'Progress': <-1.0>", "'Activities': <[]>", "'Activities': <@a(sd) []>"] {
+            #expect(!changes[..<hiding].contains { $0.contains(name) }, "\(changes)")
+        }
+        #expect(try await property("Label", on: bus) == "s \"\"")
+        try await probe.shutdown()
+    }
+
     @Test("The second process of an app has its own bus name")
     func twoProcesses() async throws {
         let bus = try await PrivateBus()

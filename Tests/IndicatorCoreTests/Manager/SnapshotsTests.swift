@@ -126,7 +126,31 @@ import Testing
         indicator.clock.advance(by: .milliseconds(200))
         #expect(await eventually { latest.snapshots.last?.isVisible == false })
         #expect(latest.snapshots.map(\.label) == ["a.iso", "b.iso", nil])
-        #expect(indicator.surface.snapshots.filter(\.isVisible).allSatisfy { $0.label != nil })
+        for surface in [curious, indicator.surface] {
+            let visible = surface.snapshots.filter(\.isVisible)
+            #expect(visible.allSatisfy { $0.label != nil }, "\(visible)")
+            #expect(visible.contains { $0.activityCount == 0 } == (surface === curious))
+        }
+        #expect(curious.snapshots.last?.label == nil)
+        await indicator.manager.shutdown()
+    }
+
+    /// Only what was shown in the same period is kept, and only while nothing is in progress.
+    @Test func theLabelOfAnEarlierPeriodIsNotShownAgain() async throws {
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
+        indicator.manager.start("a", label: "a.iso")
+        indicator.manager.stop("a")
+        let idle = indicator.manager.snapshot
+        #expect(idle.state == .delayingCompletion && idle.activityCount == 0)
+        #expect(idle.label == "a.iso" && idle.activities.isEmpty)
+        indicator.manager.start("b")
+        #expect(indicator.manager.snapshot.label == nil)
+        indicator.manager.stop("b")
+        #expect(await indicator.advance(by: .seconds(1), until: .inactive))
+        #expect(indicator.manager.snapshot.label == nil)
+        indicator.manager.start("c")
+        indicator.manager.stop("c")
+        #expect(indicator.manager.state == .delayingCompletion && indicator.manager.snapshot.label == nil)
         await indicator.manager.shutdown()
     }
 
