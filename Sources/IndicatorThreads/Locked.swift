@@ -59,8 +59,8 @@ struct FutexLock: ~Copyable, Sendable {
     }
 
     private static let (locked, woken, waiter) = (UInt32(1), UInt32(2), UInt32(4))
-    /// How often a thread looks before it waits. It pauses twice as long each time: two threads that look often take the
-    /// lock from each other in turns, and each section then waits for the memory that the other processor has changed.
+    /// How often a thread looks before it waits. It pauses twice as long each time: two threads that look often take
+    /// the lock from each other in turns, and each section then waits for the memory that the other core has changed.
     private static let looks = 5
 
     @usableFromInline @inline(never)

@@ -36,7 +36,8 @@ public struct DBusPropertySettings: Sendable, Hashable {
 /// | `Enabled` | `b` | writable: whether the indicator is enabled |
 ///
 /// `Activities` is in order of beginning. A label in it has at most 256 characters; a progress is as in `Progress`.
-/// While `Visible` is true and `ActivityCount` is 0, `Label`, `Attention`, `Progress` and `Activities` keep their values.
+/// While `Visible` is true and `ActivityCount` is 0, `Label`, `Attention`, `Progress` and `Activities` keep their
+/// values.
 ///
 /// The signal `Finished` (`s` label, `s` outcome, `s` message, `d` seconds) is sent when an activity with a label has
 /// ended. The outcome is `succeeded`, `failed`, `cancelled` or `unspecified`; the message is the reason for a failure.
