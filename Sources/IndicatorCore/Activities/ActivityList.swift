@@ -490,9 +490,12 @@ package struct ActivityList: Sendable {
         set { objects.isClosed = newValue }
     }
 
-    /// Ends the activities of the ended objects in one shard.
-    mutating func endActivitiesOfEndedObjects(inShard shard: Int, at now: () -> Duration) -> Change {
-        let (ended, inUse) = objects.removeEnded(inShard: shard)
+    /// In how many parts to check the objects.
+    var objectPartCount: Int { objects.partCount }
+
+    /// Ends the activities of the ended objects in one part.
+    mutating func endActivitiesOfEndedObjects(part: Int, of parts: Int, at now: () -> Duration) -> Change {
+        let (ended, inUse) = objects.removeEnded(part: part, of: parts)
         var change = Change(countChange: -ended.count, released: inUse)
         for item in ended {
             if let record = item.entry.record, end(record, .unspecified, at: now) { change.changesDetails = true }

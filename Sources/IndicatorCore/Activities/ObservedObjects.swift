@@ -3,24 +3,25 @@ import Synchronization
 
 /// The objects whose activities must not outlive them: tracked objects, and the tasks of notifications.
 ///
-/// They are in ``shardCount`` small tables, so that growing, shrinking or searching a table holds the manager's lock
-/// for a fraction of a millisecond, even with a hundred thousand objects.
+/// They are in ``shardCount`` small tables, so that growing, shrinking or checking one holds the manager's lock for a few
+/// microseconds, even with a hundred thousand objects. That long, a thread that needs the lock looks again before it
+/// sleeps; one that sleeps may be woken on the core of the thread that had the lock, and wait for its time slice.
 struct ObservedObjects: @unchecked Sendable {
     // `@unchecked`: the objects are only retained and compared.
 
     /// The entry of an object.
     struct Item {
         fileprivate(set) var entry: ActivityList.Entry
-        /// The object itself, or the ``WeakBox`` of one that is held weakly.
-        fileprivate var holder: AnyObject
+        /// The object, if it is held strongly.
+        fileprivate var object: AnyObject?
+        /// The reference to an object that is held weakly.
+        fileprivate var box: WeakBox?
 
         /// Whether the object was deallocated.
-        fileprivate var isDeallocated: Bool {
-            if let box = holder as? WeakBox { box.object == nil } else { false }
-        }
+        fileprivate var isDeallocated: Bool { box.map { $0.object == nil } ?? false }
     }
 
-    private final class WeakBox {
+    fileprivate final class WeakBox {
         weak var object: AnyObject?
 
         init(_ object: AnyObject) {
@@ -31,9 +32,10 @@ struct ObservedObjects: @unchecked Sendable {
     /// How many engines of the process observe notifications.
     static let observers = Atomic(0)
 
-    static var shardCount: Int { 256 }
+    static var shardCount: Int { 4096 }
 
-    private(set) var shards: [[ActivityObject.Key: Item]] = Array(repeating: [:], count: shardCount)
+    /// The tables; none before the first object.
+    private(set) var shards: [[ActivityObject.Key: Item]] = []
     /// How many objects are observed.
     private(set) var count = 0
     /// Whether no object is added, and all end at the next check.
@@ -51,6 +53,7 @@ struct ObservedObjects: @unchecked Sendable {
         _ object: ActivityObject,
         _ entry: ActivityList.Entry
     ) -> (isNew: Bool, predecessor: ActivityList.Entry?) {
+        if shards.isEmpty { shards = Array(repeating: [:], count: Self.shardCount) }
         let key = object.key
         let shard = Self.shard(of: key)
         let old = shards[shard][key]
@@ -60,7 +63,11 @@ struct ObservedObjects: @unchecked Sendable {
             return (false, predecessor)
         }
         let isWeak = object.role == .tracked || Self.observers.load(ordering: .relaxed) > 1
-        shards[shard][key] = Item(entry: entry, holder: isWeak ? WeakBox(object.object) : object.object)
+        shards[shard][key] = Item(
+            entry: entry,
+            object: isWeak ? nil : object.object,
+            box: isWeak ? WeakBox(object.object) : nil
+        )
         count += 1
         return (true, predecessor)
     }
@@ -69,44 +76,56 @@ struct ObservedObjects: @unchecked Sendable {
     mutating func remove(_ object: ActivityObject) -> ActivityList.Entry? { remove(object.key)?.entry }
 
     private mutating func remove(_ key: ActivityObject.Key) -> Item? {
-        guard let item = shards[Self.shard(of: key)].removeValue(forKey: key) else { return nil }
+        guard count > 0, let item = shards[Self.shard(of: key)].removeValue(forKey: key) else { return nil }
         count -= 1
         return item
     }
 
     /// The record of an object's activity, made if it has none yet; `nil` if the object is not observed.
     mutating func record(of object: ActivityObject, at now: () -> Duration) -> ActivityRecord? {
-        shards[Self.shard(of: object.key)][object.key]?.entry.makeRecord(at: now)
+        count == 0 ? nil : shards[Self.shard(of: object.key)][object.key]?.entry.makeRecord(at: now)
     }
 
-    /// Removes the objects of a shard that have ended: those deallocated, and those that only this table retains.
+    /// In how many parts to check the objects, 16 or fewer in each if there are less than 65,000.
+    var partCount: Int { min(count / 16 + 1, Self.shardCount) }
+
+    /// Removes the objects of a part that have ended: those deallocated, and those that only this table retains.
     ///
     /// - Returns: their entries, and the objects that were checked. Release both without a lock: a reference may be the
     ///   last one.
-    mutating func removeEnded(inShard shard: Int) -> (ended: [Item], inUse: [AnyObject]) {
-        var ended: [ActivityObject.Key] = []
+    mutating func removeEnded(part: Int, of parts: Int) -> (ended: [Item], inUse: [AnyObject]) {
+        var ended: [Item] = []
         var inUse: [AnyObject] = []
+        if shards.isEmpty { return (ended, inUse) }
+        for shard in (part * Self.shardCount / parts)..<((part + 1) * Self.shardCount / parts)
+        where !shards[shard].isEmpty {
+            removeEnded(inShard: shard, &ended, &inUse)
+        }
+        return (ended, inUse)
+    }
+
+    private mutating func removeEnded(inShard shard: Int, _ ended: inout [Item], _ inUse: inout [AnyObject]) {
+        var keys: [ActivityObject.Key] = []
         // Strong references first: checking a weak one retains the object.
-        for areBoxes in [false, true] {
+        for areWeak in [false, true] {
             var index = shards[shard].startIndex
             while index != shards[shard].endIndex {
                 defer { shards[shard].formIndex(after: &index) }
-                let box = shards[shard].values[index].holder as? WeakBox
-                guard (box != nil) == areBoxes else { continue }
-                if let object = box?.object, !isClosed {
-                    inUse.append(object)
-                } else if areBoxes || isClosed || isKnownUniquelyReferenced(&shards[shard].values[index].holder) {
-                    ended.append(shards[shard].keys[index])
-                }
+                let box = shards[shard].values[index].box
+                guard (box != nil) == areWeak else { continue }
+                let object = box?.object
+                if let object { inUse.append(object) }
+                let isGone =
+                    areWeak ? object == nil : isKnownUniquelyReferenced(&shards[shard].values[index].object)
+                if isGone || isClosed { keys.append(shards[shard].keys[index]) }
             }
         }
-        let items = ended.compactMap { remove($0) }
-        if shards[shard].capacity > 64, shards[shard].count < shards[shard].capacity / 4 {
-            var smaller: [ActivityObject.Key: Item] = Dictionary(minimumCapacity: shards[shard].count)
-            for (key, item) in shards[shard] { smaller[key] = item }
-            shards[shard] = smaller
-        }
-        return (items, inUse)
+        if keys.isEmpty { return }
+        ended += keys.compactMap { remove($0) }
+        guard shards[shard].capacity > 8, shards[shard].count < shards[shard].capacity / 4 else { return }
+        var smaller: [ActivityObject.Key: Item] = Dictionary(minimumCapacity: shards[shard].count)
+        for (key, item) in shards[shard] { smaller[key] = item }
+        shards[shard] = smaller
     }
 }
 
@@ -120,7 +139,7 @@ package struct ActivityObject: @unchecked Sendable {
         /// ``IndicatorManager/track(_:label:)``. Held weakly, so that it is deallocated when the app releases it.
         case tracked = 0
         /// The task of a notification. Held strongly: a weak reference would make every later retain of it slow. An
-        /// object without other references has ended (``ObservedObjects/removeEnded(inShard:)``). If several indicators
+        /// object without other references has ended (``ObservedObjects/removeEnded(part:of:)``). If several indicators
         /// observe, they hold tasks weakly; otherwise they would keep each other's tasks alive.
         case notified = 1
     }

@@ -217,12 +217,12 @@ package final class IndicatorEngine: Sendable {
 
     /// Checks the observed objects, part by part.
     private func checkLifetimes(at now: Duration) {
-        let isLong = read { $0.list.objectCount > 10_000 }
-        for part in 0..<IndicatorStateMachine.lifetimeCheckPartCount {
-            change { machine, time in machine.checkLifetimes(part: part, at: max(now, time())) }
-            // The lock is not fair: otherwise a thread that waits for it may wait for all parts, a long time with many
-            // objects. On Linux 6.18, sched_yield(2) would cost a time slice on a busy machine.
-            if isLong { usleep(10) }
+        let parts = read { $0.list.objectPartCount }
+        for part in 0..<parts {
+            change { machine, time in machine.checkLifetimes(part: part, of: parts, at: max(now, time())) }
+            // The lock is not fair: on one core, a thread that waits for it would wait for all parts. On Linux 6.18,
+            // sched_yield(2) would cost a time slice on a busy machine.
+            if part % 64 == 63 { usleep(10) }
         }
     }
 

@@ -238,12 +238,9 @@ package struct IndicatorStateMachine: Sendable {
     /// callers of other inputs do not make it.
     private var isStartLeftToTimer: Bool { list.objectCount > 0 && visibility.state == .delayingStart }
 
-    /// In how many parts the objects are checked.
-    static var lifetimeCheckPartCount: Int { ObservedObjects.shardCount }
-
     /// Ends the activities of the ended objects in one part.
-    mutating func checkLifetimes(part: Int, at now: Duration) -> Actions? {
-        change({ now }) { $0.endActivitiesOfEndedObjects(inShard: part, at: { now }) }
+    mutating func checkLifetimes(part: Int, of parts: Int, at now: Duration) -> Actions? {
+        change({ now }) { $0.endActivitiesOfEndedObjects(part: part, of: parts, at: { now }) }
     }
 
     /// Performs the work that is due.

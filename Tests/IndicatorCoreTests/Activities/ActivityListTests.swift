@@ -34,7 +34,8 @@ import Testing
     private final class Object {}
 
     private static func endedCount(_ objects: inout ObservedObjects) -> Int {
-        (0..<ObservedObjects.shardCount).reduce(0) { $0 + objects.removeEnded(inShard: $1).ended.count }
+        let parts = objects.partCount
+        return (0..<parts).reduce(0) { $0 + objects.removeEnded(part: $1, of: parts).ended.count }
     }
 
     private static func insert(

@@ -142,9 +142,7 @@ import Testing
                 set(&driver, now)
                 #expect(driver.changes.isEmpty)
                 #expect(driver.machine.isLifetimeCheckDue(at: now))
-                for part in 0..<IndicatorStateMachine.lifetimeCheckPartCount {
-                    driver.take(driver.machine.checkLifetimes(part: part, at: now))
-                }
+                driver.take(driver.machine.checkLifetimes(part: 0, of: 1, at: now))
                 driver.take(driver.machine.advance(to: now))
                 #expect(driver.changes.map(\.isVisible) == (isInUse && index != 1 ? [true] : []))
                 withExtendedLifetime(object) {}
