@@ -68,25 +68,27 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     /// - Parameter time: the time, as of ``now``.
     /// - Returns: the number of the call, for ``cancelCall(_:)``.
     package func call(at time: Int64, _ body: @escaping @Sendable () -> Void) -> UInt64 {
+        var number: UInt64 = 0
         add(at: time) {
             lastCall += 1
-            calls[lastCall] = (time, body)
-            return lastCall
+            number = lastCall
+            calls[number] = (time, body)
         }
+        return number
     }
 
     /// Adds work for a time, and starts the thread, or wakes it if it would wait longer.
-    private func add<Result>(at time: Int64, _ body: () -> Result) -> Result {
-        let (result, mustStart) = withMutex {
+    private func add(at time: Int64, _ body: () -> Void) {
+        let mustStart = withMutex {
             if let waitsUntil, time < waitsUntil { pthread_cond_signal(condition) }
+            body()
             defer { isRunning = true }
-            return (body(), !isRunning)
+            return !isRunning
         }
-        if mustStart, !ThreadStarter.start(named: name, work) {
+        if mustStart == true, !ThreadStarter.start(named: name, work) {
             // The process has reached its limit of threads: uses one of libdispatch's.
             DispatchQueue.global().async { self.work() }
         }
-        return result
     }
 
     /// Cancels a call that has not begun.
@@ -114,14 +116,17 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    private func withMutex<Result>(_ body: () -> Result) -> Result {
+    /// - Returns: `nil` in a child of fork(2), which does not have the thread, and where another one may have held the
+    ///   mutex: there, work is never done.
+    private func withMutex<Result>(_ body: () -> Result) -> Result? {
+        if ForkedProcess.isChild { return nil }
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         return body()
     }
 
     private func work() {
-        while let next = withMutex(next) {
+        while let next = withMutex(next) ?? nil {
             switch next {
             case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
             case .call(let body): body()

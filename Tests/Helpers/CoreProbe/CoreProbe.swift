@@ -73,6 +73,8 @@ struct CoreProbe {
                     activity.progress = 0.5
                     activity.end()
                     tracker.begin("Working").end()
+                    // Its end is reported on a thread of the indicator.
+                    _ = tracker.statuses
                     rounds.count.wrappingAdd(1, ordering: .relaxed)
                 }
             }
@@ -134,6 +136,7 @@ struct CoreProbe {
         manager.startDelay = .zero
         _ = manager.snapshots
         _ = manager.snapshot
+        _ = tracker.statuses
     }
 
     private static func symbol<Symbol>(_ name: String, as type: Symbol.Type) -> Symbol? {
