@@ -2,19 +2,22 @@ public import IndicatorCore
 public import OpenCombine
 
 extension ActivityTracker {
-    /// Publishes the current status, then every change in order. It never fails.
+    /// Publishes the current status, then its changes in order. It never fails.
     ///
-    /// Each subscriber receives every status: statuses without demand wait in an unlimited buffer. A status is
+    /// The latest status wins, as with `CurrentValueSubject`: one that is replaced before the subscriber demands it, or
+    /// while it still receives an earlier one, is skipped. Every subscriber ends with the current status. A status is
     /// delivered on the thread that made the change, before that call returns; if another thread is delivering at that
     /// time, it delivers this status too, and after several statuses, a thread of the indicator continues. A
-    /// subscription does not keep the tracker alive, and finishes when the tracker is deallocated.
+    /// subscription does not keep the tracker alive, and finishes when the tracker is deallocated, after the last
+    /// status.
     public var publisher: ActivityStatusPublisher<Value> {
-        ActivityStatusPublisher(of: self) { $0() }
+        ActivityStatusPublisher(of: self, schedule: nil)
     }
 
-    /// Publishes the current status, then every change in order, on a scheduler. It never fails.
+    /// Publishes the current status, then its changes in order, on a scheduler. It never fails.
     ///
-    /// The order is also kept on a concurrent scheduler: a subscriber receives one status at a time.
+    /// The order is also kept on a concurrent scheduler: a subscriber receives one status at a time. The latest status
+    /// wins, as in ``publisher``: the scheduler never has more than one action of a subscription to run.
     ///
     /// - Parameters:
     ///   - scheduler: where statuses are delivered.
@@ -23,7 +26,7 @@ extension ActivityTracker {
         on scheduler: Context,
         options: Context.SchedulerOptions? = nil
     ) -> ActivityStatusPublisher<Value> {
-        ActivityStatusPublisher(of: self) { scheduler.schedule(options: options, $0) }
+        ActivityStatusPublisher(of: self, schedule: { scheduler.schedule(options: options, $0) })
     }
 }
 
@@ -35,9 +38,9 @@ public struct ActivityStatusPublisher<Value: Sendable>: Publisher {
     public typealias Failure = Never
 
     private let tracker: ActivityTracker<Value>
-    private let schedule: (@escaping () -> Void) -> Void
+    private let schedule: ((@escaping () -> Void) -> Void)?
 
-    init(of tracker: ActivityTracker<Value>, schedule: @escaping (@escaping () -> Void) -> Void) {
+    init(of tracker: ActivityTracker<Value>, schedule: ((@escaping () -> Void) -> Void)?) {
         self.tracker = tracker
         self.schedule = schedule
     }

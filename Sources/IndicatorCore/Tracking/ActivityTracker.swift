@@ -61,7 +61,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     ///
     /// - Returns: what `body` returns, such as a value that it removed, which is released without the lock.
     func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
-        let (result, mustDeliver) = withState { state in (body(&state), state.outbox.attend()) }
+        let (result, mustDeliver) = withState { state in (body(&state), state.beginDelivery()) }
         if mustDeliver { deliver() }
         return result
     }
@@ -78,20 +78,20 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         }
     }
 
-    /// Delivers a few batches. If there are more, a separate task continues: no caller is captured.
+    /// Delivers a few times. If the status has changed again, a separate task continues: no caller is captured.
     private func deliver() {
         for _ in 0..<4 {
-            guard let batch = withState({ $0.outbox.nextBatch() }) else { return }
-            for notice in batch {
-                for subscription in notice.subscriptions { subscription.deliver(notice.status, areEqual: areEqual) }
-            }
+            guard let delivery = withState({ $0.nextDelivery() }) else { return }
+            for subscription in delivery.due { subscription.deliver(delivery.status, areEqual: areEqual) }
+            for subscription in delivery.ended { subscription.receive(nil) }
         }
         Task.detached(executorPreference: ServiceThread.forCallersCode) { self.deliver() }
     }
 
     // MARK: - Subscriptions
 
-    /// Delivers the current status and every later change.
+    /// Delivers the current status and later changes. The latest status wins: changes made while the subscribers are
+    /// called are delivered as one.
     ///
     /// - Parameters:
     ///   - subscriber: the owner of the subscription. The tracker retains it until it is unsubscribed.
@@ -110,21 +110,21 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         _ = withState { $0.remove { $0.subscriber === subscriber } }
     }
 
-    /// Ends a subscription, which receives its pending statuses and then `nil`.
+    /// Ends a subscription, which receives the current status, if it has not yet, and then `nil`.
     func finish(_ subscriber: any AnyObject & Sendable) {
-        change { state in
-            let removed = state.remove { $0.subscriber === subscriber }
-            state.outbox.append(Notice(status: nil, subscriptions: removed))
-        }
+        change { $0.end { $0.subscriber === subscriber } }
     }
 
     /// A subscriber's callback, and the last status that it received.
     final class Subscription: @unchecked Sendable {
-        // `@unchecked`: only the delivering thread uses `last`; that role is passed on under the tracker's lock.
+        // `@unchecked`: only the delivering thread uses `last`; that role is passed on under the tracker's lock, which
+        // also protects `isDue`.
 
         let subscriber: any AnyObject & Sendable
         let receive: @Sendable (ActivityStatus<Value>?) -> Void
         private var last: ActivityStatus<Value>?
+        /// Whether the status may have changed since the last delivery.
+        fileprivate var isDue = true
 
         init(_ subscriber: any AnyObject & Sendable, _ receive: @escaping @Sendable (ActivityStatus<Value>?) -> Void) {
             self.subscriber = subscriber
@@ -132,8 +132,8 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         }
 
         /// Delivers a status unless it equals the previous one.
-        func deliver(_ status: ActivityStatus<Value>?, areEqual: (Value, Value) -> Bool) {
-            if let last, let status, last.isLoading == status.isLoading {
+        func deliver(_ status: ActivityStatus<Value>, areEqual: (Value, Value) -> Bool) {
+            if let last, last.isLoading == status.isLoading {
                 switch (last.associatedValue, status.associatedValue) {
                 case (nil, nil): return
                 case (let old?, let new?) where areEqual(old, new): return
@@ -147,11 +147,8 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
 
     // MARK: - State
 
-    /// A status to deliver, or `nil` after the last one, and the subscriptions that receive it.
-    struct Notice: Sendable {
-        let status: ActivityStatus<Value>?
-        let subscriptions: [Subscription]
-    }
+    /// The status, the subscriptions that receive it, and those that then receive `nil`.
+    typealias Delivery = (status: ActivityStatus<Value>, due: [Subscription], ended: [Subscription])
 
     /// The state that the lock protects. Removed values are returned, because values are compared and released, and
     /// subscribers called, without the lock.
@@ -161,9 +158,12 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         private var values = OrderedList<Value>()
         private var lastOrder: UInt64 = 0
         private var subscriptions: [Subscription] = []
+        /// Subscriptions that have ended and do not know yet.
+        private var ended: [Subscription] = []
+        private var isDeliveryDue = false
+        private var isDelivering = false
         /// Values that cancellation handlers have removed and that are not released yet.
         var removed: [Value] = []
-        var outbox = Outbox<Notice>()
 
         /// The status now.
         var status: ActivityStatus<Value> {
@@ -190,18 +190,42 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
             let hasEarlierValue = if let first = values.first { first.order < order } else { false }
             let old = values.set(order, to: value)
             let isChanged = wasLoading != (activityCount > 0) || !hasEarlierValue && (old != nil || value != nil)
-            if isChanged, !subscriptions.isEmpty { postStatus() }
+            if isChanged {
+                for subscription in subscriptions { subscription.isDue = true }
+                isDeliveryDue = !subscriptions.isEmpty || isDeliveryDue
+            }
             return old
-        }
-
-        private mutating func postStatus() {
-            outbox.append(Notice(status: status, subscriptions: subscriptions))
         }
 
         /// Adds a subscription, which receives the current status first.
         mutating func add(_ subscription: Subscription) {
             subscriptions.append(subscription)
-            outbox.append(Notice(status: status, subscriptions: [subscription]))
+            isDeliveryDue = true
+        }
+
+        /// Ends subscriptions.
+        mutating func end(where isEnding: (Subscription) -> Bool) {
+            ended += remove(where: isEnding)
+            isDeliveryDue = true
+        }
+
+        /// Returns whether a delivery is due and no thread delivers. The caller then must deliver.
+        mutating func beginDelivery() -> Bool {
+            guard isDeliveryDue, !isDelivering else { return false }
+            isDelivering = true
+            return true
+        }
+
+        /// Returns what to deliver next. Returns `nil` when nothing is, and the caller is done.
+        mutating func nextDelivery() -> Delivery? {
+            guard isDeliveryDue else {
+                isDelivering = false
+                return nil
+            }
+            isDeliveryDue = false
+            let due = (subscriptions + ended).filter(\.isDue)
+            for subscription in due { subscription.isDue = false }
+            return (status, due, exchange(&ended, with: []))
         }
 
         /// Removes subscriptions, and returns them.

@@ -20,13 +20,32 @@ import Testing
     @Test(.timeLimit(.minutes(5))) func aCallReturnsWhileTheTrackerKeepsChanging() async {
         let tracker = ActivityTracker<Int>()
         let hasReturned = Atomic(false)
+        let activity = Locked<ManagedTrackedActivity<Int>?>(nil)
         let recorder = StatusRecorder<Int> { [weak tracker] status in
-            if !status.isLoading, !hasReturned.load(ordering: .relaxed) { tracker?.begin(1).end() }
+            guard let tracker, !hasReturned.load(ordering: .relaxed) || status.isLoading else { return }
+            if let old = activity.withLock({ $0.take() }) { return old.end() }
+            let new = ManagedTrackedActivity(1, in: tracker)
+            activity.withLock { $0 = new }
         }
         tracker.subscribe(recorder)
         hasReturned.store(true, ordering: .relaxed)
-        // The call delivered four batches.
-        #expect(await eventually { recorder.statuses.count >= 7 && recorder.statuses.last?.isLoading == false })
+        // The call delivered four times.
+        #expect(await eventually { recorder.statuses.count >= 5 && recorder.statuses.last?.isLoading == false })
+    }
+
+    /// Changes that subscribers make, or that others make while they are called, were kept without a limit.
+    @Test func changesDuringADeliveryAreDeliveredAsOne() {
+        let tracker = ActivityTracker<Int>()
+        let activity = tracker.begin(0)
+        let managed = ManagedTrackedActivity(-1, in: tracker)
+        let recorder = StatusRecorder<Int> { status in
+            guard status.associatedValue == -1 else { return }
+            for number in 1...1000 { managed.update(number) }
+        }
+        tracker.subscribe(recorder)
+        activity.end()
+        managed.end()
+        #expect(recorder.statuses.map(\.associatedValue) == [0, -1, 1000, nil])
     }
 
     /// 100 000 sequences (20 000 under the thread sanitizer) from 8 threads, iterated to the end, left early, dropped,
