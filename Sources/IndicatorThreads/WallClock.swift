@@ -15,7 +15,8 @@ package struct WallClock: Sendable {
     ///
     /// - Parameters:
     ///   - now: the time of the clock.
-    ///   - isFollowed: whether the clock runs with it, so that only setting it changes their difference.
+    ///   - isFollowed: whether the clock runs with it, so that only setting it, or a suspend of the machine, changes
+    ///     their difference.
     package static func system(at now: Duration, isFollowed: Bool) -> Self {
         let second: @Sendable () -> Int = { time(nil) }
         return Self(at: now, date: { Date() }, second: isFollowed ? second : nil)

@@ -55,10 +55,10 @@ final class NotificationSession: BusSession {
     private var shown: NotificationContent?
     private var sentAt = ContinuousClock.now
     /// The time since which the indicator was shown when ``shown`` was sent.
-    private var shownSince: Date?
+    private var shownID: IndicatorSnapshot.VisibilityID?
     /// The same for a notification that the user, or the server after `timeout`, has closed: it does not reappear until
     /// the indicator is shown again.
-    private var dismissed: Date?
+    private var dismissed: IndicatorSnapshot.VisibilityID?
 
     /// - Parameters:
     ///   - applicationName: the name of the app; not empty.
@@ -206,7 +206,7 @@ final class NotificationSession: BusSession {
     private func wasClosed() {
         // After the system was suspended, it may have expired before the app could renew it.
         let hasExpired = expires && sentAt.duration(to: .now) >= settings.expiry
-        if hasExpired { shown = nil } else { dismissed = shownSince }
+        if hasExpired { shown = nil } else { dismissed = shownID }
     }
 
     /// Whether the notification has an expiry, which is renewed.
@@ -232,11 +232,11 @@ final class NotificationSession: BusSession {
             return due
         }
         if let dismissed {
-            guard dismissed != snapshot.since else { return nil }
+            guard dismissed != snapshot.visibilityID else { return nil }
             // The hidden snapshot in between was skipped.
             hide(on: loop)
         }
-        shownSince = snapshot.since
+        shownID = snapshot.visibilityID
         // During the completion delay, the last content stays.
         let content = snapshot.activityCount == 0 ? shown ?? content(for: snapshot) : content(for: snapshot)
         if content != shown || sender.wasSkipped {

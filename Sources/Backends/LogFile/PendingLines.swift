@@ -66,7 +66,7 @@ struct PendingLines: Sendable {
 struct LogTransitions: Sendable {
     private struct Reported {
         var isVisible: Bool
-        var since: Date?
+        var id: IndicatorSnapshot.VisibilityID?
         var label: String?
     }
 
@@ -75,14 +75,14 @@ struct LogTransitions: Sendable {
 
     /// The event since the previous snapshot; `nil` if there is nothing to log.
     ///
-    /// If the visibility is unchanged but has another `since`, snapshots in between were dropped. This is an event too,
-    /// so that the log does not suggest that nothing changed.
+    /// If the visibility is the same as before but not of the same period, snapshots in between were dropped. This is an
+    /// event too, so that the log does not suggest that nothing changed.
     ///
     /// - Parameter mayReportLabel: whether a new label is an event now; if not, a later call reports it.
     mutating func event(for snapshot: IndicatorSnapshot, mayReportLabel: Bool = true) -> LogRecord.Event? {
         let before = reported
-        reported = Reported(isVisible: snapshot.isVisible, since: snapshot.since, label: snapshot.label)
-        guard let before, before.isVisible == snapshot.isVisible, before.since == nil || before.since == snapshot.since
+        reported = Reported(isVisible: snapshot.isVisible, id: snapshot.visibilityID, label: snapshot.label)
+        guard let before, before.isVisible == snapshot.isVisible, before.id == nil || before.id == snapshot.visibilityID
         else { return snapshot.isVisible ? .shown : .hidden }
         guard snapshot.isVisible, before.label != snapshot.label else { return nil }
         if mayReportLabel { return .label }

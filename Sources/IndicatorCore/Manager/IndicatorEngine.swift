@@ -51,7 +51,8 @@ package final class IndicatorEngine: Sendable {
         time = TimeSource.reading(clock)
         counter = ActivityCounter(phase: .inactive, time: time)
         let now = time.now
-        let wallClock = WallClock.system(at: now, isFollowed: clock is ContinuousClock)
+        let isFollowed = clock is SuspendingClock || clock is ContinuousClock
+        let wallClock = WallClock.system(at: now, isFollowed: isFollowed)
         let machine = IndicatorStateMachine(
             delays: delays,
             isEnabled: isEnabled,

@@ -20,6 +20,9 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     /// all other dates are those of the wall clock as it is set when the snapshot is made.
     public var since: Date
 
+    /// How often the indicator had been shown or hidden; 0 in a snapshot that was not made by an indicator.
+    package var period = 0
+
     /// When ``label`` last changed, by the wall clock; if its activity has changed it, when that was published.
     package var labelSince: Date
 
@@ -54,6 +57,15 @@ public struct IndicatorSnapshot: Sendable, Hashable {
 
     /// Whether the indicator is shown.
     public var isVisible: Bool { state.isVisible }
+
+    /// What is the same in all snapshots since the indicator was last shown or hidden. ``since`` is not: it follows the
+    /// wall clock.
+    package var visibilityID: VisibilityID { period == 0 ? .date(since) : .period(period) }
+
+    package enum VisibilityID: Hashable, Sendable {
+        case period(Int)
+        case date(Date)
+    }
 
     /// The activities to show: ``activities``; while the indicator is visible and nothing is in progress, those that
     /// were shown last, so that a surface shows no empty text in between.

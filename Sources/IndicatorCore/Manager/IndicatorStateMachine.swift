@@ -45,6 +45,8 @@ package struct IndicatorStateMachine: Sendable {
     private var visibility: VisibilityStateMachine
     private(set) var list: ActivityList
     private var since: Date
+    /// How often the indicator was shown or hidden.
+    private var period = 0
     /// The label that was last published, and when it last changed.
     private var label: String?
     private var labelSince: Date
@@ -119,6 +121,7 @@ package struct IndicatorStateMachine: Sendable {
             activities: list.activities(at: now, isMeasured: isMeasured),
             since: since
         )
+        snapshot.period = period
         snapshot.labelSince = labelSince
         snapshot.startDelay = visibility.delays.startDelay
         if count == 0, snapshot.isVisible { snapshot.lastActivities = shownActivities }
@@ -307,6 +310,7 @@ package struct IndicatorStateMachine: Sendable {
         followWallClock(isForced: true)
         for (index, change) in changes.enumerated() {
             since = list.date(at: change.instant)
+            period += 1
             let isLast = index == changes.count - 1
             let state: IndicatorState? = isLast ? nil : change.isVisible ? .active : .inactive
             publish(state: state, change, at: now)

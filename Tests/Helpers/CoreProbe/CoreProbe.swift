@@ -4,9 +4,9 @@ import IndicatorThreads
 import Logging
 import Synchronization
 
-/// A process for the tests of the core: it forks, or its clock is moved.
+/// A process for the tests of the core: it forks, or its clocks are moved.
 ///
-/// Usage: `core-probe fork CHILDREN` or `core-probe suspend`.
+/// Usage: `core-probe fork CHILDREN`, `core-probe suspend` or `core-probe step`.
 @main
 struct CoreProbe {
     static func main() async throws {
@@ -14,8 +14,32 @@ struct CoreProbe {
         alarm(300)
         switch CommandLine.arguments[1] {
         case "fork": try fork(Int(CommandLine.arguments[2]) ?? 1)
+        case "step": try await step()
         default: try await suspend()
         }
+    }
+
+    // MARK: - A step of the wall clock
+
+    /// Prints, in hours, by how much dates differ from the wall clock, before and after a step of an hour.
+    private static func step() async throws {
+        guard let step = symbol("realtime_step", as: UnsafeMutablePointer<Int>.self) else {
+            return say("not preloaded")
+        }
+        let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero))
+        let first = indicator.begin("First")
+        func print() {
+            let snapshot = indicator.snapshot
+            let dates = [snapshot.since] + snapshot.activities.map(\.since)
+            say("\(dates.map { Int((Date().timeIntervalSince($0) / 3_600).rounded()) })")
+        }
+        print()
+        step.pointee = 3_600
+        print()
+        let second = indicator.begin("Second")
+        print()
+        second.end()
+        first.end()
     }
 
     // MARK: - A suspend of the machine

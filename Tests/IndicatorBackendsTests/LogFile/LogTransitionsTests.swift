@@ -24,6 +24,16 @@ import Testing
         )
     }
 
+    /// A step of the wall clock changes the time at which the indicator was shown.
+    @Test func aCorrectedDateIsNotAnEvent() {
+        let snapshots = [(1, 3.0), (1, 7), (2, 9)].map { period, time in
+            var snapshot = IndicatorSnapshot.shown("a", at: time)
+            snapshot.period = period
+            return snapshot
+        }
+        #expect(events(snapshots[0], snapshots[1], snapshots[2]) == [.shown, nil, .shown])
+    }
+
     @Test func theEndOfALabelIsAnEvent() {
         #expect(events(.shown("a"), .shown(nil)) == [.shown, .label])
     }
