@@ -122,7 +122,12 @@ package final class IndicatorEngine: Sendable {
         }
         perform(actions)
         if hasObjects { checkLater(at: now) }
-        for observation in observations { observation.cancel() }
+        // Elsewhere: it releases closures of the caller, and thereby objects whose `deinit` may block.
+        if !observations.isEmpty {
+            Task.detached(executorPreference: ServiceThread.forCallersCode) {
+                for observation in observations { observation.cancel() }
+            }
+        }
         return (runners, resources)
     }
 
@@ -210,21 +215,25 @@ package final class IndicatorEngine: Sendable {
     /// object delays timers or other indicators.
     private func checkLater(at now: Duration) {
         let check: @Sendable () -> Void = { [self] in
-            checkLifetimes(at: now)
-            advance(to: now)
+            // Released last: a `deinit` may block.
+            withExtendedLifetime(checkLifetimes(at: now)) { advance(to: now) }
         }
         if !ThreadStarter.start(named: "ind-check", check) { check() }
     }
 
-    /// Checks the observed objects, part by part.
-    private func checkLifetimes(at now: Duration) {
+    /// Checks the observed objects, part by part. Returns what to release.
+    private func checkLifetimes(at now: Duration) -> [Any] {
         let parts = read { $0.list.objectPartCount }
+        var released: [Any] = []
         for part in 0..<parts {
-            change { machine, time in machine.checkLifetimes(part: part, of: parts, at: max(now, time())) }
+            change { machine, time in
+                machine.checkLifetimes(part: part, of: parts, at: max(now, time()), releasing: &released)
+            }
             // The lock is not fair: on one core, a thread that waits for it would wait for all parts. On Linux 6.18,
             // sched_yield(2) would cost a time slice on a busy machine.
             if part % 64 == 63 { usleep(10) }
         }
+        return released
     }
 
     // MARK: - Receivers
@@ -333,7 +342,24 @@ package final class IndicatorEngine: Sendable {
         let (runners, resources) = end(timeLimit: timeLimit)
         await withTaskGroup { group in
             for runner in runners { group.addTask { await runner.waitUntilFinished() } }
-            for resource in resources { group.addTask { await resource.managerWillShutDown() } }
+            for resource in resources {
+                group.addTask { await Self.wait(atMost: timeLimit) { await resource.managerWillShutDown() } }
+            }
+        }
+    }
+
+    /// Calls a function, and returns when it returns, or after the time limit.
+    private static func wait(atMost timeLimit: Duration, _ body: @escaping @Sendable () async -> Void) async {
+        await withCheckedContinuation { continuation in
+            let waiting = Locked<CheckedContinuation<Void, Never>?>(continuation)
+            let limit = min(max(timeLimit, .zero), TimeSource.longest)
+            let end = ServiceThread.now + Int64(limit / .nanoseconds(1))
+            let call = ServiceThread.shared.call(at: end) { waiting.withLock { $0.take() }?.resume() }
+            Task.detached(executorPreference: ServiceThread.shared) {
+                await body()
+                ServiceThread.shared.cancelCall(call)
+                waiting.withLock { $0.take() }?.resume()
+            }
         }
     }
 

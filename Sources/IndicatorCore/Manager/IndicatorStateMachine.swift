@@ -242,8 +242,15 @@ package struct IndicatorStateMachine: Sendable {
     private var isStartLeftToTimer: Bool { list.objectCount > 0 && visibility.state == .delayingStart }
 
     /// Ends the activities of the ended objects in one part.
-    mutating func checkLifetimes(part: Int, of parts: Int, at now: Duration) -> Actions? {
-        change({ now }) { $0.endActivitiesOfEndedObjects(part: part, of: parts, at: { now }) }
+    ///
+    /// - Parameter released: gets what to release, which may take long, when all parts were checked.
+    mutating func checkLifetimes(part: Int, of parts: Int, at now: Duration, releasing released: inout [Any]) -> Actions?
+    {
+        change({ now }) { list in
+            var change = list.endActivitiesOfEndedObjects(part: part, of: parts, at: { now })
+            released += exchange(&change.released, with: [])
+            return change
+        }
     }
 
     /// Performs the work that is due.

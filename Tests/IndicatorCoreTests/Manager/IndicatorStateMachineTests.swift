@@ -142,7 +142,8 @@ import Testing
                 set(&driver, now)
                 #expect(driver.changes.isEmpty)
                 #expect(driver.machine.isLifetimeCheckDue(at: now))
-                driver.take(driver.machine.checkLifetimes(part: 0, of: 1, at: now))
+                var released: [Any] = []
+                driver.take(driver.machine.checkLifetimes(part: 0, of: 1, at: now, releasing: &released))
                 driver.take(driver.machine.advance(to: now))
                 #expect(driver.changes.map(\.isVisible) == (isInUse && index != 1 ? [true] : []))
                 withExtendedLifetime(object) {}

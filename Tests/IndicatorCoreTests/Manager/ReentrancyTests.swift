@@ -123,9 +123,49 @@ import Testing
         await thread.join()
     }
 
-    /// It stopped all timers of the process.
-    @Test func anObjectThatBlocksInItsDeinitDelaysNoTimer() async throws {
+    /// A resource, such as the reload of a config file on a file system that hangs, was waited for without a limit.
+    @Test func aResourceThatNeverEndsDoesNotDelayTheShutdown() async throws {
+        final class Resource: ManagerResource {
+            let isAsked = Atomic(false)
+            let (never, end) = AsyncStream<Void>.makeStream()
+
+            func managerWillShutDown() async {
+                isAsked.store(true, ordering: .relaxed)
+                for await _ in never {}
+            }
+
+            func managerIsGone() {}
+        }
         let manager = try Self.manager()
+        let resource = Resource()
+        manager.engine.keep(resource)
+        await manager.shutdown(timeLimit: .milliseconds(1))
+        #expect(await eventually { resource.isAsked.load(ordering: .relaxed) })
+        resource.end.finish()
+    }
+
+    /// A `deinit` that the closure of an observation releases.
+    @Test func anObservationThatBlocksWhenItIsReleasedDoesNotDelayTheShutdown() async throws {
+        let manager = try Self.manager()
+        let semaphore = DispatchSemaphore(value: 0)
+        func observe() {
+            let reference = Reference(1) { semaphore.wait() }
+            let notifications = TaskNotifications(
+                name: "test",
+                starts: [.indicatorTaskDidResume],
+                stops: [.indicatorTaskDidComplete],
+                label: { _ in "\(ObjectIdentifier(reference))" }
+            )
+            manager.observe(notifications, in: NotificationCenter())
+        }
+        observe()
+        await manager.shutdown()
+        semaphore.signal()
+    }
+
+    /// It stopped all timers of the process, and later those of the indicator that had observed it.
+    @Test func anObjectThatBlocksInItsDeinitDelaysNoTimer() async throws {
+        let manager = IndicatorManager(delays: try IndicatorDelays(startDelay: .milliseconds(1), completionDelay: .zero))
         let other = IndicatorManager(delays: try IndicatorDelays(startDelay: .milliseconds(1)))
         let center = NotificationCenter()
         manager.observe(.indicator, in: center)
@@ -141,8 +181,10 @@ import Testing
             center.post(name: .indicatorTaskDidResume, object: task)
         }
         #expect(await eventually { isReleasing.load(ordering: .relaxed) })
-        other.start("work")
-        #expect(await eventually { other.isVisible })
+        for manager in [manager, other] {
+            manager.start("work")
+            #expect(await eventually { manager.isVisible })
+        }
         await manager.shutdown()
         semaphore.signal()
         await thread.join()
