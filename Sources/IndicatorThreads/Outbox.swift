@@ -17,6 +17,9 @@ package struct Outbox<Element> {
 
     package init() {}
 
+    /// The number of elements that wait.
+    package var count: Int { elements.count }
+
     /// Adds an element.
     package mutating func append(_ element: Element) {
         elements.append(element)

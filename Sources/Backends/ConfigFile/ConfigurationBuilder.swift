@@ -54,7 +54,7 @@ struct ConfigurationSource: Sendable {
         BackendContext(
             name: backend.name,
             applicationName: applicationName,
-            logger: logger,
+            logger: logger.inBackground,
             isNamed: backend.isNamed
         )
     }

@@ -34,7 +34,8 @@ final class ConfigurationReloader: ManagerResource {
     /// The engine, which closes this reloader. Not a weak reference to the manager: that would make activities slower.
     private let engine: IndicatorEngine
 
-    private var logger: Logger { source.logger }
+    /// For what happens after ``begin(_:printsMistakes:)``, whose mistakes are logged before it returns.
+    private var logger: Logger { source.logger.inBackground }
 
     init(
         _ configuration: IndicatorConfiguration,
@@ -65,7 +66,7 @@ final class ConfigurationReloader: ManagerResource {
         }
         if !problems.mistakes.isEmpty {
             let message = "The configuration has mistakes; defaults replace what is invalid:\n\(problems)"
-            logger.error("\(message)")
+            source.logger.error("\(message)")
             if printsMistakes, isatty(STDERR_FILENO) == 1 {
                 try? FileHandle.standardError.write(contentsOf: Data("\(source.applicationName): \(message)\n".utf8))
             }

@@ -50,7 +50,7 @@ final class BackendRunner: SnapshotReceiver {
         self.delivery = delivery
         self.backend = backend
         self.time = time
-        self.logger = logger
+        self.logger = logger.inBackground
         thread = ServiceThread(name: "ind-\(name)")
         storage = Locked(Storage(machine: BackendRunnerStateMachine(delivery: delivery)))
         timer = DeadlineTimer(time: time)
@@ -144,7 +144,7 @@ final class BackendRunner: SnapshotReceiver {
 
     private func finished(error: String?) {
         let now = time.now
-        logLater(storage.withLock { $0.machine.finished(error: error, at: now) })
+        for event in storage.withLock({ $0.machine.finished(error: error, at: now) }) { log(event) }
     }
 
     private func deadlineHasCome(_ deadline: Duration) {
@@ -190,29 +190,11 @@ final class BackendRunner: SnapshotReceiver {
         for waiter in afterwards.waiters {
             Task.detached(executorPreference: ServiceThread.shared) { waiter.resume() }
         }
-        logLater(afterwards.events)
+        for event in afterwards.events { log(event) }
         afterwards.loop?.resume(returning: afterwards.operation)
     }
 
     // MARK: - The log
-
-    /// Logs for all threads: none waits for a log handler that blocks.
-    private static let logThread = ServiceThread(name: "ind-log", isKept: false)
-
-    private func logLater(_ events: [BackendRunnerStateMachine.Event]) {
-        if events.isEmpty { return }
-        Task.detached(executorPreference: Self.logThread) { [self] in log(events) }
-    }
-
-    /// Writes to the log, on ``logThread``.
-    ///
-    /// Most handlers write to standard error while they hold stdio's lock, for which `exit` waits. So this first waits
-    /// until standard error is writable; a terminal that was stopped by Ctrl-S is not.
-    private func log(_ events: [BackendRunnerStateMachine.Event]) {
-        var request = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
-        poll(&request, 1, -1)
-        for event in events { log(event) }
-    }
 
     private func log(_ event: BackendRunnerStateMachine.Event) {
         switch event {
