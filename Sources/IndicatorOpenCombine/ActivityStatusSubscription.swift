@@ -92,11 +92,15 @@ where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
     }
 
     func cancel() {
-        let (tracker, _) = state.withLock { state in
+        let (tracker, status) = state.withLock { state in
             state.isOver = true
             return (state.tracker, state.latest.take())
         }
         tracker?.unsubscribe(self)
+        // `Publisher.values` calls this in a cancellation handler, which must not release the tracker or its values.
+        Task.detached(executorPreference: ServiceThread.forCallersCode) {
+            withExtendedLifetime((tracker, status)) {}
+        }
     }
 
     // MARK: - Delivery

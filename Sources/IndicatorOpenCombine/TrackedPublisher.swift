@@ -68,8 +68,9 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
         self.downstream = downstream
     }
 
+    // `Publisher.values` cancels in a cancellation handler, which may also release the last reference.
     deinit {
-        activity.end()
+        activity.endInHandler()
     }
 
     func receive(subscription: any Subscription) {
@@ -98,7 +99,7 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
     func cancel() {
         let subscription = upstream.withLock { $0.end() }
         subscription?.base.cancel()
-        activity.end()
+        activity.endInHandler()
     }
 }
 

@@ -1,6 +1,9 @@
+import Foundation
 import IndicatorCore
 import IndicatorOpenCombine
+import IndicatorThreads
 import OpenCombine
+import TestSupport
 import Testing
 
 @Suite struct TrackedPublisherTests {
@@ -30,7 +33,7 @@ import Testing
         )
     }
 
-    @Test func eachSubscriptionIsAnActivity() {
+    @Test func eachSubscriptionIsAnActivity() async {
         let subject = PassthroughSubject<Int, Never>()
         let tracked = subject.trackActivity(in: tracker)
         #expect(!tracker.status.isLoading)
@@ -40,7 +43,37 @@ import Testing
         #expect(tracker.status.isLoading)
         second.cancel()
         #expect(!tracker.status.isLoading)
-        #expect(log.lines == ["false Empty", "true default", "false Empty"])
+        #expect(await eventually { log.lines == ["false Empty", "true default", "false Empty"] })
+    }
+
+    /// `Publisher.values` cancels its subscription in a cancellation handler, with the lock of the task's status. A
+    /// value whose `deinit` resumes another task must not be released there: two such tasks would wait for each other.
+    @Test func aValueIsNotReleasedInTheCancellationHandler() async {
+        final class Token: Sendable {
+            let onRelease: @Sendable () -> Void
+
+            init(onRelease: @escaping @Sendable () -> Void) { self.onRelease = onRelease }
+
+            deinit { onRelease() }
+        }
+        let threads = Locked<[String?]>([])
+        let tracker = ActivityTracker<Token>(equalWhen: ===)
+        let task = Task {
+            let tracked = CurrentValueSubject<Int, Never>(0).trackActivity(
+                in: tracker,
+                value: { _ in Token { threads.withLock { $0.append(Thread.current.name) } } }
+            )
+            for await _ in tracked.values {}
+        }
+        #expect(await eventually { tracker.status.associatedValue != nil })
+        let thread = JoinableThread {
+            Thread.current.name = "cancelling"
+            task.cancel()
+        }
+        await thread.join()
+        await task.value
+        #expect(await eventually { threads.withLock { !$0.isEmpty } })
+        #expect(threads.withLock { !$0.contains("cancelling") })
     }
 
     @Test func theActivityEndsBeforeTheSubscriberIsNotified() {
@@ -160,7 +193,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test func theTrackerLivesAsLongAsASubscription() {
+    @Test func theTrackerLivesAsLongAsASubscription() async {
         weak var weakTracker: ActivityTracker<Int>?
         let subject = PassthroughSubject<Int, Never>()
         func subscribe() -> AnyCancellable {
@@ -172,6 +205,6 @@ import Testing
         #expect(subscription != nil)
         #expect(weakTracker?.status.associatedValue == 1)
         subscription = nil
-        #expect(weakTracker == nil)
+        #expect(await eventually { weakTracker == nil })
     }
 }

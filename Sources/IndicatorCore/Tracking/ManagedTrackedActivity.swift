@@ -54,7 +54,7 @@ public final class ManagedTrackedActivity<Value: Sendable>: Sendable {
 
     /// The same in a cancellation handler. The tracker's status changes immediately; a separate task notifies the
     /// subscribers.
-    func endInHandler() {
+    package func endInHandler() {
         if !hasEnded { tracker.changeInHandler(end(in:)) }
     }
 
