@@ -97,7 +97,7 @@ package final class ProcessSignals: Sendable {
         }
 
         func managerIsGone() {
-            Task.detached(executorPreference: ServiceThread.shared) { await self.managerWillShutDown() }
+            Task.detached(executorPreference: ServiceThread.forCallersCode) { await self.managerWillShutDown() }
         }
     }
 

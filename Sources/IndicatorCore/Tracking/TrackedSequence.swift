@@ -182,7 +182,7 @@ private final class LoopActivity: Sendable {
     /// Cancels the activity from a task, once: a cancelled task may ask for many more elements.
     func cancelLater() {
         if isCancelled.exchange(true, ordering: .relaxed) { return }
-        Task.detached(executorPreference: ServiceThread.shared) { [activity] in activity.end(.cancelled) }
+        Task.detached(executorPreference: ServiceThread.forCallersCode) { [activity] in activity.end(.cancelled) }
     }
 
     deinit { activity.end(.cancelled) }
