@@ -73,7 +73,10 @@ enum ExitGate {
     /// Closes the gate when the process ends. Call it after libcurl has initialized OpenSSL: `exit` calls the functions
     /// in reverse order of their registration.
     static func closeAtExit() {
+        ForkedProcess.watch()
         atexit {
+            // A child of fork(2) has none of the threads.
+            if ForkedProcess.isChild { return }
             let isEmpty = ExitGate.state.withLock { state in
                 state.isClosed = true
                 return state.count == 0
