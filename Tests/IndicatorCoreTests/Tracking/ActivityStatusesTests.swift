@@ -76,7 +76,7 @@ import Testing
         let tracker = ActivityTracker<CountedValue>()
         let sequences = (0..<3).map { _ in tracker.statuses }
         let barrier = DispatchSemaphore(value: 0)
-        _ = ServiceThread.shared.call(at: .min) { barrier.wait() }
+        _ = ServiceThread.forCallersCode.call(at: .min) { barrier.wait() }
         for _ in 0..<1000 { tracker.begin(CountedValue()).end() }
         let last = CountedValue()
         let activity = tracker.begin(last)
