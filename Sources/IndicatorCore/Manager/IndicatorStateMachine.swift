@@ -244,8 +244,12 @@ package struct IndicatorStateMachine: Sendable {
     /// Ends the activities of the ended objects in one part.
     ///
     /// - Parameter released: gets what to release, which may take long, when all parts were checked.
-    mutating func checkLifetimes(part: Int, of parts: Int, at now: Duration, releasing released: inout [Any]) -> Actions?
-    {
+    mutating func checkLifetimes(
+        part: Int,
+        of parts: Int,
+        at now: Duration,
+        releasing released: inout [Any]
+    ) -> Actions? {
         change({ now }) { list in
             var change = list.endActivitiesOfEndedObjects(part: part, of: parts, at: { now })
             released += exchange(&change.released, with: [])

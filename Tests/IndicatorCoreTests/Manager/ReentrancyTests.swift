@@ -165,7 +165,8 @@ import Testing
 
     /// It stopped all timers of the process, and later those of the indicator that had observed it.
     @Test func anObjectThatBlocksInItsDeinitDelaysNoTimer() async throws {
-        let manager = IndicatorManager(delays: try IndicatorDelays(startDelay: .milliseconds(1), completionDelay: .zero))
+        let delays = try IndicatorDelays(startDelay: .milliseconds(1), completionDelay: .zero)
+        let manager = IndicatorManager(delays: delays)
         let other = IndicatorManager(delays: try IndicatorDelays(startDelay: .milliseconds(1)))
         let center = NotificationCenter()
         manager.observe(.indicator, in: center)
