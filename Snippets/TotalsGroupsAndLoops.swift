@@ -26,6 +26,8 @@ final class Editor {
 
 func compress(_ file: File) throws {}
 
+func unpack(_ file: File) throws {}
+
 func work(indicator: IndicatorManager, files: [File], server: Server, editor: Editor) async throws {
     let file = files[0]
     // snippet.show
@@ -59,6 +61,17 @@ func work(indicator: IndicatorManager, files: [File], server: Server, editor: Ed
                 }
             }
             try await tasks.waitForAll()
+        }
+    }
+    // snippet.end
+
+    // snippet.bytes
+    try await indicator.withGroup("Downloading", unit: .bytes) { group in
+        for file in files {
+            await group.withActivity(file.name, total: file.size, unit: .bytes) { activity in
+                for await chunk in server.chunks(of: file) { activity.advance(by: chunk.count) }
+            }
+            try group.withActivity("Unpacking \(file.name)", weight: file.size / 4) { try unpack(file) }
         }
     }
     // snippet.end

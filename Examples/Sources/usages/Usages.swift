@@ -41,6 +41,11 @@ actor Library {
         document = try await indicator.withGroup("Loading", total: 1) { group in
             try await group.withActivity("First page") { try await self.fetch() }
         }
+        try await indicator.withGroup("Downloading", total: 300, unit: .bytes) { group in
+            group.withActivity("a", total: 200, unit: .bytes) { $0.advance(by: 200) }
+            document = try await group.withActivity("b", weight: 100) { try await fetch() }
+            try group.withActivity("c", weight: 100) { try Task.checkCancellation() }
+        }
     }
 
     func loop(over chunks: AsyncStream<Data>) async throws {

@@ -117,7 +117,7 @@ package struct ActivityList: Sendable {
         }
         for record in roots {
             if !record.isConstant, time == nil { time = now() }
-            append(record, to: &activities, depth: 0, at: time ?? .zero, isMeasured: isMeasured)
+            _ = append(record, to: &activities, depth: 0, at: time ?? .zero, isMeasured: isMeasured)
         }
         // Not cached if there are steps: they advance without the lock.
         if time == nil { cachedActivities = activities }
@@ -131,9 +131,21 @@ package struct ActivityList: Sendable {
         let sample = members.values(from: isWhole ? 0 : nextSample, limit: Self.sampleSize)
         nextSample = sample.count < Self.sampleSize ? 0 : (sample.last?.order ?? 0) + 1
         unchangedCount = isWhole ? members.count : unchangedCount + sample.count
+        // From the innermost groups to the outermost, each once.
+        var due: [[ActivityRecord]] = Array(repeating: [], count: Self.greatestDepth + 1)
+        func add(_ record: ActivityRecord) {
+            if !record.isShareDue { due[record.depth].append(record) }
+            record.isShareDue = true
+        }
         for record in sample where record.hasAdvanced {
-            record.updateShare()
+            add(record)
             if !isWhole { unchangedCount = 0 }
+        }
+        for depth in due.indices.reversed() {
+            for record in due[depth] {
+                record.isShareDue = false
+                if let group = record.updateShareInGroup() { add(group) }
+            }
         }
     }
 
@@ -165,31 +177,45 @@ package struct ActivityList: Sendable {
         return details
     }
 
-    /// Lists an activity and its members.
+    /// Lists an activity and its members. Returns the longest time left of those.
     private mutating func append(
         _ record: ActivityRecord,
         to activities: inout [ActivityDetails],
         depth: Int,
         at now: Duration,
         isMeasured: Bool
-    ) {
-        guard activities.count < Self.longestList else { return }
-        var depth = depth
-        if record.label != nil {
-            var details = record.summary(isShown: true)
+    ) -> Duration? {
+        guard activities.count < Self.longestList else { return nil }
+        let index = activities.count
+        let isShown = record.label != nil
+        if isShown {
+            var (details, doneEarlier) = record.summary(isShown: true)
             (details.since, details.depth) = (date(at: record.began), depth)
             if !record.isConstant {
                 var rate = record.rate ?? RateEstimate(at: record.began)
-                details.estimate(&rate, isMeasured: isMeasured, at: now)
+                if record.group == nil { doneEarlier = 0 }
+                details.estimate(&rate, doneEarlier: doneEarlier, isMeasured: isMeasured, at: now)
                 record.rate = rate
                 if isMeasured, let end = rate.end, end > now { estimateEnd = min(estimateEnd ?? end, end) }
             }
             activities.append(details)
-            depth += 1
         }
+        var longest: Duration?
         for member in record.group?.listed.values(from: 0, limit: Self.longestList) ?? [] {
-            append(member, to: &activities, depth: depth, at: now, isMeasured: isMeasured)
+            let remaining = append(
+                member,
+                to: &activities,
+                depth: isShown ? depth + 1 : depth,
+                at: now,
+                isMeasured: isMeasured
+            )
+            if let remaining { longest = max(longest ?? .zero, remaining) }
         }
+        guard isShown else { return longest }
+        // A group does not end before its members.
+        guard let remaining = activities[index].remaining else { return longest }
+        activities[index].remaining = max(remaining, longest ?? .zero)
+        return activities[index].remaining
     }
 
     /// Whether one of the estimates in the last published list has expired. Returns `true` once.
@@ -225,6 +251,11 @@ package struct ActivityList: Sendable {
         lasted: Duration = .zero
     ) {
         record.begin(order: order(), at: now() - lasted)
+        join(record, parent)
+    }
+
+    /// Makes an activity that begins a member of a group, if one is given and still in progress, and lists it.
+    private mutating func join(_ record: ActivityRecord, _ parent: ActivityRecord?) {
         let isTooDeep = parent.map { $0.depth >= Self.greatestDepth } ?? false
         if let parent = isTooDeep ? parent?.parent : parent, !parent.hasEnded,
             memberCount < ActivityCounter.largestMemberCount
@@ -237,7 +268,6 @@ package struct ActivityList: Sendable {
             memberCount += 1
             cachedActivities = nil
             record.updateShare()
-            parent.updateShare()
         }
         if record.isListed { list(record) }
     }
@@ -313,9 +343,9 @@ package struct ActivityList: Sendable {
     /// they are listed in the place of the group, which stays in the list without being shown.
     private mutating func endInGroup(_ record: ActivityRecord) {
         if record.group == nil, record.parent == nil { return list(record) }
-        let details = record.summary(isShown: false)
+        let share = record.currentShare
         if let group = record.group {
-            record.outcome = group.outcome(record.outcome, details)
+            record.outcome = group.outcome(record.outcome, failsWithMembers: record.failsWithMembers)
             memberCount -= group.memberCount
         }
         if let parent = record.parent {
@@ -326,7 +356,7 @@ package struct ActivityList: Sendable {
             record.parent = nil
             if !parent.hasEnded {
                 record.endedAsMember = true
-                parent.group?.finish(record, details)
+                parent.group?.finish(record, share)
                 memberCount -= 1
                 parent.updateShare()
             }
@@ -337,10 +367,20 @@ package struct ActivityList: Sendable {
     // MARK: - Identities
 
     /// Starts an activity; without effect if it is in progress already.
-    mutating func start(_ key: ActivityKey, label: String?, progress: Double?, at now: () -> Duration) -> Change {
+    ///
+    /// - Parameters:
+    ///   - parent: the group that it is a member of.
+    ///   - now: the time.
+    mutating func start(
+        _ key: ActivityKey,
+        label: String?,
+        progress: Double?,
+        in parent: ActivityRecord? = nil,
+        at now: () -> Duration
+    ) -> Change {
         let order = order()
         var record: ActivityRecord?
-        if label != nil || progress != nil {
+        if label != nil || progress != nil || parent != nil {
             record = ActivityRecord(label: label, progress: progress)
             record?.begin(order: order, at: now())
         }
@@ -356,8 +396,8 @@ package struct ActivityList: Sendable {
         guard isNew else { return change }
         change.countChange += 1
         if let record {
-            if record.isListed { list(record) }
-            if record.label != nil { change.changesDetails = true }
+            join(record, parent)
+            if record.label != nil || parent != nil { change.changesDetails = true }
         }
         return change
     }
