@@ -142,6 +142,7 @@ actor Library {
 
     func show(_ tracker: ActivityTracker<String>) {
         tracker.attach(to: indicator, label: { "Loading \($0)" }, progress: { _ in 0.5 })
+        if let present { tracker.attach(to: present) }
     }
 }
 

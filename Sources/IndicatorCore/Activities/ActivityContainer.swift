@@ -58,6 +58,20 @@ public struct ActivityContext: Sendable {
         }
         return ActivityHandle(engine, record: record)
     }
+
+    /// The group's record, for activities that begin later and do not keep the group in progress; and whether the group
+    /// has ended.
+    var record: (engine: IndicatorEngine, group: ActivityRecord?, hasEnded: Bool) {
+        guard let group else { return (engine, nil, false) }
+        var record: ActivityRecord?
+        engine.change { machine, now in
+            machine.change(now) { list in
+                record = group.handle.record(in: &list, at: now)
+                return .init()
+            }
+        }
+        return (engine, record, record == nil)
+    }
 }
 
 extension ActivityContainer {
