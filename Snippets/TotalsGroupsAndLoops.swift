@@ -17,6 +17,8 @@ struct Server: Sendable {
         }
     }
 
+    func upload(_ file: File) async throws {}
+
     func fetch(_ file: File, onProgress: @escaping @Sendable (_ bytes: Int) -> Void) async throws {}
 }
 
@@ -89,6 +91,16 @@ func work(indicator: IndicatorManager, files: [File], server: Server, editor: Ed
         by: \.count
     ) {
         print(chunk.count)
+    }
+    // snippet.end
+
+    // snippet.foreach
+    try files.tracked("Compressing", in: indicator).forEach { file in
+        try compress(file)
+    }
+
+    try await files.tracked("Uploading", in: indicator).forEach { file in
+        try await server.upload(file)
     }
     // snippet.end
 

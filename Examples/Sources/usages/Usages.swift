@@ -55,6 +55,23 @@ actor Library {
         }
     }
 
+    /// The loop fails if its body throws.
+    func forEach(over chunks: AsyncStream<Data>) async throws {
+        ["a", "b"].tracked("Copying", in: indicator).forEach { document?.pages.append($0) }
+        try ["a", "b"].tracked("Checking", in: indicator).forEach { if $0.isEmpty { throw CancellationError() } }
+        try await ["a", "b"].tracked("Loading", in: indicator).forEach { name in
+            document?.pages.append(name)
+            document = try await fetch()
+        }
+        try await [Document()].tracked("Saving", in: indicator).forEach { self.document = try await self.saved($0) }
+        try await chunks.tracked("Receiving", in: indicator, unit: .bytes, by: \.count).forEach { chunk in
+            document = try await fetch()
+            document?.pages.append("\(chunk.count)")
+        }
+    }
+
+    private func saved(_ document: Document) async throws -> Document { document }
+
     func loadInScope() async throws {
         let activity = indicator.begin("Loading")
         activity.progress = 0.5
@@ -136,6 +153,13 @@ actor Library {
         }
     }
 
+    func copyPages() async throws {
+        try await document?.pages.tracked("Copying", in: indicator).forEach { page in
+            text = page
+            document = try await fetch()
+        }
+    }
+
     func follow() async {
         for await snapshot in indicator.snapshots { text = snapshot.label }
     }
@@ -156,6 +180,10 @@ nonisolated struct Loader {
 
     func load() async throws -> Document {
         try await indicator.withActivity("Loading") { try await fetch() }
+    }
+
+    func loadAll(into documents: [Document]) async throws {
+        try await documents.tracked("Loading", in: indicator).forEach { $0.pages = try await fetch().pages }
     }
 
     func load(into document: Document) async throws {

@@ -36,9 +36,9 @@ final class ActivityRecord: @unchecked Sendable {
     var depth = 0
     /// What it contributes to its group, and for how many steps that was computed.
     var share: ActivityGroup.Share?
-    /// Whether that is about to be updated.
-    var isShareDue = false
     private var sharedSteps = 0
+    /// Whether its share is about to be updated.
+    var isShareDue = false
     /// How it ended.
     var outcome = ActivityOutcome.unspecified
     /// When it ended, on the manager's clock.
