@@ -31,7 +31,7 @@ func showTheIndicator(
     // A loop: each element advances the progress.
     for file in files.tracked("Compressing", in: indicator) { try compress(file) }
 
-    // A group: its progress combines that of its members.
+    // A group: its progress combines that of its members. With `unit: .bytes`, it adds up their bytes.
     try await indicator.withGroup("Uploading", total: files.count) { group in
         for file in files {
             try await group.withActivity(file) { try await client.upload(file) }

@@ -17,6 +17,8 @@ struct Server: Sendable {
         }
     }
 
+    func upload(_ file: File) async throws {}
+
     func fetch(_ file: File, onProgress: @escaping @Sendable (_ bytes: Int) -> Void) async throws {}
 }
 
@@ -25,6 +27,8 @@ final class Editor {
 }
 
 func compress(_ file: File) throws {}
+
+func unpack(_ file: File) throws {}
 
 func work(indicator: IndicatorManager, files: [File], server: Server, editor: Editor) async throws {
     let file = files[0]
@@ -63,6 +67,17 @@ func work(indicator: IndicatorManager, files: [File], server: Server, editor: Ed
     }
     // snippet.end
 
+    // snippet.bytes
+    try await indicator.withGroup("Downloading", unit: .bytes) { group in
+        for file in files {
+            await group.withActivity(file.name, total: file.size, unit: .bytes) { activity in
+                for await chunk in server.chunks(of: file) { activity.advance(by: chunk.count) }
+            }
+            try group.withActivity("Unpacking \(file.name)", weight: file.size / 4) { try unpack(file) }
+        }
+    }
+    // snippet.end
+
     // snippet.loops
     for file in files.tracked("Compressing", in: indicator) {
         try compress(file)
@@ -76,6 +91,16 @@ func work(indicator: IndicatorManager, files: [File], server: Server, editor: Ed
         by: \.count
     ) {
         print(chunk.count)
+    }
+    // snippet.end
+
+    // snippet.foreach
+    try files.tracked("Compressing", in: indicator).forEach { file in
+        try compress(file)
+    }
+
+    try await files.tracked("Uploading", in: indicator).forEach { file in
+        try await server.upload(file)
     }
     // snippet.end
 

@@ -140,6 +140,51 @@ private struct UncheckedSubscription: @unchecked Sendable {
 }
 
 extension Publisher {
+    /// Makes each subscription to this publisher an activity of an indicator, which begins before the subscription to
+    /// the upstream and advances with each element.
+    ///
+    /// ```swift
+    /// chunks.tracked("Downloading", in: group, total: length, unit: .bytes, by: \.count).sink { … }
+    /// ```
+    ///
+    /// The activity succeeds when the publisher finishes. If the publisher fails, the error is the outcome; a cancelled
+    /// subscription cancels its activity. It ends before the completion is forwarded.
+    ///
+    /// - Parameters:
+    ///   - label: a short text of what is in progress.
+    ///   - container: the indicator, or a group. The publisher keeps it alive.
+    ///   - total: the total amount of work.
+    ///   - unit: what `total` counts.
+    ///   - weight: how many units of its group it is, if it is measured otherwise. See `ActivityDetails.weight`.
+    ///   - amount: how much an element adds. Default 1. It is added before the element is forwarded.
+    public func tracked(
+        _ label: String?,
+        in container: some ActivityContainer,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        weight: Int? = nil,
+        by amount: ((Output) -> Int)? = nil
+    ) -> AnyPublisher<Output, Failure> {
+        Deferred {
+            let activity = ManagedActivity(label, total: total, unit: unit, weight: weight, in: container)
+            return handleEvents(
+                receiveOutput: { activity.advance(by: amount?($0) ?? 1) },
+                receiveCompletion: { completion in
+                    if case .failure(let error) = completion {
+                        activity.end(ActivityOutcome(error))
+                    } else {
+                        activity.end(.succeeded)
+                    }
+                },
+                receiveCancel: {
+                    // Not in a cancellation handler: see `TrackedSubscription`.
+                    Task.detached(executorPreference: ServiceThread.forCallersCode) { activity.end(.cancelled) }
+                }
+            )
+        }
+        .eraseToAnyPublisher()
+    }
+
     /// Makes each subscription to this publisher an activity of a tracker, with the tracker's default value.
     ///
     /// - Parameter tracker: the tracker. The publisher keeps it alive.

@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorCore
 import IndicatorOpenCombine
+import IndicatorTesting
 import IndicatorThreads
 import OpenCombine
 import TestSupport
@@ -31,6 +32,38 @@ import Testing
                 "true Empty", "true one", "true Empty", "false Empty",
             ]
         )
+    }
+
+    @Test func aSubscriptionCanBeAMemberOfAGroup() async {
+        let surface = InMemoryBackend(delivery: BackendDelivery(includesHidden: true))
+        let manager = IndicatorManager(backends: [surface])
+        let subject = PassthroughSubject<[UInt8], SomeError>()
+        await manager.withGroup("Downloading", unit: .bytes) { group in
+            func subscribe(_ label: String) -> AnyCancellable {
+                subject.tracked(label, in: group, total: 4, unit: .bytes, by: \.count)
+                    .sink(receiveCompletion: { _ in }, receiveValue: { _ in })
+            }
+            let publisher = subject.tracked("unused", in: group)
+            #expect(manager.snapshot.activities.map(\.label) == ["Downloading"])
+            withExtendedLifetime(publisher) {}
+            let cancelled = subscribe("cancelled")
+            #expect(manager.snapshot.activities.map(\.label) == ["Downloading", "cancelled"])
+            subject.send([1, 2, 3])
+            #expect(manager.snapshot.activities.map(\.completed) == [3, 3])
+            #expect(manager.snapshot.activities.first?.total == 4)
+            cancelled.cancel()
+            #expect(await eventually { manager.snapshot.activities.map(\.label) == ["Downloading"] })
+            let failed = subscribe("failed")
+            subject.send([1, 2])
+            subject.send(completion: .failure(SomeError()))
+            let succeeded = Just(1).tracked("succeeded", in: group).sink { _ in }
+            #expect(manager.snapshot.activities.map(\.label) == ["Downloading"])
+            #expect(manager.snapshot.activities.first?.completed == 5)
+            withExtendedLifetime((failed, succeeded)) {}
+        }
+        await manager.shutdown()
+        let outcomes = surface.snapshots.flatMap(\.finished).dropLast().map(\.outcome)
+        #expect(outcomes == [.cancelled, .failed("SomeError()"), .succeeded])
     }
 
     @Test func eachSubscriptionIsAnActivity() async {

@@ -41,6 +41,11 @@ actor Library {
         document = try await indicator.withGroup("Loading", total: 1) { group in
             try await group.withActivity("First page") { try await self.fetch() }
         }
+        try await indicator.withGroup("Downloading", total: 300, unit: .bytes) { group in
+            group.withActivity("a", total: 200, unit: .bytes) { $0.advance(by: 200) }
+            document = try await group.withActivity("b", weight: 100) { try await fetch() }
+            try group.withActivity("c", weight: 100) { try Task.checkCancellation() }
+        }
     }
 
     func loop(over chunks: AsyncStream<Data>) async throws {
@@ -49,6 +54,23 @@ actor Library {
             document?.pages.append("\(chunk.count)")
         }
     }
+
+    /// The loop fails if its body throws.
+    func forEach(over chunks: AsyncStream<Data>) async throws {
+        ["a", "b"].tracked("Copying", in: indicator).forEach { document?.pages.append($0) }
+        try ["a", "b"].tracked("Checking", in: indicator).forEach { if $0.isEmpty { throw CancellationError() } }
+        try await ["a", "b"].tracked("Loading", in: indicator).forEach { name in
+            document?.pages.append(name)
+            document = try await fetch()
+        }
+        try await [Document()].tracked("Saving", in: indicator).forEach { self.document = try await self.saved($0) }
+        try await chunks.tracked("Receiving", in: indicator, unit: .bytes, by: \.count).forEach { chunk in
+            document = try await fetch()
+            document?.pages.append("\(chunk.count)")
+        }
+    }
+
+    private func saved(_ document: Document) async throws -> Document { document }
 
     func loadInScope() async throws {
         let activity = indicator.begin("Loading")
@@ -131,12 +153,20 @@ actor Library {
         }
     }
 
+    func copyPages() async throws {
+        try await document?.pages.tracked("Copying", in: indicator).forEach { page in
+            text = page
+            document = try await fetch()
+        }
+    }
+
     func follow() async {
         for await snapshot in indicator.snapshots { text = snapshot.label }
     }
 
     func show(_ tracker: ActivityTracker<String>) {
         tracker.attach(to: indicator, label: { "Loading \($0)" }, progress: { _ in 0.5 })
+        if let present { tracker.attach(to: present) }
     }
 }
 
@@ -150,6 +180,10 @@ nonisolated struct Loader {
 
     func load() async throws -> Document {
         try await indicator.withActivity("Loading") { try await fetch() }
+    }
+
+    func loadAll(into documents: [Document]) async throws {
+        try await documents.tracked("Loading", in: indicator).forEach { $0.pages = try await fetch().pages }
     }
 
     func load(into document: Document) async throws {

@@ -77,17 +77,18 @@ public final class ManagedActivity: ActivityContainer {
     let engine: IndicatorEngine
 
     /// Begins an activity in a container: in the indicator, or in the group that it is a member of. See
-    /// ``ActivityContainer/begin(_:progress:total:unit:)``.
+    /// ``ActivityContainer/begin(_:progress:total:unit:weight:)``.
     public init(
         _ label: String? = nil,
         progress: Double? = nil,
         total: Int? = nil,
         unit: ActivityUnit = .count,
+        weight: Int? = nil,
         in container: some ActivityContainer
     ) {
         let context = container.activityContext
         engine = context.engine
-        handle = context.begin(label, progress: progress, total: total, unit: unit)
+        handle = context.begin(label, progress: progress, total: total, unit: unit, weight: weight)
     }
 
     /// Begins an activity whose work has already lasted for a while.

@@ -2,14 +2,16 @@ import Foundation
 
 /// A container of activities: an ``IndicatorManager``, or a ``ManagedActivity``, which is then a group.
 ///
-/// A group counts as one activity, and its label is shown. Its progress combines that of its members, weighted by their
-/// totals if all have one in the same unit, otherwise equally; ended members remain included. It does not decrease
-/// unless the total grows. Snapshots list the members after their group. Groups can be members of groups; from the
-/// 32nd level on, members begin in the group above. Members may begin on any thread; those that are still in progress
-/// when the group ends become independent.
+/// A group counts as one activity, and its label is shown. With a named unit, such as bytes, it adds up what its
+/// members do in that unit. Otherwise it counts its members, and its progress combines theirs. Ended members remain
+/// included. The article <doc:TotalsGroupsAndLoops> has the rules.
+///
+/// Snapshots list the members after their group. Groups can be members of groups; from the 32nd level on, members begin
+/// in the group above. Members may begin on any thread; those that are still in progress when the group ends become
+/// independent.
 ///
 /// ```swift
-/// try await indicator.withGroup("Downloading", total: urls.count) { group in
+/// try await indicator.withGroup("Downloading", unit: .bytes) { group in
 ///     for url in urls {
 ///         try await group.withActivity(url.lastPathComponent, unit: .bytes) { activity in
 ///             …
@@ -39,13 +41,14 @@ public struct ActivityContext: Sendable {
         progress: Double? = nil,
         total: Int? = nil,
         unit: ActivityUnit = .count,
+        weight: Int? = nil,
         lasted: Duration = .zero
     ) -> ActivityHandle {
         if group == nil, label?.isEmpty ?? true, progress == nil, total == nil, unit == .count {
             return engine.begin()
         }
         // Allocated without the lock.
-        let record = ActivityRecord(label: label, progress: progress, total: total, unit: unit)
+        let record = ActivityRecord(label: label, progress: progress, total: total, unit: unit, weight: weight)
         engine.change { machine, now in
             machine.change(now) { list in
                 let parent = group?.handle.record(in: &list, at: now)
@@ -54,6 +57,20 @@ public struct ActivityContext: Sendable {
             }
         }
         return ActivityHandle(engine, record: record)
+    }
+
+    /// The group's record, for activities that begin later and do not keep the group in progress; and whether the group
+    /// has ended.
+    var record: (engine: IndicatorEngine, group: ActivityRecord?, hasEnded: Bool) {
+        guard let group else { return (engine, nil, false) }
+        var record: ActivityRecord?
+        engine.change { machine, now in
+            machine.change(now) { list in
+                record = group.handle.record(in: &list, at: now)
+                return .init()
+            }
+        }
+        return (engine, record, record == nil)
     }
 }
 
@@ -68,13 +85,15 @@ extension ActivityContainer {
     ///   - progress: how much is done, 0…1. Not needed if `total` is known.
     ///   - total: the total amount of work. See ``ActivityDetails/total``.
     ///   - unit: what `total` counts.
+    ///   - weight: how many units of its group it is, if it is measured otherwise. See ``ActivityDetails/weight``.
     public func begin(
         _ label: String? = nil,
         progress: Double? = nil,
         total: Int? = nil,
-        unit: ActivityUnit = .count
+        unit: ActivityUnit = .count,
+        weight: Int? = nil
     ) -> Activity {
-        Activity(activityContext.begin(label, progress: progress, total: total, unit: unit))
+        Activity(activityContext.begin(label, progress: progress, total: total, unit: unit, weight: weight))
     }
 
     /// Counts an activity while a function runs. Its outcome is ``ActivityOutcome/succeeded`` if the function returns,
@@ -85,6 +104,7 @@ extension ActivityContainer {
     ///   - progress: how much is done, 0…1.
     ///   - total: the total amount of work.
     ///   - unit: what `total` counts.
+    ///   - weight: how many units of its group it is, if it is measured otherwise. See ``ActivityDetails/weight``.
     ///   - body: the work. It receives the activity, which its closures may capture. Changes after the end have no
     ///     effect.
     public func withActivity<Result: ~Copyable, Failure: Error>(
@@ -92,9 +112,10 @@ extension ActivityContainer {
         progress: Double? = nil,
         total: Int? = nil,
         unit: ActivityUnit = .count,
+        weight: Int? = nil,
         _ body: (ManagedActivity) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let activity = ManagedActivity(label, progress: progress, total: total, unit: unit, in: self)
+        let activity = ManagedActivity(label, progress: progress, total: total, unit: unit, weight: weight, in: self)
         do throws(Failure) {
             let result = try body(activity)
             activity.end(.succeeded)
@@ -108,9 +129,10 @@ extension ActivityContainer {
     /// The same for a function that does not use the activity.
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
+        weight: Int? = nil,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try withActivity(label) { _ throws(Failure) in try body() }
+        try withActivity(label, weight: weight) { _ throws(Failure) in try body() }
     }
 
     /// The same for an asynchronous function, on the actor of its caller.
@@ -119,10 +141,11 @@ extension ActivityContainer {
         progress: Double? = nil,
         total: Int? = nil,
         unit: ActivityUnit = .count,
+        weight: Int? = nil,
         isolation: isolated (any Actor)? = #isolation,
         _ body: (ManagedActivity) async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
-        let activity = ManagedActivity(label, progress: progress, total: total, unit: unit, in: self)
+        let activity = ManagedActivity(label, progress: progress, total: total, unit: unit, weight: weight, in: self)
         do throws(Failure) {
             let result = try await body(activity)
             activity.end(.succeeded)
@@ -136,33 +159,41 @@ extension ActivityContainer {
     /// The same for an asynchronous function that does not use the activity.
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
+        weight: Int? = nil,
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
-        try await withActivity(label) { _ async throws(Failure) in try await body() }
+        try await withActivity(label, weight: weight) { _ async throws(Failure) in try await body() }
     }
 
     /// Counts a group of activities while a function runs, as `withActivity` does.
     ///
     /// - Parameters:
     ///   - label: what the group does.
-    ///   - total: how many members it will have, if that is known.
+    ///   - total: how many members it will have, if that is known; with a `unit`, how much they will do.
+    ///   - unit: what the group counts. With a name, such as ``ActivityUnit/bytes``, what its members do in that unit
+    ///     is added up. By default, the members are counted.
+    ///   - weight: how many units of its own group it is. See ``ActivityDetails/weight``.
     ///   - body: the work. Activities that begin in the one that it receives are members.
     public func withGroup<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
         total: Int? = nil,
+        unit: ActivityUnit = .count,
+        weight: Int? = nil,
         _ body: (ManagedActivity) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try withActivity(label, total: total, body)
+        try withActivity(label, total: total, unit: unit, weight: weight, body)
     }
 
     /// The same for an asynchronous function, on the actor of its caller.
     public func withGroup<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
         total: Int? = nil,
+        unit: ActivityUnit = .count,
+        weight: Int? = nil,
         isolation: isolated (any Actor)? = #isolation,
         _ body: (ManagedActivity) async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
-        try await withActivity(label, total: total, body)
+        try await withActivity(label, total: total, unit: unit, weight: weight, body)
     }
 }

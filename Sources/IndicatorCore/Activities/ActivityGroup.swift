@@ -1,133 +1,228 @@
 /// The state of an activity as a group: sums, so that nothing depends on the number of its members. Belongs to its
 /// record.
 final class ActivityGroup {
-    /// What a member contributes to the progress of its group.
+    /// What a member contributes to its group.
     struct Share: Equatable {
-        var progress: Double
-        /// Its total, which is its weight.
-        var total: Int?
-        var unit: ActivityUnit
-        /// Whether it has progress, but no total.
-        var isVague: Bool
+        /// What is done, and how much of it was done earlier, as in a resumed download.
+        private(set) var done: Int
+        private(set) var doneEarlier: Int
+        /// At least what is done; `nil` if unknown.
+        private(set) var total: Int?
+        let unit: ActivityUnit
+        /// How many steps of the group it counts as, if the app has set that.
+        let weight: Int?
+        private(set) var progress: Double
+        private(set) var hasEnded = false
 
-        init(_ details: ActivityDetails) {
+        /// What a member in progress contributes.
+        init(_ details: ActivityDetails, doneEarlier: Int) {
             progress = details.progress ?? 0
-            total = details.total.map { max($0, 0) }
-            unit = details.unit
-            isVague = total == nil && (details.completed != 0 || progress > 0)
+            done = max(details.completed, 0)
+            total = details.total.map { [done] in max($0, done) }
+            self.doneEarlier = min(max(doneEarlier, 0), done)
+            (unit, weight) = (details.unit, details.weight.map { max($0, 0) })
         }
 
-        /// Its total and what is done of it, and its progress, in fractions of an integer: sums of integers are exact,
-        /// so that what is subtracted again leaves nothing.
-        fileprivate var integers: (total: Int128, done: Int128, progress: Int128) {
-            let done = Int128((Double(total ?? 0) * progress * ActivityGroup.part).rounded())
-            return (Int128(total ?? 0), done, Int128((progress * ActivityGroup.smallPart).rounded()))
+        /// What a member contributes after its end: its total, which is done, unless it has failed or was cancelled;
+        /// otherwise what it has done.
+        mutating func end(_ outcome: ActivityOutcome) {
+            let known = done > 0 ? done : nil
+            switch outcome {
+            case .unspecified, .succeeded: total = total ?? known
+            case .failed, .cancelled: total = known
+            }
+            // It was reported in one step, but not done earlier.
+            if doneEarlier == done { doneEarlier = 0 }
+            (done, progress, hasEnded) = (total ?? 0, 1, true)
         }
+
+        /// Whether it has progress, but no total.
+        fileprivate var isVague: Bool { total == nil && !hasEnded && (done != 0 || progress > 0) }
     }
 
-    private static var part: Double { 0x1p20 }
-    private static var smallPart: Double { 0x1p60 }
+    /// Sums of shares. Fractions are integers, too: sums of integers are exact, so that what is subtracted again leaves
+    /// nothing.
+    private struct Sums {
+        static var progressScale: Double { 0x1p60 }
+        static var partScale: Double { 0x1p20 }
+
+        /// How many members there are in all, how many of them have ended, and how many of these have a total.
+        var count = 0
+        var endedCount = 0
+        var endedKnownCount = 0
+        /// How many have a total, and how many have progress, but none.
+        var knownCount = 0
+        var vagueCount = 0
+        var done: Int128 = 0
+        var doneEarlier: Int128 = 0
+        /// The totals; what is done where it is unknown.
+        var total: Int128 = 0
+        /// The totals, each multiplied by its progress, in parts of `partScale`.
+        var part: Int128 = 0
+        /// The progress of each, in parts of `progressScale`.
+        var progress: Int128 = 0
+
+        /// How many are in progress without a total.
+        var unknownCount: Int { (count - endedCount) - (knownCount - endedKnownCount) }
+
+        init() {}
+
+        init(_ share: Share) {
+            count = 1
+            knownCount = share.total == nil ? 0 : 1
+            if share.hasEnded { (endedCount, endedKnownCount) = (1, knownCount) }
+            vagueCount = share.isVague ? 1 : 0
+            (done, doneEarlier) = (Int128(share.done), Int128(share.doneEarlier))
+            total = Int128(share.total ?? share.done)
+            part = Int128((Double(share.total ?? 0) * share.progress * Self.partScale).rounded())
+            progress = Int128((share.progress * Self.progressScale).rounded())
+        }
+
+        static func += (sums: inout Self, other: Self) { sums.add(other, +, +) }
+
+        static func -= (sums: inout Self, other: Self) { sums.add(other, -, -) }
+
+        @inline(__always)
+        private mutating func add(_ other: Self, _ add: (Int, Int) -> Int, _ addLong: (Int128, Int128) -> Int128) {
+            count = add(count, other.count)
+            endedCount = add(endedCount, other.endedCount)
+            endedKnownCount = add(endedKnownCount, other.endedKnownCount)
+            knownCount = add(knownCount, other.knownCount)
+            vagueCount = add(vagueCount, other.vagueCount)
+            done = addLong(done, other.done)
+            doneEarlier = addLong(doneEarlier, other.doneEarlier)
+            total = addLong(total, other.total)
+            part = addLong(part, other.part)
+            progress = addLong(progress, other.progress)
+        }
+    }
 
     /// The members in progress that a snapshot shows.
     var listed = OrderedList<ActivityRecord>()
     /// How many members are in progress.
     var memberCount = 0
-    /// How many members have ended, how many of them had a total, and how many failed.
-    private(set) var finishedCount = 0
-    private var finishedKnownCount = 0
+    /// How many members have ended, and how many failed.
+    private var finishedCount = 0
     private var failedCount = 0
     /// The message of the first that failed.
     private var firstFailure: String?
-    /// The sums of the shares of the members in progress, and of those that had a total and have ended.
-    private var sums: (total: Int128, done: Int128, progress: Int128) = (0, 0, 0)
-    private var knownCount = 0
-    private var vagueCount = 0
-    /// How many shares with a total have a unit.
-    private var units: [ActivityUnit: Int] = [:]
+    /// The shares of the members without a weight: of all, and by their unit.
+    private var all = Sums()
+    private var units: [ActivityUnit: Sums] = [:]
+    /// How many units have a member with a total.
+    private var knownUnitCount = 0
+    /// The sums of the weights, of the steps of them that are done, and of the exact parts that are done.
+    private var weights: (total: Int128, done: Int128, part: Int128) = (0, 0, 0)
     /// The minimum of the progress while the total does not grow.
     private var reached = (progress: 0.0, count: 0, total: 0.0)
 
     /// Replaces the share of a member.
-    func replace(_ old: Share?, with new: Share?) {
-        if let old { add(old, -1) }
-        if let new { add(new, 1) }
+    func replace(_ old: Share?, with new: Share) {
+        var change = Sums(new)
+        if let old, old.weight == nil, new.weight == nil, old.unit == new.unit {
+            change -= Sums(old)
+            return add(change, in: new.unit)
+        }
+        if let weight = new.weight { add(weight, new.progress, 1) } else { add(change, in: new.unit) }
+        guard let old else { return }
+        if let weight = old.weight { return add(weight, old.progress, -1) }
+        change = Sums()
+        change -= Sums(old)
+        add(change, in: old.unit)
     }
 
-    private func add(_ share: Share, _ factor: Int) {
-        let (total, done, progress) = share.integers
-        let sign = Int128(factor)
-        sums = (sums.total + sign * total, sums.done + sign * done, sums.progress + sign * progress)
-        if share.isVague { vagueCount += factor }
-        guard share.total != nil else { return }
-        knownCount += factor
-        let count = units[share.unit, default: 0] + factor
-        units[share.unit] = count == 0 ? nil : count
+    private func add(_ change: Sums, in unit: ActivityUnit) {
+        all += change
+        func add(to sums: inout Sums) -> (known: Int, count: Int) {
+            let wasKnown = sums.knownCount > 0
+            sums += change
+            return ((sums.knownCount > 0 ? 1 : 0) - (wasKnown ? 1 : 0), sums.count)
+        }
+        let (known, count) = add(to: &units[unit, default: Sums()])
+        knownUnitCount += known
+        if count == 0 { units[unit] = nil }
     }
 
-    /// A member has ended. Without a total, its completed amount is its total.
+    private func add(_ weight: Int, _ progress: Double, _ sign: Int128) {
+        let part = Double(weight) * progress
+        weights.total += sign * Int128(weight)
+        weights.done += sign * Int128(part)
+        weights.part += sign * Int128((part * Sums.partScale).rounded())
+    }
+
+    /// A member has ended.
     ///
-    /// - Parameter details: its last details, including its own members.
-    func finish(_ member: ActivityRecord, _ details: ActivityDetails) {
-        replace(member.share, with: nil)
+    /// - Parameter share: what it contributed last.
+    func finish(_ member: ActivityRecord, _ share: Share) {
+        var share = share
+        share.end(member.outcome)
+        replace(member.share, with: share)
         memberCount -= 1
         finishedCount += 1
-        var share = Share(details)
-        (share.progress, share.isVague) = (1, false)
-        if details.total == nil, details.completed > 0 { share.total = details.completed }
-        if share.total != nil {
-            finishedKnownCount += 1
-            add(share, 1)
-        }
         guard case .failed(let message) = member.outcome else { return }
         failedCount += 1
-        if failedCount == 1 { firstFailure = "\(details.label.map { "\($0): " } ?? "")\(message)" }
+        if failedCount == 1 { firstFailure = "\(member.label.map { "\($0): " } ?? "")\(message)" }
     }
 
     /// The outcome of the group.
-    func outcome(_ outcome: ActivityOutcome, _ details: ActivityDetails) -> ActivityOutcome {
-        guard details.failsWithMembers, failedCount > 0, outcome == .succeeded || outcome == .unspecified else {
+    func outcome(_ outcome: ActivityOutcome, failsWithMembers: Bool) -> ActivityOutcome {
+        guard failsWithMembers, failedCount > 0, outcome == .succeeded || outcome == .unspecified else {
             return outcome
         }
         return .failed("\(failedCount) of \(finishedCount + memberCount) failed: \(firstFailure ?? "")")
     }
 
-    /// Adds the ended members to the group's own ``ActivityDetails/completed``, raises ``ActivityDetails/total`` to at
-    /// least the number of members, and sets the progress.
-    func summarize(_ details: inout ActivityDetails, isShown: Bool) {
+    /// Adds the members to the group's own ``ActivityDetails/completed`` and ``ActivityDetails/total``, and sets the
+    /// progress if it does not follow from the two.
+    ///
+    /// A member in the group's unit, if that has a name, adds what is done and its total. Any other member is a number
+    /// of steps: its weight, by default 1, in a group of bytes 0. Those of a weight are done by its progress, and all
+    /// when it has ended. The total is at least the sum. It is unknown if that of a member is, unless the group has one
+    /// itself.
+    ///
+    /// - Parameters:
+    ///   - doneEarlier: how much of the group's own amount was done earlier.
+    ///   - isShown: whether the progress must not decrease below this one.
+    /// - Returns: how much was done earlier.
+    func summarize(_ details: inout ActivityDetails, doneEarlier: Int, isShown: Bool) -> Int {
+        let unit = details.unit
+        let same = (unit == .count ? nil : units[unit]) ?? Sums()
+        let (others, ended) = unit == .bytes ? (0, 0) : (all.count - same.count, all.endedCount - same.endedCount)
         // Steps and totals may be any numbers.
-        details.completed = Int(clamping: max(Int128(details.completed), 0) + Int128(finishedCount))
-        let count = Int(clamping: Int128(details.completed) + Int128(memberCount))
-        let total = max(details.total ?? 0, count)
-        details.total = total
-        guard details.explicitProgress == nil else { return }
-        details.progress = progress(count: total, finishedCount: details.completed, isShown: isShown)
+        let own = max(Int128(details.completed), 0)
+        let members = same.total + weights.total + Int128(others)
+        details.completed = Int(clamping: own + same.done + weights.done + Int128(ended))
+        if details.total != nil || same.unknownCount == 0 && members > 0 {
+            details.total = Int(clamping: max(Int128(details.total ?? 0), own + members))
+        }
+        if details.explicitProgress == nil, unit != .bytes, others > 0 || weights.total > 0, let count = details.total {
+            let exact = Double(own + same.done) + Double(weights.part) / Sums.partScale
+            let fractions = Double(all.progress - same.progress) / Sums.progressScale
+            var (progress, total) = ((exact + fractions) / Double(max(count, 1)), 0.0)
+            if same.count == 0, weights.total == 0 {
+                (progress, total) = weighted(count: count, done: details.completed) ?? (progress, total)
+            }
+            let hasGrown = count > reached.count || total > reached.total * 1.000_001 && reached.total > 0
+            progress = min(max(progress, hasGrown ? 0 : reached.progress), 1)
+            if isShown { reached = (progress, count, total) }
+            details.progress = progress
+        }
+        return Int(clamping: Int128(max(doneEarlier, 0)) + same.doneEarlier)
     }
 
-    /// The weighted progress of the members, 0…1. It does not decrease below one that was shown unless the total grows.
+    /// The progress of members that are one step each, weighted by their totals, and the sum of these; `nil` if one has
+    /// progress, but no total, or if the totals are in several units.
     ///
-    /// The weights are the totals. A member that has not begun, or that has neither a total nor any progress, has the
-    /// average weight. If one has progress but no total, or if the totals are in several units, all weights are equal.
+    /// A member that has not begun, or that has neither a total nor any progress, has the average weight.
     ///
     /// - Parameters:
     ///   - count: how many members there are, including those that have not begun and those that are only counted.
-    ///   - finishedCount: how many of them have ended.
-    ///   - isShown: whether it is shown.
-    private func progress(count: Int, finishedCount: Int, isShown: Bool) -> Double {
-        var total = Double(sums.total)
-        let result: Double
-        if vagueCount == 0, units.count <= 1, total > 0 {
-            let mean = total / Double(knownCount)
-            let others = max(finishedCount - finishedKnownCount, 0)
-            total += mean * Double(max(count - knownCount, others))
-            result = (Double(sums.done) / Self.part + mean * Double(others)) / total
-        } else {
-            total = 0
-            let fractions = Double(sums.progress) / Self.smallPart
-            result = (Double(finishedCount - finishedKnownCount) + fractions) / Double(max(count, 1))
-        }
-        let hasGrown = count > reached.count || total > reached.total * 1.000_001 && reached.total > 0
-        let progress = min(max(result, hasGrown ? 0 : reached.progress), 1)
-        if isShown { reached = (progress, count, total) }
-        return progress
+    ///   - done: how many of them have ended.
+    private func weighted(count: Int, done: Int) -> (progress: Double, total: Double)? {
+        guard all.vagueCount == 0, knownUnitCount <= 1, all.total > 0 else { return nil }
+        let mean = Double(all.total) / Double(all.knownCount)
+        let others = max(done - all.endedKnownCount, 0)
+        let total = Double(all.total) + mean * Double(max(count - all.knownCount, others))
+        return ((Double(all.part) / Sums.partScale + mean * Double(others)) / total, total)
     }
 }

@@ -31,60 +31,6 @@ package struct ActivityList: Sendable {
         }
     }
 
-    /// The activities of one type of identity. (Hashing a text or a number by itself costs half of hashing an enum.)
-    struct Identities<Key: Hashable & Sendable>: Sendable {
-        /// How many entries there are in ``entries`` at most.
-        static var capacity: Int { 1024 }
-
-        // With spare capacity: removing from a crowded dictionary hashes the keys that follow.
-        private var entries: [Key: Entry] = Dictionary(minimumCapacity: 48)
-        /// Entries that have no place in ``entries``: 256 tables, because a large one would grow in one long step.
-        private var shards: [[Key: Entry]] = []
-        private var shardedCount = 0
-
-        var count: Int { entries.count + shardedCount }
-
-        /// The sizes of the tables.
-        var tableCounts: [Int] { [entries.count] + shards.map(\.count) }
-
-        private func shard(of key: Key) -> Int { key.hashValue & 255 }
-
-        /// Adds an activity, unless it is in progress already. Returns whether it was added.
-        mutating func insert(_ key: Key, _ entry: Entry) -> Bool {
-            if shardedCount == 0, entries.count < Self.capacity {
-                // One lookup: in the rare case that the activity is in progress already, its entry is restored.
-                guard let old = entries.updateValue(entry, forKey: key) else { return true }
-                entries.updateValue(old, forKey: key)
-                return false
-            }
-            if shards.isEmpty { shards = Array(repeating: [:], count: 256) }
-            let shard = shard(of: key)
-            guard entries[key] == nil, shards[shard][key] == nil else { return false }
-            shards[shard][key] = entry
-            shardedCount += 1
-            return true
-        }
-
-        /// Removes an activity. Returns its entry, and its key, to release without a lock.
-        mutating func remove(_ key: Key) -> (key: Key, value: Entry)? {
-            if let index = entries.index(forKey: key) { return entries.remove(at: index) }
-            guard shardedCount > 0 else { return nil }
-            let shard = shard(of: key)
-            guard let index = shards[shard].index(forKey: key) else { return nil }
-            shardedCount -= 1
-            let removed = shards[shard].remove(at: index)
-            if shards[shard].isEmpty { shards[shard] = [:] }
-            return removed
-        }
-
-        /// The record of an activity, made if it has none yet; `nil` if the activity is not in progress.
-        mutating func record(of key: Key, at now: () -> Duration) -> ActivityRecord? {
-            if let index = entries.index(forKey: key) { return entries.values[index].makeRecord(at: now) }
-            guard shardedCount > 0 else { return nil }
-            return shards[shard(of: key)][key]?.makeRecord(at: now)
-        }
-    }
-
     /// The consequences of a change of the list.
     package struct Change {
         /// How many activities began; negative if some ended.
@@ -171,7 +117,7 @@ package struct ActivityList: Sendable {
         }
         for record in roots {
             if !record.isConstant, time == nil { time = now() }
-            append(record, to: &activities, depth: 0, at: time ?? .zero, isMeasured: isMeasured)
+            _ = append(record, to: &activities, depth: 0, at: time ?? .zero, isMeasured: isMeasured)
         }
         // Not cached if there are steps: they advance without the lock.
         if time == nil { cachedActivities = activities }
@@ -185,9 +131,21 @@ package struct ActivityList: Sendable {
         let sample = members.values(from: isWhole ? 0 : nextSample, limit: Self.sampleSize)
         nextSample = sample.count < Self.sampleSize ? 0 : (sample.last?.order ?? 0) + 1
         unchangedCount = isWhole ? members.count : unchangedCount + sample.count
+        // From the innermost groups to the outermost, each once.
+        var due: [[ActivityRecord]] = Array(repeating: [], count: Self.greatestDepth + 1)
+        func add(_ record: ActivityRecord) {
+            if !record.isShareDue { due[record.depth].append(record) }
+            record.isShareDue = true
+        }
         for record in sample where record.hasAdvanced {
-            record.updateShare()
+            add(record)
             if !isWhole { unchangedCount = 0 }
+        }
+        for depth in due.indices.reversed() {
+            for record in due[depth] {
+                record.isShareDue = false
+                if let group = record.updateShareInGroup() { add(group) }
+            }
         }
     }
 
@@ -219,31 +177,45 @@ package struct ActivityList: Sendable {
         return details
     }
 
-    /// Lists an activity and its members.
+    /// Lists an activity and its members. Returns the longest time left of those.
     private mutating func append(
         _ record: ActivityRecord,
         to activities: inout [ActivityDetails],
         depth: Int,
         at now: Duration,
         isMeasured: Bool
-    ) {
-        guard activities.count < Self.longestList else { return }
-        var depth = depth
-        if record.label != nil {
-            var details = record.summary(isShown: true)
+    ) -> Duration? {
+        guard activities.count < Self.longestList else { return nil }
+        let index = activities.count
+        let isShown = record.label != nil
+        if isShown {
+            var (details, doneEarlier) = record.summary(isShown: true)
             (details.since, details.depth) = (date(at: record.began), depth)
             if !record.isConstant {
                 var rate = record.rate ?? RateEstimate(at: record.began)
-                details.estimate(&rate, isMeasured: isMeasured, at: now)
+                if record.group == nil { doneEarlier = 0 }
+                details.estimate(&rate, doneEarlier: doneEarlier, isMeasured: isMeasured, at: now)
                 record.rate = rate
                 if isMeasured, let end = rate.end, end > now { estimateEnd = min(estimateEnd ?? end, end) }
             }
             activities.append(details)
-            depth += 1
         }
+        var longest: Duration?
         for member in record.group?.listed.values(from: 0, limit: Self.longestList) ?? [] {
-            append(member, to: &activities, depth: depth, at: now, isMeasured: isMeasured)
+            let remaining = append(
+                member,
+                to: &activities,
+                depth: isShown ? depth + 1 : depth,
+                at: now,
+                isMeasured: isMeasured
+            )
+            if let remaining { longest = max(longest ?? .zero, remaining) }
         }
+        guard isShown else { return longest }
+        // A group does not end before its members.
+        guard let remaining = activities[index].remaining else { return longest }
+        activities[index].remaining = max(remaining, longest ?? .zero)
+        return activities[index].remaining
     }
 
     /// Whether one of the estimates in the last published list has expired. Returns `true` once.
@@ -279,6 +251,11 @@ package struct ActivityList: Sendable {
         lasted: Duration = .zero
     ) {
         record.begin(order: order(), at: now() - lasted)
+        join(record, parent)
+    }
+
+    /// Makes an activity that begins a member of a group, if one is given and still in progress, and lists it.
+    private mutating func join(_ record: ActivityRecord, _ parent: ActivityRecord?) {
         let isTooDeep = parent.map { $0.depth >= Self.greatestDepth } ?? false
         if let parent = isTooDeep ? parent?.parent : parent, !parent.hasEnded,
             memberCount < ActivityCounter.largestMemberCount
@@ -291,7 +268,6 @@ package struct ActivityList: Sendable {
             memberCount += 1
             cachedActivities = nil
             record.updateShare()
-            parent.updateShare()
         }
         if record.isListed { list(record) }
     }
@@ -367,9 +343,9 @@ package struct ActivityList: Sendable {
     /// they are listed in the place of the group, which stays in the list without being shown.
     private mutating func endInGroup(_ record: ActivityRecord) {
         if record.group == nil, record.parent == nil { return list(record) }
-        let details = record.summary(isShown: false)
+        let share = record.currentShare
         if let group = record.group {
-            record.outcome = group.outcome(record.outcome, details)
+            record.outcome = group.outcome(record.outcome, failsWithMembers: record.failsWithMembers)
             memberCount -= group.memberCount
         }
         if let parent = record.parent {
@@ -380,7 +356,7 @@ package struct ActivityList: Sendable {
             record.parent = nil
             if !parent.hasEnded {
                 record.endedAsMember = true
-                parent.group?.finish(record, details)
+                parent.group?.finish(record, share)
                 memberCount -= 1
                 parent.updateShare()
             }
@@ -391,10 +367,20 @@ package struct ActivityList: Sendable {
     // MARK: - Identities
 
     /// Starts an activity; without effect if it is in progress already.
-    mutating func start(_ key: ActivityKey, label: String?, progress: Double?, at now: () -> Duration) -> Change {
+    ///
+    /// - Parameters:
+    ///   - parent: the group that it is a member of.
+    ///   - now: the time.
+    mutating func start(
+        _ key: ActivityKey,
+        label: String?,
+        progress: Double?,
+        in parent: ActivityRecord? = nil,
+        at now: () -> Duration
+    ) -> Change {
         let order = order()
         var record: ActivityRecord?
-        if label != nil || progress != nil {
+        if label != nil || progress != nil || parent != nil {
             record = ActivityRecord(label: label, progress: progress)
             record?.begin(order: order, at: now())
         }
@@ -410,8 +396,8 @@ package struct ActivityList: Sendable {
         guard isNew else { return change }
         change.countChange += 1
         if let record {
-            if record.isListed { list(record) }
-            if record.label != nil { change.changesDetails = true }
+            join(record, parent)
+            if record.label != nil || parent != nil { change.changesDetails = true }
         }
         return change
     }

@@ -18,10 +18,13 @@ final class ActivityRecord: @unchecked Sendable {
     private var progress: Double?
     private var total: Int?
     private var unit: ActivityUnit
+    private var weight: Int?
     private var attention: String?
-    private var failsWithMembers = false
+    private(set) var failsWithMembers = false
     /// ``ActivityDetails/completed``.
     private let steps = Atomic<Int>(0)
+    /// The first steps, if they were set instead of added: they may have been done earlier.
+    private var doneEarlier = 0
     /// The rate of the steps, once a snapshot has listed it.
     var rate: RateEstimate?
     /// Its state as a group; `nil` until an activity begins in it.
@@ -34,6 +37,8 @@ final class ActivityRecord: @unchecked Sendable {
     /// What it contributes to its group, and for how many steps that was computed.
     var share: ActivityGroup.Share?
     private var sharedSteps = 0
+    /// Whether its share is about to be updated.
+    var isShareDue = false
     /// How it ended.
     var outcome = ActivityOutcome.unspecified
     /// When it ended, on the manager's clock.
@@ -42,11 +47,18 @@ final class ActivityRecord: @unchecked Sendable {
     var endedAsMember = false
 
     /// Makes the record of an activity that begins, or gets its first details.
-    init(label: String? = nil, progress: Double? = nil, total: Int? = nil, unit: ActivityUnit = .count) {
+    init(
+        label: String? = nil,
+        progress: Double? = nil,
+        total: Int? = nil,
+        unit: ActivityUnit = .count,
+        weight: Int? = nil
+    ) {
         self.label = label.flatMap(ActivityDetails.limited)
         self.progress = ActivityDetails.limited(progress)
         self.total = total
         self.unit = unit
+        self.weight = weight
     }
 
     /// The activity begins.
@@ -58,9 +70,13 @@ final class ActivityRecord: @unchecked Sendable {
     var hasEnded: Bool { end != nil }
 
     /// The current details, but not when it began.
-    var currentDetails: ActivityDetails {
+    var currentDetails: ActivityDetails { details(label: label, attention: attention) }
+
+    @inline(__always)
+    private func details(label: String?, attention: String?) -> ActivityDetails {
         var details = ActivityDetails(label: label, progress: progress, total: total, unit: unit, since: .distantPast)
         (details.id, details.attention, details.failsWithMembers) = (order, attention, failsWithMembers)
+        details.weight = weight
         details.completed = steps.load(ordering: .sequentiallyConsistent)
         return details
     }
@@ -81,22 +97,38 @@ final class ActivityRecord: @unchecked Sendable {
         if new.explicitProgress != old.explicitProgress { progress = new.explicitProgress }
         if new.total != old.total { total = new.total }
         if new.unit != old.unit { unit = new.unit }
+        if new.weight != old.weight { weight = new.weight }
         if new.attention != old.attention { attention = new.attention }
         if new.failsWithMembers != old.failsWithMembers { failsWithMembers = new.failsWithMembers }
         let difference = new.completed &- old.completed
-        if difference != 0 { steps.wrappingAdd(difference, ordering: .sequentiallyConsistent) }
+        guard difference != 0 else { return }
+        steps.wrappingAdd(difference, ordering: .sequentiallyConsistent)
+        doneEarlier = old.completed == 0 ? new.completed : min(doneEarlier, new.completed)
     }
 
     /// Whether it has a label, or a member with one.
     var isListed: Bool { label != nil && !hasEnded || group.map { $0.listed.count > 0 } ?? false }
 
-    /// The current details, with the progress of a group.
+    /// The current details, with what the members of a group add.
     ///
     /// - Parameter isShown: whether the progress of a group must not decrease below this one.
-    func summary(isShown: Bool) -> ActivityDetails {
+    /// - Returns: the details, and how much was done earlier.
+    func summary(isShown: Bool) -> (details: ActivityDetails, doneEarlier: Int) {
         var details = currentDetails
-        group?.summarize(&details, isShown: isShown)
-        return details
+        let earlier = group?.summarize(&details, doneEarlier: doneEarlier, isShown: isShown)
+        return (details, earlier ?? doneEarlier)
+    }
+
+    /// What it contributes to its group now.
+    var currentShare: ActivityGroup.Share {
+        // Without texts: copies are measurable.
+        var details = details(label: nil, attention: nil)
+        let earlier = group?.summarize(&details, doneEarlier: doneEarlier, isShown: false)
+        if let progress, let total, details.completed <= 0 {
+            // The app sets the progress instead of the steps.
+            details.completed = Int(clamping: Int128(Double(max(total, 0)) * progress))
+        }
+        return ActivityGroup.Share(details, doneEarlier: earlier ?? doneEarlier)
     }
 
     /// Whether steps were added since ``updateShare()``.
@@ -105,14 +137,18 @@ final class ActivityRecord: @unchecked Sendable {
     /// Updates what it contributes to its group, what that contributes to its own, and so on.
     func updateShare() {
         var record = self
-        while let parent = record.parent, !parent.hasEnded {
-            record.sharedSteps = record.steps.load(ordering: .relaxed)
-            let share = ActivityGroup.Share(record.summary(isShown: false))
-            if share == record.share { return }
-            parent.group?.replace(record.share, with: share)
-            record.share = share
-            record = parent
-        }
+        while let parent = record.updateShareInGroup() { record = parent }
+    }
+
+    /// Updates what it contributes to its group. Returns the group if that has changed.
+    func updateShareInGroup() -> ActivityRecord? {
+        guard let parent, !parent.hasEnded else { return nil }
+        sharedSteps = steps.load(ordering: .relaxed)
+        let new = currentShare
+        if new == share { return nil }
+        parent.group?.replace(share, with: new)
+        share = new
+        return parent
     }
 
     /// Whether the details stay the same until the next update.
@@ -213,6 +249,13 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
     /// What ``completed`` and ``total`` count. Default ``ActivityUnit/count``.
     public var unit: ActivityUnit = .count
 
+    /// How many of its group's ``unit``s the activity is, if its own amounts are not added to those of the group.
+    /// Without effect if it is not a member of a group.
+    ///
+    /// Default `nil`: an activity in the unit of its group, if that has a name, adds ``completed`` and ``total``; in
+    /// another unit, it is one, or none in a group of bytes.
+    public var weight: Int?
+
     /// What the activity asks the user for while it waits for an answer, such as "Passphrase?". Limited like ``label``.
     public var attention: String? {
         didSet { attention = attention.flatMap(Self.limited) }
@@ -278,10 +321,12 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
     }
 
     /// Computes ``rate`` and ``remaining`` from what is done.
-    mutating func estimate(_ estimate: inout RateEstimate, isMeasured: Bool, at now: Duration) {
-        // An explicit progress, or that of a group, is itself measured.
+    ///
+    /// - Parameter doneEarlier: what members of a group have done earlier, at any time.
+    mutating func estimate(_ estimate: inout RateEstimate, doneEarlier: Int = 0, isMeasured: Bool, at now: Duration) {
+        // An explicit progress is itself measured.
         let (done, total) = explicitProgress.map { ($0, 1) } ?? (Double(completed), self.total.map(Double.init))
-        if isMeasured { estimate.measure(done, at: now) }
+        if isMeasured { estimate.measure(explicitProgress ?? Double(completed - doneEarlier), at: now) }
         guard let perSecond = estimate.perSecond(at: now), perSecond > 0 else { return }
         if explicitProgress == nil { rate = perSecond }
         if let total, total > 0 {

@@ -77,8 +77,13 @@ extension IndicatorEngine {
 
     @usableFromInline
     func start(_ key: ActivityKey, label: String?, progress: Double? = nil) {
+        start(key, label: label, progress: progress, in: nil)
+    }
+
+    /// Starts an activity with an identity, as a member of a group if that is in progress.
+    func start(_ key: ActivityKey, label: String?, progress: Double?, in group: ActivityRecord?) {
         change { machine, now in
-            machine.change(now) { $0.start(key, label: label, progress: progress, at: now) }
+            machine.change(now) { $0.start(key, label: label, progress: progress, in: group, at: now) }
         }
     }
 

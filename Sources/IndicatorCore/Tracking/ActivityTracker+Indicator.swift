@@ -1,12 +1,13 @@
 extension ActivityTracker {
-    /// Shows the status of this tracker in an indicator, as one activity that is in progress while any of the tracker's
-    /// is, with a label and a progress derived from the associated value.
+    /// Shows the status of this tracker in an indicator or a group, as one activity that is in progress while any of
+    /// the tracker's is, with a label and a progress derived from the associated value.
     ///
-    /// The attachment lasts until ``ActivityTrackerAttachment/detach()``; the result may be discarded. Neither the
-    /// tracker nor the indicator keeps the other alive. Attaching twice to the same indicator counts twice.
+    /// The attachment lasts until ``ActivityTrackerAttachment/detach()``, and in a group until that has ended; what is
+    /// then in progress becomes independent. The result may be discarded. Neither the tracker nor the container keeps
+    /// the other alive. Attaching twice to the same container counts twice.
     ///
     /// - Parameters:
-    ///   - manager: the indicator.
+    ///   - container: the indicator, or a group.
     ///   - label: the label of a value, or `nil` for none; by default the value's description if it is human-readable:
     ///     that of a `CustomStringConvertible`, such as a text or a number, but not a collection; or the name of an
     ///     enum case without values. This and `progress` are called in the order of the statuses, one call at a time,
@@ -14,13 +15,15 @@ extension ActivityTracker {
     ///   - progress: how much is done, 0…1, or `nil` for unknown, which is the default.
     @discardableResult
     public func attach(
-        to manager: IndicatorManager,
+        to container: some ActivityContainer,
         label: @escaping @Sendable (Value) -> String? = { ActivityTracker<Value>.label(of: $0) },
         progress: @escaping @Sendable (Value) -> Double? = { _ in nil }
     ) -> ActivityTrackerAttachment {
         let attachment = ActivityTrackerAttachment { [weak self] in self?.finish($0) }
-        subscribe(attachment) { [engine = manager.engine] status in
-            attachment.show(status, in: engine, label: label, progress: progress)
+        let (engine, group, hasEnded) = container.activityContext.record
+        if hasEnded { return attachment }
+        subscribe(attachment) { status in
+            attachment.show(status, in: engine, group, label: label, progress: progress)
         }
         return attachment
     }
@@ -35,7 +38,7 @@ extension ActivityTracker {
     }
 }
 
-/// The connection between an ``ActivityTracker`` and an ``IndicatorManager`` that shows it.
+/// The connection between an ``ActivityTracker`` and the ``ActivityContainer`` that shows it.
 public final class ActivityTrackerAttachment: @unchecked Sendable {
     // `@unchecked`: only `show` uses the variables, and the tracker calls it one call at a time.
 
@@ -59,12 +62,14 @@ public final class ActivityTrackerAttachment: @unchecked Sendable {
     fileprivate func show<Value>(
         _ status: ActivityStatus<Value>?,
         in engine: IndicatorEngine,
+        _ group: ActivityRecord?,
         label: (Value) -> String?,
         progress: (Value) -> Double?
     ) {
-        let isClosed = engine.isClosed
-        if isClosed { detach() }
-        guard let status, status.isLoading, !isClosed else {
+        let (isClosed, hasGroupEnded) = engine.read { ($0.isShutDown, group?.hasEnded ?? false) }
+        let isOver = isClosed || hasGroupEnded && !isActive
+        if isOver { detach() }
+        guard let status, status.isLoading, !isOver else {
             if isActive { engine.stop(identity, .unspecified) }
             isActive = false
             return
@@ -74,7 +79,7 @@ public final class ActivityTrackerAttachment: @unchecked Sendable {
         if isActive {
             engine.update(identity) { ($0.label, $0.progress) = (label, progress) }
         } else {
-            engine.start(identity, label: label, progress: progress)
+            engine.start(identity, label: label, progress: progress, in: group)
         }
         isActive = true
     }

@@ -10,38 +10,92 @@ extension Sequence {
     /// ```
     ///
     /// The activity succeeds when the loop requests an element after the last one. A loop that ends earlier (by
-    /// `break`, `return` or an error) cancels it.
+    /// `break`, `return` or an error) cancels it. With `forEach` instead of a loop, an error is the outcome.
     ///
     /// - Parameters:
     ///   - label: a short text of what is in progress.
     ///   - container: the indicator, or a group.
     ///   - total: the total amount of work. Without `amount`, the default is the `underestimatedCount`, if above zero.
     ///   - unit: what `total` counts.
+    ///   - weight: how many units of its group it is, if it is measured otherwise. See ``ActivityDetails/weight``.
     ///   - amount: how much an element adds. Default 1. It is added when the loop requests the next element.
     public func tracked(
         _ label: String?,
         in container: some ActivityContainer,
         total: Int? = nil,
         unit: ActivityUnit = .count,
+        weight: Int? = nil,
         by amount: ((Element) -> Int)? = nil
-    ) -> AnySequence<Element> {
+    ) -> TrackedSequence<Self> {
         let count = amount == nil && underestimatedCount > 0 ? underestimatedCount : nil
-        return AnySequence {
-            let loop = LoopActivity(ManagedActivity(label, total: total ?? count, unit: unit, in: container))
-            var base = makeIterator()
-            return AnyIterator {
-                loop.finishElement()
-                let element = base.next()
-                if let element { loop.beginElement(amount?(element) ?? 1) } else { loop.activity.end(.succeeded) }
-                return element
-            }
+        return TrackedSequence(base: self, amount: amount) {
+            LoopActivity(ManagedActivity(label, total: total ?? count, unit: unit, weight: weight, in: container))
+        }
+    }
+}
+
+/// A sequence whose iteration is an activity of an indicator.
+///
+/// Each iteration is an activity of its own, which ends at the latest when the iterator and its copies are released.
+public struct TrackedSequence<Base: Sequence>: Sequence {
+    fileprivate let base: Base
+    fileprivate let amount: ((Base.Element) -> Int)?
+    fileprivate let begin: () -> LoopActivity
+
+    /// Iterates the base. Copies share one activity.
+    public struct Iterator: IteratorProtocol {
+        fileprivate var base: Base.Iterator
+        fileprivate let amount: ((Base.Element) -> Int)?
+        fileprivate let loop: LoopActivity
+
+        /// The base's next element.
+        public mutating func next() -> Base.Element? {
+            loop.finishElement()
+            let element = base.next()
+            if let element { loop.beginElement(amount?(element) ?? 1) } else { loop.activity.end(.succeeded) }
+            return element
+        }
+    }
+
+    /// Begins the activity.
+    public func makeIterator() -> Iterator {
+        Iterator(base: base.makeIterator(), amount: amount, loop: begin())
+    }
+
+    /// Calls a function for each element. An error that it throws is the outcome of the activity: a `CancellationError`
+    /// cancels it, any other one makes it fail.
+    ///
+    /// ```swift
+    /// try files.tracked("Compressing", in: indicator).forEach { file in try compress(file) }
+    /// ```
+    public func forEach(_ body: (Base.Element) throws -> Void) rethrows {
+        var iterator = makeIterator()
+        do {
+            while let element = iterator.next() { try body(element) }
+        } catch {
+            iterator.loop.activity.end(ActivityOutcome(error))
+            throw error
+        }
+    }
+
+    /// The same for an asynchronous function, on the actor of its caller, one call at a time.
+    nonisolated(nonsending) public func forEach<Failure: Error>(
+        _ body: nonisolated(nonsending) (Base.Element) async throws(Failure) -> Void
+    ) async throws(Failure) {
+        var iterator = makeIterator()
+        do throws(Failure) {
+            while let element = iterator.next() { try await body(element) }
+        } catch {
+            iterator.loop.activity.end(ActivityOutcome(error))
+            throw error
         }
     }
 }
 
 extension AsyncSequence {
     /// Makes the iteration of this sequence an activity, as for a `Sequence`; there is no default for the total. An
-    /// error that the sequence throws is the activity's outcome. A cancelled task cancels its activity.
+    /// error that the sequence throws is the activity's outcome, with `forEach` also one that the function throws. A
+    /// cancelled task cancels its activity.
     ///
     /// ```swift
     /// for try await chunk in body.tracked("Downloading", in: indicator, total: length, unit: .bytes, by: \.count) {
@@ -53,10 +107,12 @@ extension AsyncSequence {
         in container: some ActivityContainer,
         total: Int? = nil,
         unit: ActivityUnit = .count,
+        weight: Int? = nil,
         by amount: (@Sendable (Element) -> Int)? = nil
     ) -> TrackedAsyncSequence<Self> {
         TrackedAsyncSequence(base: self) {
-            let loop = LoopActivity(ManagedActivity(label, total: total, unit: unit, in: container))
+            let activity = ManagedActivity(label, total: total, unit: unit, weight: weight, in: container)
+            let loop = LoopActivity(activity)
             return Iteration(
                 willAsk: { loop.finishElement() },
                 deliver: { loop.beginElement(amount?($0) ?? 1) },
@@ -146,6 +202,26 @@ public struct TrackedAsyncSequence<Base: AsyncSequence>: AsyncSequence {
     public func makeAsyncIterator() -> AsyncIterator {
         let iterator = base.makeAsyncIterator()
         return AsyncIterator(base: iterator, iteration: begin())
+    }
+
+    /// Calls a function for each element, on the actor of its caller, one call at a time. An error that it throws is
+    /// the outcome of an indicator's activity, as one of the base is.
+    ///
+    /// ```swift
+    /// try await body.tracked("Downloading", in: indicator, unit: .bytes, by: \.count).forEach { chunk in
+    ///     try file.write(contentsOf: chunk)
+    /// }
+    /// ```
+    nonisolated(nonsending) public func forEach(
+        _ body: nonisolated(nonsending) (Base.Element) async throws -> Void
+    ) async throws {
+        var iterator = makeAsyncIterator()
+        do {
+            while let element = try await iterator.next(isolation: #isolation) { try await body(element) }
+        } catch {
+            iterator.iteration.end(Task.isCancelled ? .cancelled : ActivityOutcome(error), false)
+            throw error
+        }
     }
 }
 

@@ -226,6 +226,7 @@ extension TransferProgress {
         case .sent(let count): bytesSent = count
         case .began(let head, let count):
             bytesReceived = head.status == .partialContent && head.range?.first == start ? start : 0
+            bytesReceivedEarlier = bytesReceived
             bytesToReceive = count.map { min($0, .max - bytesReceived) + bytesReceived }
         case .received(let count): bytesReceived += Int64(count)
         }

@@ -335,10 +335,11 @@ public final class NetworkTask: Sendable {
                     details.total = total
                 }
             }
+            // What was received earlier does not count for the rate.
+            if activity.completed == 0 { activity.completed = Int(progress.bytesReceivedEarlier) }
             let step = Int(progress.shown.count) - activity.completed
-            // A retry starts again from a lower count, and the first step may have been done earlier: only what follows
-            // counts for the rate.
-            if step < 0 || activity.completed == 0 { activity.completed += step } else { activity.advance(by: step) }
+            // A retry starts again from a lower count.
+            if step < 0 { activity.completed += step } else { activity.advance(by: step) }
         case .indicatorTaskDidComplete:
             activity.withLock { $0.take() }?.end(outcome)
         default: break
@@ -357,6 +358,8 @@ public struct TransferProgress: Hashable, Sendable {
     public internal(set) var bytesReceived: Int64 = 0
     /// The length of the response's body in bytes; `nil` when the server does not send it, or compresses the body.
     public internal(set) var bytesToReceive: Int64?
+    /// How many of the received bytes were received by an earlier download that is resumed.
+    var bytesReceivedEarlier: Int64 = 0
 
     /// The completed fraction, 0…1: of the upload if there is one, else of the download. `nil` when it is unknown.
     public var fractionCompleted: Double? {

@@ -76,6 +76,20 @@ import Testing
         }
     }
 
+    @Test func endedMembersWithoutATotalHaveTheAverageWeight() {
+        manager.withGroup("Working", total: 3) { group in
+            let first = group.begin("a", total: 1000)
+            let second = group.begin("b", total: 3000)
+            group.begin("c").end()
+            first.advance(by: 500)
+            #expect(manager.snapshot.progress == part(2500, of: 6000))
+            // An empty file has no weight.
+            second.total = 0
+            second.end()
+            #expect(manager.snapshot.progress == part(1000, of: 1500))
+        }
+    }
+
     @Test func theProgressIsWeightedByNumberIfOneHasNoTotal() {
         manager.withGroup("Working", total: 4) { group in
             let first = group.begin("a", total: 1000)

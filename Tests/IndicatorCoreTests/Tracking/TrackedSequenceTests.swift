@@ -45,6 +45,41 @@ import Testing
         #expect(await outcomes() == [.cancelled, .cancelled])
     }
 
+    /// A loop that throws looks like one that is left.
+    @Test func forEachKnowsTheErrorOfItsBody() async throws {
+        #expect(throws: Failure.self) {
+            try [1, 2].tracked("one", in: manager).forEach { if $0 == 2 { throw Failure() } }
+        }
+        await #expect(throws: Failure.self) {
+            try await [1, 2].tracked("two", in: manager).forEach { number async throws in
+                await Task.yield()
+                if number == 2 { throw Failure() }
+            }
+        }
+        let numbers = AsyncStream<Int> { continuation in
+            for number in 1...3 { continuation.yield(number) }
+            continuation.finish()
+        }
+        await #expect(throws: Failure.self) {
+            try await numbers.tracked("three", in: manager).forEach { if $0 == 2 { throw Failure() } }
+        }
+        #expect(throws: CancellationError.self) {
+            try [1].tracked("four", in: manager).forEach { _ in throw CancellationError() }
+        }
+        #expect(manager.activityCount == 0)
+        var sum = 0
+        [1, 2].tracked("five", in: manager).forEach { sum += $0 }
+        await [1, 2].tracked("six", in: manager).forEach {
+            await Task.yield()
+            sum += $0
+        }
+        try await numbers.tracked("seven", in: manager).forEach { sum += $0 }
+        #expect(sum == 9)
+        let failure = ActivityOutcome.failed("the disk is full")
+        let outcomes = await outcomes()
+        #expect(outcomes == [failure, failure, failure, .cancelled, .succeeded, .succeeded, .succeeded])
+    }
+
     @Test func anElementMayCountAsSeveralSteps() async {
         var progress: [Double?] = []
         for _ in ["aaa", "b"].tracked("Writing", in: manager, total: 4, unit: .bytes, by: \.utf8.count) {

@@ -110,6 +110,58 @@ import Testing
         activity.end()
     }
 
+    @Test func aTrackerCanBeAMemberOfAGroup() {
+        let indicator = TestIndicator()
+        let manager = indicator.manager
+        let tracker = ActivityTracker<String>()
+        let late: ActivityTrackerAttachment? = manager.withGroup("Syncing", total: 2) { group in
+            let attachment = tracker.attach(to: group)
+            #expect(manager.snapshot.activities.map(\.label) == ["Syncing"])
+            tracker.withActivity("mail") {
+                #expect(manager.snapshot.activities.map(\.label) == ["Syncing", "mail"])
+                #expect(manager.snapshot.activities.map(\.depth) == [0, 1])
+                #expect(manager.activityCount == 1)
+            }
+            #expect(manager.snapshot.activities.first?.completed == 1)
+            attachment.detach()
+            tracker.withActivity("nothing") { #expect(manager.snapshot.activities.count == 1) }
+            return tracker.attach(to: group)
+        }
+        // The attachment has ended with its group.
+        tracker.withActivity("nothing") { #expect(manager.activityCount == 0) }
+        late?.detach()
+    }
+
+    @Test func aTrackersActivityMayOutliveItsGroup() {
+        let indicator = TestIndicator()
+        let manager = indicator.manager
+        let tracker = ActivityTracker<String>()
+        let group = ManagedActivity("Syncing", in: manager)
+        tracker.attach(to: group)
+        let activity = tracker.begin("mail")
+        group.end()
+        activity.update("calendar")
+        #expect(manager.snapshot.activities.map(\.label) == ["calendar"])
+        #expect(manager.snapshot.activities.map(\.depth) == [0])
+        #expect(manager.activityCount == 1)
+        activity.end()
+        #expect(manager.activityCount == 0)
+        tracker.withActivity("nothing") { #expect(manager.activityCount == 0) }
+        tracker.attach(to: group)
+        tracker.withActivity("nothing") { #expect(manager.activityCount == 0) }
+    }
+
+    /// An attachment does not keep its group in progress.
+    @Test func aGroupWithATrackerEndsWhenItIsReleased() {
+        let indicator = TestIndicator()
+        let tracker = ActivityTracker<String>()
+        do {
+            let group = ManagedActivity("Syncing", in: indicator.manager)
+            tracker.attach(to: group)
+        }
+        #expect(indicator.manager.activityCount == 0)
+    }
+
     /// A status whose display has begun is shown, and the activity ends after it.
     @Test func detachingWhileAStatusIsShownLeavesNothingOn() {
         let indicator = TestIndicator()
