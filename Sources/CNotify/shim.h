@@ -91,6 +91,7 @@ void notify_notification_set_timeout(NotifyNotification *, int);
 void notify_notification_set_hint(NotifyNotification *, const char *, GVariant *);
 gboolean notify_notification_show(NotifyNotification *, GError **);
 gboolean notify_notification_close(NotifyNotification *, GError **);
+int notify_notification_get_closed_reason(const NotifyNotification *);
 void notify_notification_set_app_icon(NotifyNotification *, const char *); /* since 0.8.4 */
 
 #define CNOTIFY_FUNCTIONS(F)                                                                                           \
@@ -102,7 +103,7 @@ void notify_notification_set_app_icon(NotifyNotification *, const char *); /* si
     F(g_dbus_connection_is_closed) F(notify_init) F(notify_uninit) F(notify_is_initted) F(notify_get_server_info)      \
     F(notify_notification_new) F(notify_notification_update) F(notify_notification_set_app_name)                       \
     F(notify_notification_set_timeout) F(notify_notification_set_hint) F(notify_notification_show)                     \
-    F(notify_notification_close)
+    F(notify_notification_close) F(notify_notification_get_closed_reason)
 
 /* A pointer to each function, with the type of its prototype. */
 typedef struct {

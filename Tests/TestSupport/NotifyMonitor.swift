@@ -30,6 +30,7 @@ package final class NotifyMonitor: Sendable {
                 "--address=\(bus.address)", "monitor", "--json=short",
                 "--match=type='method_call',interface='org.freedesktop.Notifications'",
                 "--match=type='method_call',interface='org.indicator.Test'",
+                "--match=type='signal',interface='org.freedesktop.Notifications',member='NotificationClosed'",
             ],
             package: "systemd"
         )
@@ -52,14 +53,26 @@ package final class NotifyMonitor: Sendable {
         guard await eventually({ daemon.output.contains(mark) }) else { throw NotListening(error: daemon.errors) }
     }
 
-    /// The calls so far.
-    package var calls: [Call] {
+    /// The members and arguments of all messages so far.
+    private var messages: [(member: String, payload: [Any])] {
         daemon.output.split(separator: "\n").compactMap { line in
             guard
                 let message = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
                 let member = message["member"] as? String,
                 let payload = (message["payload"] as? [String: Any])?["data"] as? [Any]
             else { return nil }
+            return (member, payload)
+        }
+    }
+
+    /// The reasons for which the server has closed notifications so far, also if it has reported them to one client.
+    package var closingReasons: [Int] {
+        messages.compactMap { $0.member == "NotificationClosed" ? $0.payload.last as? Int : nil }
+    }
+
+    /// The calls so far.
+    package var calls: [Call] {
+        messages.compactMap { member, payload in
             switch (member, payload.count) {
             case ("CloseNotification", 1):
                 return Call(member: member, identifier: payload[0] as? Int ?? -1)

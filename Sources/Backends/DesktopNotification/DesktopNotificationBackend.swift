@@ -7,13 +7,14 @@ public import Logging
 ///
 /// A single notification appears when the indicator is shown, is updated in place when its text or progress changes, at
 /// most twice a second, and is closed when the indicator is hidden. It makes no sound. If the user closes it, it stays
-/// closed until the indicator is shown again.
+/// closed until the indicator is shown again. If the server does so of its own accord, the next change shows it again.
+/// What each desktop shows of it is in <doc:DesktopsAndTerminals>.
 ///
 /// With ``DesktopNotificationSettings/whenDone``, a long activity leaves a persistent notification of its outcome, with
 /// normal urgency.
 ///
 /// ``stop()`` returns when the server has closed the notification. If the app crashes, the server removes it within a
-/// minute: it expires after 55 seconds, and is renewed every 35 seconds.
+/// minute, except GNOME's: it expires after 55 seconds, and is renewed every 35 seconds.
 ///
 /// Notifications are sent through libnotify where it is installed and safe, otherwise over D-Bus: see
 /// <doc:DesktopNotifications>. The backend is unavailable while there is no server or the server does not answer. It

@@ -40,9 +40,10 @@ public struct DesktopNotificationSettings: Sendable, Hashable {
     /// format that the server supports; all support PNG. The file must exist while the notification is shown. Default:
     /// `network-transmit-receive`.
     public var icon: String
-    /// The urgency. Default: `low`.
+    /// The urgency. Default: `low`. On GNOME, `low` and `normal` mean the same: a banner, then an entry in the list.
     public var urgency: Urgency
-    /// Whether servers exclude it from their history. Default: `true`.
+    /// Whether servers exclude it from their history. Default: `true`. GNOME has only its history, so it has no effect
+    /// there.
     public var isTransient: Bool
     /// How long until the server closes it. Default: `nil`, until the indicator is hidden.
     public var timeout: Duration?

@@ -36,7 +36,8 @@ final class LibNotify: @unchecked Sendable {
     final class Notification: @unchecked Sendable {
         // `@unchecked`: `object` is only used on the thread.
         fileprivate var object: OpaquePointer?
-        fileprivate let closed = Atomic(false)
+        /// The reason for which it was closed; 0 while it is shown.
+        fileprivate let closed = Atomic<UInt32>(0)
         fileprivate let onClosed: @Sendable () -> Void
 
         /// - Parameter onClosed: called on the thread when the user or the server has closed it.
@@ -44,8 +45,11 @@ final class LibNotify: @unchecked Sendable {
             self.onClosed = onClosed
         }
 
-        /// Whether the user or the server has closed it.
-        var isClosed: Bool { closed.load(ordering: .acquiring) }
+        /// Why the user or the server has closed it: the reason of `NotificationClosed`. `nil` while it is shown.
+        var closedReason: UInt32? {
+            let reason = closed.load(ordering: .acquiring)
+            return reason == 0 ? nil : reason
+        }
     }
 
     /// GLib opens 5 descriptors for a connection and up to 2 during a call; 8 are left to the app.
@@ -460,7 +464,9 @@ final class LibNotify: @unchecked Sendable {
             let notification = Unmanaged<Notification>.fromOpaque(data).takeUnretainedValue()
             // The portal reports it also during a call of `close`.
             guard let object = notification.object.take() else { return }
-            notification.closed.store(true, ordering: .releasing)
+            // Negative if libnotify does not know it.
+            let reason = LibNotify.shared.functions.notify_notification_get_closed_reason(object)
+            notification.closed.store(UInt32(bitPattern: reason), ordering: .releasing)
             notification.onClosed()
             LibNotify.shared.release(object, of: notification)
         }

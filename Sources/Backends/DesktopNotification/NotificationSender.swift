@@ -194,15 +194,22 @@ final class NotificationSender {
         loop.send(notify(message, replacing: current.identifier, expectsReply: false))
     }
 
-    /// Whether a notification was closed by the user or the server: the one with this identifier, or the one that
-    /// libnotify knows to be closed. Reports that once.
-    func consumeClosed(_ identifier: UInt32? = nil) -> Bool {
-        guard let current else { return false }
-        let isClosed = identifier.map { $0 != 0 && $0 == current.identifier } ?? (current.object?.isClosed == true)
-        guard isClosed else { return false }
+    /// Whether the notification that the user or the server has closed is the current one. Reports that once.
+    func consumeClosed(_ identifier: UInt32) -> Bool {
+        guard let current, identifier != 0, identifier == current.identifier else { return false }
         current.identifier = 0
         if let object = current.object.take() { LibNotify.shared.forget(object) }
         return true
+    }
+
+    /// Why the notification was closed, if libnotify knows that it was: the reason of `NotificationClosed`. Reports that
+    /// once.
+    func consumeClosed() -> UInt32? {
+        guard let current, let object = current.object, let reason = object.closedReason else { return nil }
+        current.identifier = 0
+        current.object = nil
+        LibNotify.shared.forget(object)
+        return reason
     }
 
     /// Shows a separate notification, which stays.
@@ -215,6 +222,9 @@ final class NotificationSender {
         }
         LibNotify.shared.announce(message, completion: completion)
     }
+
+    /// Whether the notification is on the screen, as far as the server has reported.
+    var isShown: Bool { current.map { $0.identifier != 0 } ?? false }
 
     /// The earliest time at which ``hide(on:)`` may be called.
     var mayHide: ContinuousClock.Instant {

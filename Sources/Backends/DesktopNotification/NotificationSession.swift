@@ -12,6 +12,55 @@ struct NotificationContent: Sendable, Hashable {
     var progress: Int?
     /// Whether the app waits for the user.
     var asks = false
+    var urgency = DesktopNotificationSettings.Urgency.low
+}
+
+/// How a server shows a notification that lasts. There is no capability for it.
+private enum ServerStyle {
+    /// On the screen until it is closed, or for a time that the server chooses. The hint `value` is ignored, or shown
+    /// instead of the text (xfce4-notifyd).
+    case text
+    /// The same, with a bar for the hint `value` in addition to the text.
+    case bar
+    /// GNOME: low urgency only in the list below the clock, from which the expiry does not remove it; others first as a
+    /// banner for 4 s, with which a transient one is removed. Each change of one with normal urgency shows its banner
+    /// again, and keeps those of other apps away. GNOME 48 loses one whose urgency changes. Only the connection that
+    /// has shown one may change it. So the user gets a banner, which is not changed, and then another notification, with
+    /// low urgency, in the list.
+    case list
+    /// Cinnamon: for 4 s after the last change, which it then reports as closed by the user.
+    case brief
+
+    /// - Parameter name: its name in the answer to `GetServerInformation`.
+    init(serverName name: String?) {
+        switch name {
+        case "SwayNotificationCenter", "dunst", "fnott", "mako": self = .bar
+        case "gnome-shell": self = .list
+        case "cinnamon": self = .brief
+        default: self = .text
+        }
+    }
+
+    /// What the user should know of it.
+    var remark: String {
+        switch self {
+        case .text, .bar: ""
+        case .list: "; a banner at first, then in the list below the clock"
+        case .brief: "; for 4 s after each change"
+        }
+    }
+
+    /// Whether the user has closed a notification.
+    ///
+    /// - Parameters:
+    ///   - reason: the reason of `NotificationClosed`, which is 2 for the user.
+    ///   - time: the time since it was sent.
+    func wasDismissed(for reason: UInt32, after time: Duration) -> Bool {
+        reason == 2 && !(self == .brief && time >= .seconds(4))
+    }
+
+    /// Why libnotify, which has a connection of its own, is not used.
+    var objection: String? { self == .list ? "only the connection that shows a notification may close it" : nil }
 }
 
 /// One notification on one connection to a session bus (Desktop Notifications Specification 1.2).
@@ -26,16 +75,15 @@ final class NotificationSession: BusSession {
     /// A portal shows each update as a new notification.
     static let portalUpdateInterval = Duration.seconds(2)
 
+    /// When a banner of GNOME is closed if GNOME has not done it: while the user is away, or wants no banners.
+    private static let bannerLimit = Duration.seconds(5)
+
     private static let interface = NotificationSender.interface
     private static let portal = "org.freedesktop.portal.Desktop"
     /// How long the server may take to show a notification: the first one takes longer on a busy machine.
     private static let showLimit = Duration.seconds(5)
     /// The longest label or app name, in Unicode scalars.
     private static let valueLimit = 300
-
-    /// The servers that draw a bar for the hint `value` in addition to the text. There is no capability for it:
-    /// xfce4-notifyd shows the bar instead of the text, and most others ignore the hint.
-    private static let serversWithBars: Set<String> = ["dunst", "fnott", "mako"]
 
     private let applicationName: String
     private let settings: DesktopNotificationSettings
@@ -45,7 +93,7 @@ final class NotificationSession: BusSession {
     /// The name of the app's desktop file, if it has one.
     private let desktopEntry: String?
 
-    private var showsBars = false
+    private var style = ServerStyle.text
     private var readsMarkup = false
     /// Why the server can no longer be used.
     private var fault: DesktopNotificationError?
@@ -53,11 +101,13 @@ final class NotificationSession: BusSession {
 
     /// The content that was sent last.
     private var shown: NotificationContent?
+    /// What the user has seen in a banner of GNOME: since when the indicator is shown, and whether the app asks.
+    private var announced: (since: Date?, asks: Bool)?
     private var sentAt = ContinuousClock.now
     /// The time since which the indicator was shown when ``shown`` was sent.
     private var shownID: IndicatorSnapshot.VisibilityID?
     /// The same for a notification that the user, or the server after `timeout`, has closed: it does not reappear until
-    /// the indicator is shown again.
+    /// the indicator is shown again. One that the server has closed of its own accord reappears with the next change.
     private var dismissed: IndicatorSnapshot.VisibilityID?
 
     /// - Parameters:
@@ -108,11 +158,12 @@ final class NotificationSession: BusSession {
             } catch DesktopNotificationError.noServer where needsPortal {
                 throw DesktopNotificationError.withoutLibNotify(reason: problem ?? sender.objection ?? "")
             }
-            parts.append(try sender.choose(on: loop, problem: problem))
+            parts.append(try sender.choose(on: loop, problem: problem ?? style.objection))
         }
-        let summary = parts.joined(separator: " ")
-        // Noteworthy only if libnotify cannot be used.
-        logger.log(level: sender.objection == nil ? .debug : .info, "notifications are sent to \(summary)")
+        let summary = parts.joined(separator: " ") + style.remark
+        // Noteworthy only if libnotify should be used and cannot be.
+        let isExpected = [nil, style.objection].contains(sender.objection)
+        logger.log(level: isExpected ? .debug : .info, "notifications are sent to \(summary)")
         return summary
     }
 
@@ -154,7 +205,7 @@ final class NotificationSession: BusSession {
         }
         if let fault { throw waiting(after: fault) }
         let texts = information.compactMap(\.text).map { DisplayText.singleLine($0, limit: 40) }
-        showsBars = texts.first.map(Self.serversWithBars.contains) ?? false
+        style = ServerStyle(serverName: texts.first)
         // The name, vendor, version and version of the specification.
         return texts.count == 4 ? "\(texts[0]) \(texts[2])" : sender.server
     }
@@ -195,28 +246,33 @@ final class NotificationSession: BusSession {
             guard sender.way != .portal, signal.arguments.first?.text == Self.interface else { return }
             fault = new.isEmpty ? .noServer : .replaced
         case ("NotificationClosed", "uu") where signal.sender == sender.server:
-            guard case .uint32(let closed)? = signal.arguments.first, sender.consumeClosed(closed) else { return }
-            wasClosed()
+            guard case .uint32(let closed)? = signal.arguments.first, case .uint32(let reason)? = signal.arguments.last
+            else { return }
+            if sender.consumeClosed(closed) { wasClosed(for: reason) }
         default:
             return
         }
     }
 
     /// The user, or the server, has closed the notification.
-    private func wasClosed() {
-        // After the system was suspended, it may have expired before the app could renew it.
-        let hasExpired = expires && sentAt.duration(to: .now) >= settings.expiry
-        if hasExpired { shown = nil } else { dismissed = shownID }
+    private func wasClosed(for reason: UInt32) {
+        let time = sentAt.duration(to: .now)
+        if expires, time >= settings.expiry {
+            // After the system was suspended, it may have expired before the app could renew it.
+            shown = nil
+        } else if style.wasDismissed(for: reason, after: time) || settings.timeout != nil {
+            dismissed = shownID
+        }
     }
 
     /// Whether the notification has an expiry, which is renewed.
-    private var expires: Bool { settings.timeout == nil && sender.way != .portal }
+    private var expires: Bool { settings.timeout == nil && sender.way != .portal && style != .list }
 
     // MARK: - The notification
 
     func update(on loop: BusLoop) throws -> ContinuousClock.Instant? {
         if let fault = fault ?? sender.fault { throw fault }
-        if sender.consumeClosed() { wasClosed() }
+        if let reason = sender.consumeClosed() { wasClosed(for: reason) }
         let snapshot = latest()
         announce(snapshot.finished.filter { settings.whenDone.covers($0, after: settings.after) }, on: loop)
         guard snapshot.isVisible, settings.showsIndicator else {
@@ -239,11 +295,17 @@ final class NotificationSession: BusSession {
         shownID = snapshot.visibilityID
         // During the completion delay, the last content stays.
         let content = snapshot.activityCount == 0 ? shown ?? content(for: snapshot) : content(for: snapshot)
+        if style == .list, let shown, shown.urgency != content.urgency {
+            let due = sentAt + (shown.urgency == .low ? Self.updateInterval : Self.bannerLimit)
+            guard due <= .now || !sender.isShown else { return due }
+            hide(on: loop)
+        }
         if content != shown || sender.wasSkipped {
             let due = sentAt + (sender.way == .portal ? Self.portalUpdateInterval : Self.updateInterval)
             guard (shown == nil && !sender.wasSkipped) || due <= .now else { return due }
             shown = content
             sentAt = .now
+            announced = (snapshot.since, content.asks)
             sender.show(message(for: content), on: loop)
             return sentAt + Self.showLimit
         }
@@ -279,10 +341,9 @@ final class NotificationSession: BusSession {
     }
 
     private func message(for content: NotificationContent) -> NotificationMessage {
-        let urgency = max(settings.urgency.level, content.asks ? DesktopNotificationSettings.Urgency.normal.level : 0)
         var hints: [BusProperty] = [
-            BusProperty("urgency", .byte(urgency)),
-            BusProperty("transient", .boolean(settings.isTransient)),
+            BusProperty("urgency", .byte(content.urgency.level)),
+            BusProperty("transient", .boolean(style == .list ? content.urgency == .normal : settings.isTransient)),
             BusProperty("suppress-sound", .boolean(true)),
         ]
         if let progress = content.progress { hints.append(BusProperty("value", .int32(Int32(progress)))) }
@@ -322,15 +383,27 @@ final class NotificationSession: BusSession {
         let summary = text(settings.summary)
         var body = text(settings.body)
         let progress = Percentage(snapshot.progress)?.value
-        if let progress, !showsBars, !formats.contains(where: { $0.placeholders.contains(.progress) }) {
+        if let progress, style != .bar, !formats.contains(where: { $0.placeholders.contains(.progress) }) {
             body += body.isEmpty ? "\(progress)%" : " \(progress)%"
         }
         return NotificationContent(
             summary: summary.isEmpty ? applicationName : summary,
             body: body,
-            progress: showsBars ? progress : nil,
-            asks: snapshot.attention != nil
+            progress: style == .bar ? progress : nil,
+            asks: snapshot.attention != nil,
+            urgency: urgency(for: snapshot)
         )
+    }
+
+    private func urgency(for snapshot: IndicatorSnapshot) -> DesktopNotificationSettings.Urgency {
+        let asks = snapshot.attention != nil
+        switch (settings.urgency, style) {
+        case (.critical, _): return .critical
+        case (_, .list):
+            guard let announced, announced.since == snapshot.since else { return .normal }
+            return asks && !announced.asks ? .normal : .low
+        case (let urgency, _): return asks ? .normal : urgency
+        }
     }
 
     private var formats: [SnapshotFormat] { [settings.summary, settings.body].compactMap(\.self) }

@@ -62,6 +62,7 @@ package struct WatchedIndicator: Encodable {
         try container.encode(string("State"), forKey: .state)
         try container.encode(number("ActivityCount"), forKey: .activityCount)
         try container.encode(string("Label"), forKey: .label)
+        if let attention = text("Attention"), !attention.isEmpty { try container.encode(attention, forKey: .attention) }
         try container.encode(progress, forKey: .progress)
         try container.encodeIfPresent(activities, forKey: .activities)
         try container.encode(string("Application"), forKey: .application)
@@ -71,7 +72,7 @@ package struct WatchedIndicator: Encodable {
 
     private enum Key: String, CodingKey {
         case event, name, changed, visible, state, activityCount, label, progress, activities, application, processID
-        case enabled
+        case enabled, attention
     }
 
     private struct Activity: Encodable {

@@ -258,23 +258,26 @@ import Testing
     @Test("Identifiers that libnotify's property cannot have are continued over D-Bus")
     func largeIdentifiers() async throws {
         let bus = try await PrivateBus()
-        let server = try LargeIdentifiersServer(address: bus.address)
+        let identifier: UInt32 = 3_000_000_000
+        let server = try ScriptedServer(address: bus.address, identifier: identifier)
+        let monitor = try await NotifyMonitor(bus)
         let probe = try await DesktopProbe("notification", bus: bus, descriptors: 64)
         #expect(try await probe.backend(Self.name, is: "running"))
         #expect(probe.log.contains("through libnotify"))
         // The first is shown over D-Bus, so libnotify's object for the second has another identifier.
         try await probe.tell("exhaust")
         try await probe.tell("begin", "first")
-        #expect(await eventually { server.replaced.count == 1 })
+        #expect(await eventually { monitor.shown.count == 1 })
         try await probe.tell("release")
         for label in ["second", "third"] {
             try await probe.tell("label", label)
             let count = label == "second" ? 2 : 3
-            #expect(await eventually { server.replaced.count == count })
+            #expect(await eventually { monitor.shown.count == count })
         }
         try await probe.tell("end")
-        #expect(await eventually { server.closed == [LargeIdentifiersServer.identifier] })
-        #expect(server.replaced == [0, LargeIdentifiersServer.identifier, LargeIdentifiersServer.identifier])
+        #expect(await eventually { monitor.calls.last?.member == "CloseNotification" })
+        #expect(monitor.calls.map(\.identifier) == [0] + Array(repeating: Int(identifier), count: 3))
+        #expect(await eventually { server.shown.isEmpty })
     }
 
     @Test("A server that replaces another during updates keeps no notification")

@@ -50,5 +50,111 @@ import Testing
         #expect(monitor.shown.last?.body == "Fetching 40%")
         withExtendedLifetime(server) {}
     }
+
+    @Test(
+        "One that the server closes of its own accord reappears with the next change; one that the user closes does not",
+        arguments: [1, 2, 3, 4],
+        NotificationWay.both
+    )
+    func closed(reason: Int, way: NotificationWay) async throws {
+        try await closes(for: reason, isDismissal: reason == 2, by: "tests", way: way)
+    }
+
+    @Test(
+        "Cinnamon reports its own close, 4 s after the last change, as the user's",
+        arguments: [true, false],
+        NotificationWay.both
+    )
+    func closedByCinnamon(isDismissal: Bool, way: NotificationWay) async throws {
+        try await closes(for: 2, isDismissal: isDismissal, by: "cinnamon", way: way)
+    }
+
+    private func closes(for reason: Int, isDismissal: Bool, by name: String, way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try ScriptedServer(address: bus.address, name: name)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "first")
+        #expect(await eventually { server.shown.count == 1 })
+        // At least as long as Cinnamon waits.
+        if name == "cinnamon", !isDismissal { try await Task.sleep(for: .milliseconds(4100)) }
+        try await ScriptedServer.closeAll(for: reason, on: bus)
+        if isDismissal {
+            let delivered = try await probe.tell("delivered")
+            try await probe.tell("label", "next")
+            #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        } else {
+            try await probe.tell("label", "next")
+            #expect(await eventually { server.shown.count == 1 })
+        }
+        try await probe.tell("end")
+        #expect(await eventually { server.shown.isEmpty })
+        // The next time, it is shown again.
+        try await probe.tell("begin", "again")
+        #expect(await eventually { server.shown.count == 1 })
+        try await monitor.catchUp()
+        #expect(monitor.shown.map(\.body) == (isDismissal ? ["first", "again"] : ["first", "next", "again"]))
+        #expect(monitor.shown.allSatisfy { $0.identifier == 0 })
+        try await probe.shutdown()
+        #expect(await eventually { server.shown.isEmpty })
+    }
+
+    @Test("notify-osd, which closes a notification after 10 s, shows the next change", arguments: NotificationWay.both)
+    func closedByNotifyOSD(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let monitor = try await NotifyMonitor(bus)
+        let server = try await NotificationServer(on: bus, .notifyOSD)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        try await probe.tell("begin", "first")
+        // Nobody can dismiss it there.
+        #expect(await eventually { monitor.closingReasons == [1] })
+        #expect(monitor.shown.count == 1)
+        try await probe.tell("label", "second")
+        #expect(await eventually { monitor.shown.last?.body == "second" })
+        #expect(monitor.shown.map(\.identifier) == [0, 0])
+        try await probe.shutdown()
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("GNOME shows a banner, which is not changed, then a quiet entry in the list; a question gets a banner, too")
+    func gnome() async throws {
+        let bus = try await PrivateBus()
+        let server = try ScriptedServer(address: bus.address, name: "gnome-shell")
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        #expect(probe.log.contains("gnome-shell 1 over D-Bus, without libnotify: only the connection that shows"))
+        #expect(try await probe.tell("available").contains("a banner at first, then in the list below the clock"))
+        try await probe.tell("begin", "Fetching")
+        #expect(await eventually { monitor.shown.count == 1 })
+        try await probe.tell("progress", "0.2")
+        #expect(await eventually { monitor.shown.count == 2 })
+        try await probe.tell("progress", "0.4")
+        #expect(await eventually { monitor.shown.count == 3 })
+        try await probe.tell("attention", "Passphrase?")
+        #expect(await eventually { monitor.shown.count == 5 })
+        let (asks, calls) = ("Fetching: Passphrase? 40%", monitor.shown)
+        #expect(calls.map(\.body) == ["Fetching", "Fetching 20%", "Fetching 40%", asks, asks])
+        #expect(calls.map { $0.hints["urgency"] } == ["y 1", "y 0", "y 0", "y 1", "y 0"])
+        // GNOME removes a transient one with its banner.
+        #expect(calls.map { $0.hints["transient"] } == ["b 1", "b 0", "b 0", "b 1", "b 0"])
+        // None changes its urgency.
+        #expect(calls.map { $0.identifier == 0 } == [true, true, false, true, true])
+        #expect(await eventually { server.shown.count == 1 })
+        probe.send("quit")
+        #expect(await eventually { !probe.isRunning })
+        #expect(await eventually { server.shown.isEmpty })
+        #expect(server.refusedCount == 0)
+    }
+
+    @Test("With 'through: libnotify', GNOME's server is not used, and the status reports why")
+    func gnomeThroughLibNotify() async throws {
+        let bus = try await PrivateBus()
+        let server = try ScriptedServer(address: bus.address, name: "gnome-shell")
+        let probe = try await DesktopProbe("notification", through: .libnotify, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "only the connection that shows a notification"))
+        #expect(server.shown.isEmpty)
+    }
 }
 #endif

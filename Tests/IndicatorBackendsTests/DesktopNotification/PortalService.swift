@@ -1,6 +1,8 @@
 #if DesktopNotification
 import Foundation
 import IndicatorThreads
+import TestSupport
+import Testing
 
 @testable import IndicatorBackends
 
@@ -31,9 +33,9 @@ final class PortalService: Sendable {
             address: address
         ) { [recorded] message in
             switch message.member {
-            case "Get": message.reply([.variant(version)])
-            case "GetAll": message.reply([.properties([BusProperty("version", version)])])
-            default: Self.answer(message, recorded)
+            case "Get": [message.reply([.variant(version)])]
+            case "GetAll": [message.reply([.properties([BusProperty("version", version)])])]
+            default: [Self.answer(message, recorded)]
             }
         }
     }
@@ -68,45 +70,94 @@ final class PortalService: Sendable {
     }
 }
 
-/// A notification server whose identifiers are larger than 2³¹, on a private bus.
-final class LargeIdentifiersServer: Sendable {
-    private final class Record: Sendable {
-        let replaced = Locked<[UInt32]>([])
-        let closed = Locked<[UInt32]>([])
+/// A notification server on a private bus that behaves like those that Debian cannot run without a screen.
+final class ScriptedServer: Sendable {
+    private struct State: Sendable {
+        var lastIdentifier: UInt32 = 0
+        /// The notifications that are shown, each with the unique name of the connection that has shown it.
+        var owners: [UInt32: String] = [:]
+        var refusedCount = 0
     }
 
-    static let identifier: UInt32 = 3_000_000_000
+    private final class Record: Sendable {
+        let state = Locked(State())
+    }
+
     private let peer: BusPeer
     private let recorded = Record()
 
     /// Starts it. It owns its name when this returns.
-    init(address: String) throws {
+    ///
+    /// - Parameters:
+    ///   - name: the name of its program. `gnome-shell` refuses changes by other connections than the first one, as
+    ///     GNOME does since version 42.
+    ///   - identifier: the identifier of the first notification.
+    init(address: String, name: String = "tests", identifier: UInt32 = 1) throws {
+        recorded.state.withLock { $0.lastIdentifier = identifier - 1 }
         peer = try BusPeer(
             name: "org.freedesktop.Notifications",
             path: "/org/freedesktop/Notifications",
             address: address
         ) { [recorded] message in
-            switch message.member {
-            case "GetServerInformation": return message.reply(["large", "tests", "1", "1.2"].map { .string($0) })
-            case "GetCapabilities": return message.reply([.strings(["body"])])
-            case "Notify":
-                guard case .uint32(let replaced) = message.arguments[1] else { return nil }
-                recorded.replaced.withLock { $0.append(replaced) }
-                return message.reply([.uint32(Self.identifier)])
-            case "CloseNotification":
-                guard case .uint32(let closed)? = message.arguments.first else { return nil }
-                recorded.closed.withLock { $0.append(closed) }
-                return message.reply([])
-            default: return message.reply(BusError(name: "org.freedesktop.DBus.Error.UnknownMethod", text: ""))
+            let sender = message.sender ?? ""
+            let arguments = message.arguments
+            func isRefused(_ identifier: UInt32) -> Bool {
+                recorded.state.withLock { state in
+                    let isForeign = name == "gnome-shell" && state.owners[identifier].map { $0 != sender } ?? false
+                    if isForeign { state.refusedCount += 1 }
+                    return isForeign
+                }
+            }
+            let refusal = BusError(name: "org.freedesktop.DBus.Error.InvalidArgs", text: "Invalid notification ID")
+            switch (message.member, arguments.count) {
+            case ("GetServerInformation", _): return [message.reply([name, "tests", "1", "1.2"].map { .string($0) })]
+            case ("GetCapabilities", _): return [message.reply([.strings(["body"])])]
+            case ("Notify", 8):
+                guard case .uint32(let replaced) = arguments[1] else { return [] }
+                if isRefused(replaced) { return [message.reply(refusal)] }
+                let identifier = recorded.state.withLock { state in
+                    if state.owners[replaced] == nil { state.lastIdentifier += 1 }
+                    let identifier = state.owners[replaced] == nil ? state.lastIdentifier : replaced
+                    state.owners[identifier] = sender
+                    return identifier
+                }
+                return [message.reply([.uint32(identifier)])]
+            case ("CloseNotification", 1):
+                guard case .uint32(let identifier)? = arguments.first else { return [] }
+                if isRefused(identifier) { return [message.reply(refusal)] }
+                return [Self.close(identifier, for: 3, in: recorded), message.reply([])]
+            case ("Dismiss", 1):
+                guard case .uint32(let reason)? = arguments.first else { return [] }
+                let shown = recorded.state.withLock { $0.owners.keys.sorted() }
+                return shown.map { Self.close($0, for: reason, in: recorded) } + [message.reply([])]
+            default: return [message.reply(BusError(name: "org.freedesktop.DBus.Error.UnknownMethod", text: ""))]
             }
         }
     }
 
-    /// What each call of `Notify` replaces.
-    var replaced: [UInt32] { recorded.replaced.withLock { $0 } }
+    /// Closes all notifications, and reports this reason.
+    static func closeAll(for reason: Int, on bus: PrivateBus) async throws {
+        let name = "org.freedesktop.Notifications"
+        let path = "/org/freedesktop/Notifications"
+        let result = try await bus.busctl("call", name, path, name, "Dismiss", "u", "\(reason)")
+        #expect(result.status == 0, "\(result.error)")
+    }
 
-    /// What is closed.
-    var closed: [UInt32] { recorded.closed.withLock { $0 } }
+    private static func close(_ identifier: UInt32, for reason: UInt32, in recorded: Record) -> BusMessage? {
+        recorded.state.withLock { $0.owners[identifier] = nil }
+        return .signal(
+            path: "/org/freedesktop/Notifications",
+            interface: "org.freedesktop.Notifications",
+            member: "NotificationClosed",
+            [.uint32(identifier), .uint32(reason)]
+        )
+    }
+
+    /// The identifiers of the notifications that are shown.
+    var shown: Set<UInt32> { recorded.state.withLock { Set($0.owners.keys) } }
+
+    /// How many calls of other connections it has refused.
+    var refusedCount: Int { recorded.state.withLock { $0.refusedCount } }
 }
 
 /// A process on a bus that owns a name and answers calls, on a thread of its own.
@@ -119,7 +170,7 @@ private final class BusPeer: Sendable {
         name: String,
         path: String,
         address: String,
-        answer: @escaping @Sendable (BusMessage) -> BusMessage?
+        answer: @escaping @Sendable (BusMessage) -> [BusMessage?]
     ) throws {
         guard let wakeUp = WakeUp() else { throw BusError.disconnected }
         self.wakeUp = wakeUp
@@ -130,7 +181,7 @@ private final class BusPeer: Sendable {
             do throws(BusError) {
                 let loop = try BusLoop(address: address, wakeUp: wakeUp)
                 loop.serve(path: path) { [unowned loop] message in
-                    if let reply = answer(message) { loop.send(reply) }
+                    for message in answer(message) { if let message { loop.send(message) } }
                 }
                 try loop.callBus("RequestName", [.string(name), .uint32(0)])
                 hasStarted.signal()

@@ -1,0 +1,103 @@
+#if DesktopNotification
+import Foundation
+import TestSupport
+import Testing
+
+/// The real GNOME Shell, without a screen.
+@Suite struct GNOMEShellTests {
+    private static let programs = ["/usr/bin/gnome-shell", "/usr/bin/gjs", "/usr/lib/python3/dist-packages/dbusmock"]
+    private static let service = "/usr/share/gnome-shell/org.gnome.Shell.Notifications"
+
+    @Test(
+        "First a notification with a banner, then one in the list, which is updated; none remains",
+        .enabled(
+            if: programs.allSatisfy(FileManager.default.fileExists),
+            "Scripts/bootstrap leaves gnome-shell out, with gjs and python3-dbusmock, because it needs most of GNOME"
+        )
+    )
+    func listed() async throws {
+        let bus = try await PrivateBus()
+        let system = try await PrivateBus()
+        let folder = try TemporaryDirectory("indicator-gnome")
+        let environment = [
+            "HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "XDG_CONFIG_HOME": "\(folder.path)/config",
+            "XDG_DATA_HOME": "\(folder.path)/data", "XDG_CACHE_HOME": "\(folder.path)/cache",
+            "DBUS_SESSION_BUS_ADDRESS": bus.address, "DBUS_SYSTEM_BUS_ADDRESS": system.address,
+            "GSETTINGS_BACKEND": "memory", "GIO_USE_VFS": "local", "LIBGL_ALWAYS_SOFTWARE": "1", "NO_AT_BRIDGE": "1",
+            "DISPLAY": "", "WAYLAND_DISPLAY": "", "XDG_CURRENT_DESKTOP": "GNOME",
+        ]
+        let logind = try Daemon(
+            "/usr/bin/python3",
+            ["-m", "dbusmock", "--system", "--template", "logind"],
+            environment: environment
+        )
+        #expect(try await eventually { try await owns("org.freedesktop.login1", on: system) })
+        let shell = try Daemon(
+            "/usr/bin/gnome-shell",
+            [
+                "--headless", "--no-x11", "--unsafe-mode", "--virtual-monitor", "640x480", "--wayland-display",
+                "indicator",
+            ],
+            environment: environment
+        )
+        #expect(try await eventually { try await evaluate("1 + 1", on: bus) == "2" }, "\(shell.errors)")
+        // The bus would start it. It is a module in later versions.
+        let isModule = try String(contentsOfFile: Self.service, encoding: .utf8).hasPrefix("import ")
+        let notifications = try Daemon(
+            "/usr/bin/gjs",
+            (isModule ? ["-m"] : []) + [Self.service],
+            environment: environment
+        )
+        #expect(try await eventually { try await owns("org.freedesktop.Notifications", on: bus) })
+
+        let probe = try await DesktopProbe("notification", bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        #expect(probe.log.contains("sent to gnome-shell "))
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await shown(on: bus) == "1 work" })
+        try await probe.tell("progress", "0.4")
+        #expect(try await eventually { try await shown(on: bus) == "0 work 40%" })
+        try await probe.tell("label", "more")
+        #expect(try await eventually { try await shown(on: bus) == "0 more 40%" })
+        try await probe.tell("attention", "Passphrase?")
+        #expect(try await eventually { try await shown(on: bus) == "1 more: Passphrase? 40%" })
+        #expect(try await eventually { try await shown(on: bus) == "0 more: Passphrase? 40%" })
+        probe.send("quit")
+        #expect(await eventually { !probe.isRunning })
+        #expect(try await eventually { try await shown(on: bus) == "" })
+        withExtendedLifetime([logind, shell, notifications]) {}
+    }
+
+    /// The urgency and the text of the app's notifications.
+    private func shown(on bus: PrivateBus) async throws -> String? {
+        let script = """
+            Main.messageTray.getSources().flatMap(source => source.notifications).filter(one => one.title == "probe")
+                .map(one => one.urgency + " " + (one.body ?? one.bannerBodyText)).join("; ")
+            """
+        return try await evaluate(script, on: bus).map { $0.trimmingCharacters(in: ["\""]) }
+    }
+
+    /// The JSON of a value in GNOME Shell.
+    private func evaluate(_ script: String, on bus: PrivateBus) async throws -> String? {
+        let name = "org.gnome.Shell"
+        let result = try await bus.busctl("--json=short", "call", name, "/org/gnome/Shell", name, "Eval", "s", script)
+        let reply = try? JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any]
+        guard let data = reply?["data"] as? [Any], data.first as? Bool == true else { return nil }
+        return data.last as? String
+    }
+
+    private func owns(_ name: String, on bus: PrivateBus) async throws -> Bool {
+        let path = "/org/freedesktop/DBus"
+        let bus = try await bus.busctl(
+            "call",
+            "org.freedesktop.DBus",
+            path,
+            "org.freedesktop.DBus",
+            "NameHasOwner",
+            "s",
+            name
+        )
+        return bus.output == "b true\n"
+    }
+}
+#endif
