@@ -154,8 +154,8 @@ package struct ActivityList: Sendable {
     private var roots: [ActivityRecord] {
         var roots: [ActivityRecord] = []
         for record in listed.values {
-            // Members may have begun after what follows their group.
-            if roots.count == Self.longestList, roots[roots.count - 1].order < record.order { break }
+            // Further members may have begun after what follows their group.
+            if roots.count == Self.longestList, roots[roots.count - 1].order < record.listedAt ?? 0 { break }
             Self.appendRoots(of: record, to: &roots, limit: roots.count + Self.longestList)
             roots.sort { $0.order < $1.order }
             roots.removeLast(max(roots.count - Self.longestList, 0))
@@ -276,18 +276,20 @@ package struct ActivityList: Sendable {
     /// own, and so on.
     private mutating func list(_ record: ActivityRecord) {
         cachedActivities = nil
-        if record.parent == nil {
-            listed.set(record.order, to: record.isListed ? record : nil)
-            return
-        }
         var record = record
-        while let parent = record.parent {
-            let wasListed = parent.isListed
-            parent.group?.listed.set(record.order, to: record.isListed ? record : nil)
-            if parent.isListed == wasListed { return }
+        while record.place != record.listedAt {
+            guard let parent = record.parent, let group = parent.group else {
+                return Self.move(record, in: &listed, to: record.place)
+            }
+            Self.move(record, in: &group.listed, to: record.place)
             record = parent
         }
-        listed.set(record.order, to: record.isListed ? record : nil)
+    }
+
+    private static func move(_ record: ActivityRecord, in list: inout OrderedList<ActivityRecord>, to place: UInt64?) {
+        if let old = record.listedAt { list.set(old, to: nil) }
+        if let place { list.set(place, to: record) }
+        record.listedAt = place
     }
 
     /// Merges a changed copy of the details of an activity. Returns whether a snapshot shows the change. Without effect
@@ -297,7 +299,7 @@ package struct ActivityList: Sendable {
         let wasListed = record.isListed
         record.merge(new, since: old)
         let isListed = record.isListed
-        if wasListed != isListed { list(record) }
+        if record.place != record.listedAt { list(record) }
         record.updateShare()
         return hasChanged(record, wasListed || isListed)
     }
@@ -350,9 +352,8 @@ package struct ActivityList: Sendable {
         }
         if let parent = record.parent {
             members.set(record.order, to: nil)
-            let wasListed = parent.isListed
-            parent.group?.listed.set(record.order, to: nil)
-            if parent.isListed != wasListed { list(parent) }
+            if let group = parent.group { Self.move(record, in: &group.listed, to: nil) }
+            list(parent)
             record.parent = nil
             if !parent.hasEnded {
                 record.endedAsMember = true

@@ -107,7 +107,13 @@ final class ActivityRecord: @unchecked Sendable {
     }
 
     /// Whether it has a label, or a member with one.
-    var isListed: Bool { label != nil && !hasEnded || group.map { $0.listed.count > 0 } ?? false }
+    var isListed: Bool { place != nil }
+
+    /// Its place in a list: the order of the activity with a label that began first of itself and, if it has none or has
+    /// ended, its members.
+    var place: UInt64? { label != nil && !hasEnded ? order : group?.listed.first?.order }
+    /// The place at which it is in the list of its group, or of the activities without one.
+    var listedAt: UInt64?
 
     /// The current details, with what the members of a group add.
     ///
