@@ -42,7 +42,9 @@ extension BackendKind {
                 )
             },
             isApplicable: { _, _ in
-                (try? TerminalTitleBackend.openTerminal(path: path, environment: environment)) != nil
+                !TerminalTitleError.isAbsent {
+                    try TerminalTitleBackend.openTerminal(path: path, environment: environment)
+                }
             },
             availability: { _, settings in
                 do throws(TerminalTitleError) {

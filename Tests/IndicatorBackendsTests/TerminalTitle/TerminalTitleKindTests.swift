@@ -53,6 +53,17 @@ import Testing
         #expect(terminal.read() == [])
     }
 
+    @Test func itIsSkippedWithoutATerminalButNotIfOneFails() throws {
+        let terminal = try PseudoTerminal()
+        func isApplicable(_ path: String, _ type: String?) -> Bool {
+            let kind = BackendKind.terminalTitle(path: path, environment: type.map { ["TERM": $0] } ?? [:])
+            return kind.isApplicable(context, BackendSettings())
+        }
+        #expect(isApplicable(terminal.path, "xterm"))
+        #expect(!isApplicable(terminal.path, "dumb") && !isApplicable(terminal.path, nil))
+        #expect(isApplicable("/dev/null/missing", "xterm"))
+    }
+
     @Test func unavailabilityHasAReasonAndHelp() async throws {
         let terminal = try PseudoTerminal()
         let dumb = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "dumb"])
