@@ -8,6 +8,7 @@ struct ProgressLines: Sendable {
     struct Look: Sendable, Hashable {
         var usesUnicode = true
         var usesColor = true
+        var numbers: NumberStyle
 
         /// Follows the locale and the variables `NO_COLOR` (no-color.org) and `CLICOLOR_FORCE` (bixense.com/clicolors).
         ///
@@ -20,15 +21,23 @@ struct ProgressLines: Sendable {
             usesUnicode = (locale.contains("utf-8") || locale.contains("utf8")) && environment["TERM"] != "linux"
             let isForced = value("CLICOLOR_FORCE").map { $0 != "0" } ?? false
             usesColor = value("NO_COLOR") == nil && (isTerminal || isForced)
+            numbers = NumberStyle(value)
+            if !usesUnicode { numbers.useUnitsOfPOSIX() }
         }
 
         /// The style, or plain without colours.
         func style(_ style: LiveLine.Style) -> LiveLine.Style { usesColor ? style : .plain }
 
         /// An untrusted text, sanitized for display.
-        func text(_ text: String, limit: Int = 240) -> String {
-            let text = DisplayText.singleLine(text, limit: limit)
-            return usesUnicode ? text : TerminalTitleBackend.ascii(text)
+        func text(_ text: String, limit: Int = 240) -> String { shown(DisplayText.singleLine(text, limit: limit)) }
+
+        /// A text in the characters that the terminal shows.
+        func shown(_ text: String) -> String { usesUnicode ? text : TerminalTitleBackend.ascii(text) }
+
+        /// Such as `2.1 s`, and from a minute on `1:05`.
+        func time(_ duration: Duration) -> String {
+            let seconds = max(duration / .seconds(1), 0)
+            return seconds < 60 ? "\(shown(numbers.text(seconds, digits: 1))) s" : SnapshotFormat.time(seconds)
         }
     }
 
@@ -129,7 +138,7 @@ struct ProgressLines: Sendable {
     /// The line that an activity leaves when it ends.
     func line(for finished: FinishedActivity) -> String {
         let label = look.text(finished.label)
-        let time = Self.time(finished.duration)
+        let time = look.time(finished.duration)
         let (mark, style, text): (String, LiveLine.Style, String) =
             switch finished.outcome {
             case .failed(let message):
@@ -172,27 +181,15 @@ struct ProgressLines: Sendable {
 
     private func text(_ field: Field, of activity: ActivityDetails, _ now: Date) -> String {
         let percent = Percentage(activity.progress).map {
-            String(repeating: " ", count: $0.value < 10 ? 1 : 0) + "\($0.value)%"
+            String(repeating: " ", count: $0.value < 10 ? 1 : 0) + look.shown($0.text(in: look.numbers))
         }
         switch field {
-        case .amount: return activity.amountText ?? percent ?? ""
+        case .amount: return activity.amountText(in: look.numbers).map(look.shown) ?? percent ?? ""
         case .percent: return percent ?? ""
-        case .rate: return activity.rateText ?? ""
+        case .rate: return activity.rateText(in: look.numbers).map(look.shown) ?? ""
         case .elapsed: return SnapshotFormat.time(now.timeIntervalSince(activity.since))
         case .remaining:
             return activity.remaining.map { "\(SnapshotFormat.time($0 / .seconds(1))) left" } ?? ""
         }
-    }
-}
-
-extension ProgressLines {
-    /// Such as `2.1 s`, and from a minute on `1:05`.
-    static func time(_ duration: Duration) -> String {
-        duration < .seconds(60) ? "\(tenths(duration / .seconds(1))) s" : SnapshotFormat.time(duration / .seconds(1))
-    }
-
-    private static func tenths(_ number: Double) -> String {
-        let tenths = Int((min(max(number, 0), 1e15) * 10).rounded())
-        return "\(tenths / 10).\(tenths % 10)"
     }
 }

@@ -96,17 +96,17 @@ struct ProgressReport: Sendable {
         let label = look.text(activity.label ?? "")
         let left = activity.remaining.map { SnapshotFormat.time($0 / .seconds(1)) }
         let lasted = SnapshotFormat.time(date.timeIntervalSince(activity.since))
-        guard let percent = Percentage(activity.progress)?.value else {
+        guard let percentage = Percentage(activity.progress) else {
             return settings.accessible ? "\(label) has lasted \(lasted)." : "\(label): \(lasted)"
         }
         return settings.accessible
-            ? "\(label) is \(percent) percent done\(left.map { ", \($0) left" } ?? "")."
-            : "\(label): \(percent)%, \(left.map { "\($0) left" } ?? lasted)"
+            ? "\(label) is \(percentage.value) percent done\(left.map { ", \($0) left" } ?? "")."
+            : "\(label): \(look.shown(percentage.text(in: look.numbers))), \(left.map { "\($0) left" } ?? lasted)"
     }
 
     private func end(of finished: FinishedActivity) -> String {
         let label = look.text(finished.label)
-        let time = ProgressLines.time(finished.duration)
+        let time = look.time(finished.duration)
         if settings.accessible {
             return switch finished.outcome {
             case .failed(let message) where !message.isEmpty:

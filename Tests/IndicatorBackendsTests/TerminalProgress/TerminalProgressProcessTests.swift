@@ -277,6 +277,43 @@ struct TerminalProgressProcessTests {
         #expect(await eventually { !daemon.isRunning })
     }
 
+    @Test(
+        "writes numbers as the user's locale does, like the title, whatever the locale of the app",
+        arguments: [
+            ("de_DE", "20,0 of 40,0 MB", "50 %"), ("fr_FR", "20,0 of 40,0 Mo", "50 %"),
+            ("tr_TR", "20,0 of 40,0 MB", "%50"), ("ru_RU", "20,0 of 40,0 МБ", "50 %"),
+            ("en_US", "20.0 of 40.0 MB", "50%"),
+        ]
+    )
+    func locale(name: String, amount: String, percentage: String) async throws {
+        let made = try await Command.run(
+            "localedef",
+            ["--no-archive", "-i", name, "-f", "UTF-8", folder.appending("\(name).UTF-8")],
+            package: "locales"
+        )
+        try #require(made.status == 0, "\(made.error)")
+        let config = """
+            startDelay: 0
+            backends: [terminalProgress, terminalTitle]
+            terminalTitle: {format: "{progress} done"}
+            """
+        try folder.write(config, to: "config.yaml")
+        let terminal = try PseudoTerminal()
+        let environment = ["LC_ALL": "\(name).UTF-8", "LOCPATH": folder.appending("")]
+        let daemon = try start(on: terminal, environment: environment)
+        try await tell("begin one", "bytes one 20000000 40000000")
+        var text = ""
+        #expect(
+            await eventually {
+                text += String(decoding: terminal.read(), as: UTF8.self)
+                return text.contains(amount) && text.contains("\(percentage) done")
+            },
+            "\(text.debugDescription)"
+        )
+        try send("return")
+        #expect(await eventually { !daemon.isRunning })
+    }
+
     @Test("writes a frame with one system call")
     func writes() async throws {
         let terminal = try PseudoTerminal()

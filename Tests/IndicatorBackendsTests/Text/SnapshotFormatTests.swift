@@ -109,7 +109,7 @@ import Testing
     func amountsHaveTheirUnits(done: Int, total: Int?, unit: ActivityUnit, rate: Double?, expected: String) throws {
         var details = ActivityDetails(label: "x")
         (details.completed, details.total, details.unit, details.rate) = (done, total, unit, rate)
-        let texts = [details.amountText, details.doneText, details.totalText, details.rateText].map { $0 ?? "" }
+        let texts = [details.amountText(), details.doneText(), details.totalText(), details.rateText()].map { $0 ?? "" }
         if rate == 1e300 {
             #expect(texts[3].hasSuffix(" EB/s"))
         } else {
