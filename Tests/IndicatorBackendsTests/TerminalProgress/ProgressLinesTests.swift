@@ -309,6 +309,37 @@ struct ProgressReportTests {
         )
     }
 
+    @Test("report once what an activity asks for, with the words", arguments: [false, true])
+    func questions(accessible: Bool) {
+        var report = makeReport(.init(accessible: accessible))
+        var busy = snapshot(["Signing"], age: 0.1)
+        busy.activities[0].attention = "Passphrase?\u{7}"
+        let line = accessible ? "Signing asks: Passphrase?\n" : "Signing: asks: Passphrase?\n"
+        #expect(report.line(for: busy, finished: [], date: start, at: .zero) == line)
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(2)) == nil)
+        busy.activities[0].since = start.addingTimeInterval(-3)
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(3)) == nil)
+        busy.activities[0].attention = nil
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(4)) == nil)
+        busy.activities[0].attention = "Passphrase?"
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(6)) == line)
+    }
+
+    @Test("have no failure of the first activity before its beginning")
+    func firstActivity() {
+        var report = makeReport()
+        let early = [finished("early", .failed("no"), 0)]
+        let busy = snapshot(["first"], age: 2)
+        #expect(report.line(for: snapshot([], age: 0), finished: early, date: start, at: .zero) != nil)
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(0.5)) == nil)
+        var end = finished("first", .failed("no"), 2)
+        end.id = busy.activities[0].id
+        #expect(
+            report.line(for: snapshot([], age: 0), finished: [end], date: start, at: .seconds(1))
+                == "first: failed: no (2.0 s)\n"
+        )
+    }
+
     @Test("are sentences for a screen reader")
     func sentences() {
         var report = makeReport(.init(accessible: true))
