@@ -108,14 +108,14 @@ struct TerminalProgressProcessTests {
     func margin() async throws {
         try await inTerminal { tmux in
             try await tell("print earlier", "begin one")
-            #expect(try await shows(tmux) { $0.count == 2 && $0[0] == "earlier" && $0[1].contains(" one ") })
+            #expect(try await shows(tmux) { $0.count == 2 && $0[0] == "earlier" && $0[1].hasPrefix("one ") })
             let full = String(repeating: "x", count: 79) + "y"
             try await tell("piece \(full)")
-            #expect(try await shows(tmux) { $0.count == 3 && $0[1] == full && $0[2].contains(" one ") })
+            #expect(try await shows(tmux) { $0.count == 3 && $0[1] == full && $0[2].hasPrefix("one ") })
             try await tell("print continued")
             #expect(
                 try await shows(tmux) {
-                    $0.count == 4 && $0[1] == full && $0[2] == "continued" && $0[3].contains(" one ")
+                    $0.count == 4 && $0[1] == full && $0[2] == "continued" && $0[3].hasPrefix("one ")
                 }
             )
             try await tell("shutdown")
@@ -128,24 +128,24 @@ struct TerminalProgressProcessTests {
             try await tell("begin one", "begin two", "log logged 日本", "print printed", "raw foreign")
             func isWhole(_ lines: [String]) -> Bool {
                 lines.count == 5 && lines[0].hasSuffix("logged 日本") && lines[1] == "printed" && lines[2] == "foreign"
-                    && lines[3].contains(" one ") && lines[4].contains(" two ")
+                    && lines[3].hasPrefix("one ") && lines[4].hasPrefix("two ")
             }
             #expect(try await shows(tmux, isWhole))
             // Up to the right margin, and wider.
             let full = String(repeating: "日", count: 30) + String(repeating: "x", count: 20)
             try await tell("piece \(full)")
-            #expect(try await shows(tmux) { $0.count == 6 && $0[3] == full && $0[5].contains(" two ") })
+            #expect(try await shows(tmux) { $0.count == 6 && $0[3] == full && $0[5].hasPrefix("two ") })
             try await tell("print y\(full)")
             #expect(
                 try await shows(tmux) {
                     $0.count == 8 && $0[3] == full && $0[4] == "y\(full.dropLast())" && $0[5] == "x"
-                        && $0[7].contains(" two ")
+                        && $0[7].hasPrefix("two ")
                 }
             )
             try await tell("part Password: ")
             // The terminal echoes typed keys at the cursor.
             try await tmux.command("send-keys", "-l", "secret")
-            #expect(try await shows(tmux) { $0.contains("Password: secret") && $0.last?.contains(" two ") == true })
+            #expect(try await shows(tmux) { $0.contains("Password: secret") && $0.last?.hasPrefix("two ") == true })
             try await tell("fail two HTTP 503", "end one")
             #expect(
                 try await shows(tmux) {
@@ -190,7 +190,7 @@ struct TerminalProgressProcessTests {
     func jobControl() async throws {
         try await inTerminal { tmux in
             try await tell("begin one")
-            #expect(try await shows(tmux) { $0.last?.contains(" one ") == true })
+            #expect(try await shows(tmux) { $0.last?.hasPrefix("one ") == true })
             for _ in 0..<2 {
                 try await tmux.command("send-keys", "C-z")
                 #expect(try await shows(tmux) { $0.last == "ready>" })
@@ -198,11 +198,11 @@ struct TerminalProgressProcessTests {
                 try await tell("raw from the background")
                 #expect(
                     try await shows(tmux) {
-                        $0.contains { $0.hasSuffix("from the background") } && !$0.contains { $0.contains(" one ") }
+                        $0.contains { $0.hasSuffix("from the background") } && !$0.contains { $0.hasPrefix("one ") }
                     }
                 )
                 try await tmux.type("clear; fg")
-                #expect(try await shows(tmux) { $0.last?.contains(" one ") == true })
+                #expect(try await shows(tmux) { $0.last?.hasPrefix("one ") == true })
             }
         }
     }
@@ -330,7 +330,7 @@ struct TerminalProgressProcessTests {
         }
         try await tell("begin one", "begin two", "bytes two 1000 2000")
         // What ends before it is drawn is never drawn.
-        #expect(await eventually { written().contains(" two ") })
+        #expect(await eventually { written().contains("two ") })
         try await tell("end one", "end two")
         #expect(await eventually { written().hasSuffix("\u{1B}[J") })
         text = ""
@@ -405,7 +405,7 @@ struct TerminalProgressProcessTests {
             screen.receive(String(decoding: reader.bytes(all: true), as: UTF8.self))
             return screen
         }
-        #expect(await eventually { screen().lines.contains { $0.contains(" one ") } })
+        #expect(await eventually { screen().lines.contains { $0.hasPrefix("one ") } })
         // A window that hangs: the terminal's buffer is full, and from now on a byte a second is read.
         let filled = try terminal.fill()
         let before = reader.bytes(all: false).count
@@ -429,7 +429,7 @@ struct TerminalProgressProcessTests {
                 let written = text.components(separatedBy: "lost").count - 1 - reports.count
                 return !reports.isEmpty && reports.reduce(written) { $0 + (Int($1.1) ?? 0) } == 2 && lines.count > 3
                     && lines[lines.count - 3].hasPrefix("✗ two: HTTP 503 (")
-                    && lines[lines.count - 2].contains(" one ") && lines[lines.count - 1].contains(" three ")
+                    && lines[lines.count - 2].hasPrefix("one ") && lines[lines.count - 1].hasPrefix("three ")
             },
             "\(screen().lines)"
         )

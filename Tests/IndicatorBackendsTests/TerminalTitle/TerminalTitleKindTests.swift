@@ -41,7 +41,8 @@ import Testing
             format.validate(.string("{lable}"))
                 == "a format with known placeholders (unknown placeholder '{lable}' at character 1, did you mean '{label}'?)"
         )
-        #expect(throws: SnapshotFormatError.unknownPlaceholder("lable", nearest: .label, column: 1)) {
+        let known = SnapshotFormat.Placeholder.allCases.map(\.rawValue)
+        #expect(throws: SnapshotFormatError.unknownPlaceholder("lable", nearest: "label", known: known, column: 1)) {
             try BackendKind.terminalTitle.make(context, BackendSettings(["format": .string("{lable}")]))
         }
     }
