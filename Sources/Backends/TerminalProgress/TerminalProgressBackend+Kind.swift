@@ -33,12 +33,6 @@ extension BackendKind {
                     summary: "which activities leave a line when they end"
                 ),
                 BackendSetting(
-                    "accessible",
-                    .boolean,
-                    default: .boolean(standard.accessible),
-                    summary: "whether to write sentences instead of bars, for screen readers"
-                ),
-                BackendSetting(
                     "template",
                     .string,
                     default: .string(standard.template.description),
@@ -51,13 +45,13 @@ extension BackendKind {
                 TerminalProgressBackend(
                     name: context.name,
                     applicationName: context.applicationName,
-                    settings: TerminalProgressSettings(settings),
+                    settings: TerminalProgressSettings(settings, context),
                     descriptor: descriptor,
                     environment: environment
                 )
             },
             availability: { context, settings in
-                let settings = TerminalProgressSettings(settings)
+                let settings = TerminalProgressSettings(settings, context)
                 switch TerminalProgressBackend.display(settings, descriptor: descriptor, environment: environment) {
                 case .off where settings.mode == .terminal:
                     return .unavailable(reason: "standard error is not a terminal that can redraw lines", help: nil)
@@ -83,12 +77,11 @@ extension BackendKind {
 }
 
 extension TerminalProgressSettings {
-    fileprivate init(_ settings: BackendSettings) {
-        self.init()
+    fileprivate init(_ settings: BackendSettings, _ context: BackendContext) {
+        self.init(accessible: context.isAccessible)
         if let mode = settings.string("mode").flatMap(Mode.init(rawValue:)) { self.mode = mode }
         if let maxLines = settings.integer("maxLines") { self.maxLines = maxLines }
         if let finished = settings.string("finished").flatMap(Finished.init(rawValue:)) { self.finished = finished }
-        if let accessible = settings.boolean("accessible") { self.accessible = accessible }
         // It was checked with the other settings.
         if let template = settings.string("template").flatMap({ try? LineTemplate($0) }) { self.template = template }
     }

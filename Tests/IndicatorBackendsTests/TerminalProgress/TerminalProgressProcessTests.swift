@@ -314,6 +314,67 @@ struct TerminalProgressProcessTests {
         #expect(await eventually { !daemon.isRunning })
     }
 
+    @Test(
+        "with 'accessible', writes sentences, with the words that an activity asks for, and no animation of the title"
+    )
+    func accessible() async throws {
+        let config = """
+            startDelay: 0
+            accessible: true
+            backends: [terminalProgress, terminalTitle]
+            """
+        try folder.write(config, to: "config.yaml")
+        let terminal = try PseudoTerminal()
+        let daemon = try start(on: terminal)
+        var text = ""
+        func written() -> String {
+            text += String(decoding: terminal.read(), as: UTF8.self)
+            return text
+        }
+        try await tell("begin Signing")
+        #expect(await eventually { written().contains("Signing has started.\r\n") })
+        try await tell("ask Signing Passphrase?")
+        #expect(await eventually { written().contains("Signing asks: Passphrase?\r\n") })
+        try await tell("fail Signing no key", "shutdown")
+        try send("return")
+        #expect(await eventually { !daemon.isRunning })
+        #expect(written().contains("Signing failed after "))
+        #expect(text.components(separatedBy: "Passphrase?\r\n").count == 2)
+        // One title for the beginning and one for the question.
+        #expect(text.components(separatedBy: "\u{1B}]0;").dropFirst().filter { $0.hasPrefix("Signing") }.count == 2)
+        #expect(!text.unicodeScalars.contains { (0x2800..<0x2900).contains($0.value) })
+    }
+
+    @Test(
+        "is silent with the title where there is no terminal, and logs a backend that should work and does not",
+        arguments: [true, false]
+    )
+    func silence(isDumb: Bool) async throws {
+        let config = """
+            startDelay: 0
+            backends: [terminalTitle, terminalProgress, logFile]
+            terminalProgress: {mode: terminal}
+            logFile: {path: \(folder.appending(isDumb ? "log" : "missing/folder")), events: [shown]}
+            """
+        try folder.write(config, to: "config.yaml")
+        if !isDumb { try folder.write("", to: "missing") }
+        // Under cron there is no terminal at all; otherwise one that is dumb.
+        let terminal = try PseudoTerminal()
+        let daemon =
+            isDumb
+            ? try start(on: terminal, environment: ["TERM": "dumb"])
+            : try Daemon("setsid", ["--wait", helper] + arguments, environment: ["TERM": "xterm"])
+        try await tell("begin one", "end one", "shutdown")
+        let written = String(decoding: terminal.read(), as: UTF8.self) + daemon.errors
+        if isDumb {
+            #expect(written == "")
+        } else {
+            #expect(await eventually { daemon.errors.contains("warning") && daemon.errors.contains("logFile") })
+            #expect(!daemon.errors.contains("terminal"), "\(daemon.errors)")
+        }
+        await daemon.end()
+    }
+
     @Test("writes a frame with one system call")
     func writes() async throws {
         let terminal = try PseudoTerminal()

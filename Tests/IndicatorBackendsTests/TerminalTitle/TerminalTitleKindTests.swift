@@ -65,6 +65,21 @@ import Testing
         #expect(isApplicable("/dev/null/missing", "xterm"))
     }
 
+    @Test func accessibleStopsTheAnimation() async throws {
+        let terminal = try PseudoTerminal()
+        let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm", "LANG": "C.UTF-8"])
+        var context = context
+        context.isAccessible = true
+        let backend = try kind.make(context, BackendSettings(definitions: kind.settings))
+        #expect(backend.delivery.animationInterval == nil)
+        try await backend.start()
+        try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Work"))
+        await backend.stop()
+        var emulator = TitleEmulator()
+        emulator.receive(terminal.read())
+        #expect(emulator.titlesSet.first == "Work - app")
+    }
+
     @Test func unavailabilityHasAReasonAndHelp() async throws {
         let terminal = try PseudoTerminal()
         let dumb = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "dumb"])
