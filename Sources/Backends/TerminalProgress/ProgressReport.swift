@@ -3,9 +3,9 @@ import IndicatorCore
 
 /// Reports the beginnings and ends of activities as plain lines, for logs and screen readers.
 ///
-/// An activity is reported when it has lasted the start delay, and when it ends; a failure also when it ends sooner, and
-/// what it asks the user for, once. In between, the progress is reported at most every ten seconds, also as a sign that
-/// the app has not stopped. There is at most one line a second: reports in between are combined in the next one,
+/// An activity is reported when it has lasted the start delay, and when it ends; a failure also when it ends sooner,
+/// and what it asks the user for, once. In between, the progress is reported at most every ten seconds, also as a sign
+/// that the app has not stopped. There is at most one line a second: reports in between are combined in the next one,
 /// failures and questions first.
 struct ProgressReport: Sendable {
     /// The shortest time between two lines.

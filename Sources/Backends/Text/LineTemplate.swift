@@ -21,9 +21,9 @@ import IndicatorCore
 /// default, they share the room that the other columns leave. `{{` and `}}` are literal braces.
 ///
 /// Spaces separate the columns, which are aligned in all lines. Text that touches a placeholder belongs to its column,
-/// and a word by itself, such as `left`, to the nearer column, or the one before it; a separator such as `|`, to the one
-/// after it. A column without a value in any line is left out, and
-/// so are columns for which a window has no room.
+/// and a word by itself, such as `left`, to the nearer column, or the one before it; a separator such as `|` belongs to
+/// the one after it. A column without a value in any line is left out, and so are columns for which a window has no
+/// room.
 public struct LineTemplate: Sendable, Hashable, CustomStringConvertible {
     /// The values that a template can contain.
     enum Field: String, Sendable, Hashable, CaseIterable {
