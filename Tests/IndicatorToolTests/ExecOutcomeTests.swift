@@ -34,6 +34,28 @@ import Testing
             .map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }.last { $0.event == "finished" }
     }
 
+    @Test("A failure leaves one line, also before the start delay, unless the command ends within 50 ms")
+    func failuresAreReportedOnce() async throws {
+        let config = "startDelay: 1000\nbackends: [terminalTitle, terminalProgress]\n"
+        try program.configure(config)
+        let environment = ["TERM": "xterm", "CI": "", "NO_COLOR": "1"]
+        // Without a terminal, as under cron; a busy machine may take longer than 50 ms.
+        let result = try await program.run(["sh", "-c", "sleep 0.5; echo own >&2; exit 3"], environment: environment)
+        let lines = result.error.split(separator: "\n")
+        #expect(lines.count == 2 && lines[0] == "own" && lines[1].hasPrefix("sh: failed: exit status 3 ("), "\(lines)")
+    }
+
+    @Test("Errors are ASCII in the locale C, and the name is still recognizable")
+    func errorsInTheLocaleC() async throws {
+        let result = try await program.run(["größe-fehlt"], environment: ["LC_ALL": "C"])
+        #expect(result.error == "indicator: cannot run 'gr\\u{00F6}\\u{00DF}e-fehlt': No such file or directory\n")
+        try program.home.write("startDelay: zwölf\n", to: "wrong.yaml")
+        let path = program.home.appending("wrong.yaml")
+        let check = try await program.run(arguments: ["check-config", path], environment: ["LC_ALL": "C"])
+        #expect(check.error.contains("zw\\u{00F6}lf"), "\(check.error)\(check.output)")
+        #expect((check.error + check.output).utf8.allSatisfy { $0 < 0x80 })
+    }
+
     @Test(
         "The outcome is the exit status",
         arguments: [

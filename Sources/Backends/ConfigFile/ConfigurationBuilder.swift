@@ -55,7 +55,8 @@ struct ConfigurationSource: Sendable {
             name: backend.name,
             applicationName: applicationName,
             logger: logger.inBackground,
-            isNamed: backend.isNamed
+            isNamed: backend.isNamed,
+            isAccessible: backend.isAccessible
         )
     }
 
@@ -105,7 +106,8 @@ struct ConfigurationBuilder {
             delays = delays.limiting(name, to: value)
         }
         let observe = observedNames()
-        let backends = backends()
+        let accessible = value(of: TopLevelSetting.accessible, SettingKey(name: TopLevelSetting.accessible.name)).value
+        let backends = backends(isAccessible: accessible == .boolean(true))
         warnAboutUnknownVariables()
         return IndicatorConfiguration(
             file: file?.path,
@@ -185,12 +187,14 @@ struct ConfigurationBuilder {
 
     // MARK: - Backends
 
-    private mutating func backends() -> [IndicatorConfiguration.Backend] {
+    private mutating func backends(isAccessible: Bool) -> [IndicatorConfiguration.Backend] {
         let (items, origin) = list(TopLevelSetting.backends(in: registry))
         let isNamed = origin != nil || source.defaults.backends != nil
         var backends: [IndicatorConfiguration.Backend] = []
         for item in items where mistakes.count < FileValues.largestNumberOfMistakes {
-            if let backend = backend(item, isNamed: isNamed) { backends.append(backend) }
+            guard var backend = backend(item, isNamed: isNamed) else { continue }
+            backend.isAccessible = isAccessible
+            backends.append(backend)
         }
         warnAboutUnusedSections(items.map(\.name), origin)
         return backends

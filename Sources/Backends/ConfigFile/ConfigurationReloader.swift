@@ -68,7 +68,8 @@ final class ConfigurationReloader: ManagerResource {
             let message = "The configuration has mistakes; defaults replace what is invalid:\n\(problems)"
             source.logger.error("\(message)")
             if printsMistakes, isatty(STDERR_FILENO) == 1 {
-                try? FileHandle.standardError.write(contentsOf: Data("\(source.applicationName): \(message)\n".utf8))
+                let text = DisplayText.message("\(source.applicationName): \(message)\n")
+                try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
             }
         }
         show(configuration, adding: backends)

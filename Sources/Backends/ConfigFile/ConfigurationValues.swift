@@ -13,6 +13,8 @@ public struct ConfigurationValues: Sendable, Hashable {
     public var completionDelay: Duration?
     /// The minimum time that it stays visible.
     public var minimumVisibleTime: Duration?
+    /// Whether the user has a screen reader: sentences instead of bars, and no animations.
+    public var isAccessible: Bool?
     /// The names of the notifications to observe: `indicator`, `alamofire`.
     public var observe: [String]?
     /// The names of the backends: kinds, or other names with a `kind` in ``settings``.
@@ -26,6 +28,7 @@ public struct ConfigurationValues: Sendable, Hashable {
         startDelay: Duration? = nil,
         completionDelay: Duration? = nil,
         minimumVisibleTime: Duration? = nil,
+        isAccessible: Bool? = nil,
         observe: [String]? = nil,
         backends: [String]? = nil,
         settings: [String: [String: BackendSettingValue]] = [:]
@@ -34,6 +37,7 @@ public struct ConfigurationValues: Sendable, Hashable {
         self.startDelay = startDelay
         self.completionDelay = completionDelay
         self.minimumVisibleTime = minimumVisibleTime
+        self.isAccessible = isAccessible
         self.observe = observe
         self.backends = backends
         self.settings = settings
@@ -43,6 +47,7 @@ public struct ConfigurationValues: Sendable, Hashable {
         if let section = key.section { return settings[section]?[key.name] }
         switch key.name {
         case TopLevelSetting.enabled.name: return isEnabled.map { .boolean($0) }
+        case TopLevelSetting.accessible.name: return isAccessible.map { .boolean($0) }
         case TopLevelSetting.observe.name: return observe.map { .list($0) }
         case TopLevelSetting.backendsName: return backends.map { .list($0) }
         case IndicatorDelays.Setting.startDelay.rawValue: return startDelay.map { .duration($0) }

@@ -25,9 +25,12 @@ public struct IndicatorConfiguration: Sendable {
         let location: ConfigurationMistake.Location
         /// Whether a configuration names it; otherwise it is a default backend.
         let isNamed: Bool
+        /// Whether `accessible` is set.
+        package var isAccessible = false
 
         func isSame(as other: Self) -> Bool {
             name == other.name && kind.name == other.kind.name && settings == other.settings
+                && isAccessible == other.isAccessible
         }
     }
 

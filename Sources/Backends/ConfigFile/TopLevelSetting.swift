@@ -21,6 +21,13 @@ enum TopLevelSetting {
         example: .list(["indicator", "alamofire"]),
         summary: "the libraries whose tasks count as activities, by their notifications: indicator, alamofire"
     )
+    /// Whether to show the indicator for screen readers.
+    static let accessible = BackendSetting(
+        "accessible",
+        .boolean,
+        default: .boolean(false),
+        summary: "for screen readers: sentences instead of bars, and no animations"
+    )
     /// Which backends to use.
     static func backends(in registry: BackendRegistry) -> BackendSetting {
         BackendSetting(
@@ -36,10 +43,10 @@ enum TopLevelSetting {
     static let defaultBackends = ["terminalTitle", "dbusProperty"]
 
     static func all(in registry: BackendRegistry) -> [BackendSetting] {
-        [enabled] + delays + [observe, backends(in: registry)]
+        [enabled] + delays + [accessible, observe, backends(in: registry)]
     }
 
-    static let names = ([enabled] + delays + [observe]).map(\.name) + [backendsName]
+    static let names = ([enabled] + delays + [accessible, observe]).map(\.name) + [backendsName]
 
     /// The setting with a section's kind.
     static let kind = "kind"

@@ -382,14 +382,14 @@ final class NotificationSession: BusSession {
         }
         let summary = text(settings.summary)
         var body = text(settings.body)
-        let progress = Percentage(snapshot.progress)?.value
+        let progress = Percentage(snapshot.progress)
         if let progress, style != .bar, !formats.contains(where: { $0.placeholders.contains(.progress) }) {
-            body += body.isEmpty ? "\(progress)%" : " \(progress)%"
+            body += (body.isEmpty ? "" : " ") + progress.text()
         }
         return NotificationContent(
             summary: summary.isEmpty ? applicationName : summary,
             body: body,
-            progress: style == .bar ? progress : nil,
+            progress: style == .bar ? progress?.value : nil,
             asks: snapshot.attention != nil,
             urgency: urgency(for: snapshot)
         )

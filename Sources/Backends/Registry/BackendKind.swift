@@ -68,12 +68,21 @@ public struct BackendContext: Sendable {
     public var logger: Logger
     /// Whether a configuration names the backend; otherwise it is a default one.
     package var isNamed: Bool
+    /// Whether the user has set `accessible`, for screen readers: the backend must not animate anything.
+    public var isAccessible: Bool
 
     /// Makes a context.
-    package init(name: String, applicationName: String, logger: Logger, isNamed: Bool = true) {
+    package init(
+        name: String,
+        applicationName: String,
+        logger: Logger,
+        isNamed: Bool = true,
+        isAccessible: Bool = false
+    ) {
         self.name = name
         self.applicationName = applicationName
         self.logger = logger
         self.isNamed = isNamed
+        self.isAccessible = isAccessible
     }
 }

@@ -210,16 +210,19 @@ struct LiveLines: Sendable {
 
 /// A line of a terminal, by columns.
 struct LiveLine: Sendable, Hashable {
-    /// A colour or weight.
-    enum Style: String, Sendable, Hashable {
-        case plain = ""
-        case faint = "2"
-        case accent = "36"
-        case failure = "31"
-        case success = "32"
+    /// Colours and weights.
+    struct Style: Sendable, Hashable {
+        static let plain = Self(parameters: "")
+        static let faint = Self(parameters: "2")
+        static let accent = Self(parameters: "36")
+        static let failure = Self(parameters: "31")
+        static let success = Self(parameters: "32")
+
+        /// The parameters of SGR, such as `1;36`.
+        var parameters: String
 
         /// SGR: sets the style of the text that follows.
-        var sequence: String { "\u{1B}[\(self == .plain ? "" : "0;\(rawValue)")m" }
+        var sequence: String { "\u{1B}[\(parameters.isEmpty ? "" : "0;\(parameters)")m" }
     }
 
     /// A column; the second column of a wide character is empty.
@@ -256,6 +259,22 @@ struct LiveLine: Sendable, Hashable {
                 for _ in 1..<columns { cells.append(Cell(text: "", style: style)) }
             }
         }
+    }
+
+    /// Adds a line's columns.
+    mutating func append(_ line: LiveLine) { cells += line.cells }
+
+    /// Inserts spaces at a column.
+    mutating func insertSpaces(_ count: Int, at column: Int) {
+        cells.insert(contentsOf: Array(repeating: Cell(text: " ", style: .plain), count: max(count, 0)), at: column)
+    }
+
+    /// Removes what is beyond a number of columns.
+    mutating func cut(to columns: Int) {
+        guard cells.count > columns else { return }
+        let isSplit = cells[columns].text.isEmpty
+        cells.removeLast(cells.count - columns)
+        if isSplit, !cells.isEmpty { cells[cells.count - 1] = Cell(text: " ", style: .plain) }
     }
 
     /// Adds spaces up to a column.

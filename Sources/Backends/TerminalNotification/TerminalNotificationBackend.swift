@@ -168,7 +168,9 @@ extension BackendKind {
                 )
             },
             isApplicable: { _, _ in
-                (try? TerminalNotificationBackend.openTerminal(path: path, environment: environment)) != nil
+                !TerminalTitleError.isAbsent {
+                    try TerminalNotificationBackend.openTerminal(path: path, environment: environment).terminal
+                }
             },
             availability: { _, _ in
                 do {

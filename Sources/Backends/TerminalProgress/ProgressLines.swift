@@ -1,34 +1,40 @@
 import Foundation
 import IndicatorCore
 
-/// Lays out activities as lines of a terminal: label, bar or spinner, amount, rate, elapsed and remaining time, as far
-/// as they fit.
+/// Lays out activities as lines of a terminal, in the columns of a template, as far as they fit.
 struct ProgressLines: Sendable {
     /// The characters and colours that the terminal shows.
     struct Look: Sendable, Hashable {
         var usesUnicode = true
         var usesColor = true
+        var numbers: NumberStyle
 
         /// Follows the locale and the variables `NO_COLOR` (no-color.org) and `CLICOLOR_FORCE` (bixense.com/clicolors).
         ///
         /// - Parameter isTerminal: whether to use colours if the variables are not set.
         init(environment: [String: String], isTerminal: Bool) {
             func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
-            // POSIX, section 8.2: the first of these that is set and not empty determines the character set. The Linux
-            // console lacks the characters of the spinner.
-            let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(value).first?.lowercased() ?? ""
-            usesUnicode = (locale.contains("utf-8") || locale.contains("utf8")) && environment["TERM"] != "linux"
+            // The Linux console lacks the characters of the spinner.
+            usesUnicode = DisplayText.usesUnicode(value) && environment["TERM"] != "linux"
             let isForced = value("CLICOLOR_FORCE").map { $0 != "0" } ?? false
             usesColor = value("NO_COLOR") == nil && (isTerminal || isForced)
+            numbers = NumberStyle(value)
+            if !usesUnicode { numbers.useUnitsOfPOSIX() }
         }
 
         /// The style, or plain without colours.
         func style(_ style: LiveLine.Style) -> LiveLine.Style { usesColor ? style : .plain }
 
         /// An untrusted text, sanitized for display.
-        func text(_ text: String, limit: Int = 240) -> String {
-            let text = DisplayText.singleLine(text, limit: limit)
-            return usesUnicode ? text : TerminalTitleBackend.ascii(text)
+        func text(_ text: String, limit: Int = 240) -> String { shown(DisplayText.singleLine(text, limit: limit)) }
+
+        /// A text in the characters that the terminal shows.
+        func shown(_ text: String) -> String { usesUnicode ? text : TerminalTitleBackend.ascii(text) }
+
+        /// Such as `2.1 s`, and from a minute on `1:05`.
+        func time(_ duration: Duration) -> String {
+            let seconds = max(duration / .seconds(1), 0)
+            return seconds < 60 ? "\(shown(numbers.text(seconds, digits: 1))) s" : SnapshotFormat.time(seconds)
         }
     }
 
@@ -36,31 +42,36 @@ struct ProgressLines: Sendable {
     var applicationName: String
     /// How many activities get a line.
     var maxLines: Int
+    var template = LineTemplate.standard
 
-    /// The fields of a line, besides its label and bar.
-    private enum Field { case amount, percent, rate, elapsed, remaining }
+    private typealias Field = LineTemplate.Field
 
-    /// The shortest length of the bars, and the fields, from wide windows to narrow ones.
-    private static let details: [(bar: Int, fields: [Field])] = [
-        (16, [.amount, .rate, .elapsed, .remaining]), (16, [.amount, .rate, .remaining]), (12, [.amount, .remaining]),
-        (10, [.percent, .remaining]), (8, [.percent]), (0, [.percent]), (0, []),
+    /// The shortest length of the bars, and the fields that are left out, from wide windows to narrow ones. The name
+    /// keeps its room longest.
+    private static let steps: [(bar: Int, without: Set<Field>)] = [
+        (16, []), (16, [.elapsed]), (12, [.elapsed, .rate]), (10, [.elapsed, .rate, .amount, .done, .total]),
+        (8, [.elapsed, .rate, .amount, .done, .total, .remaining]),
+        (0, [.elapsed, .rate, .amount, .done, .total, .remaining, .bar]),
+        (0, Set(Field.allCases).subtracting([.label])),
     ]
     /// The longest bars: longer ones show nothing more, and take more bytes.
     private static let longestBar = 60
+    /// The columns of the shortest bar and a percentage, with their gaps.
+    private static let shortestRest = 16
 
-    /// The activities that get a line: ``maxLines``, and the groups that they belong to.
+    /// The activities that get a line: ``maxLines`` and the groups that they belong to, and those that wait for the
+    /// user.
     private func shown(_ activities: [ActivityDetails]) -> [ActivityDetails] {
         var room = maxLines
-        for (index, activity) in activities.enumerated() {
+        return activities.enumerated().filter { index, activity in
             let isGroup = index + 1 < activities.count && activities[index + 1].depth > activity.depth
-            if room == 0 { return Array(activities.prefix(index)) }
-            if !isGroup { room -= 1 }
-        }
-        return activities
+            defer { if !isGroup, room > 0 { room -= 1 } }
+            return room > 0 || activity.attention != nil
+        }.map(\.element)
     }
 
-    /// The lines of a snapshot: at most ``maxLines`` and those of their groups, and one with the number of the other
-    /// activities.
+    /// The lines of a snapshot: at most ``maxLines`` and those of their groups, those with what activities ask the user
+    /// for, and one with the number of the other activities.
     ///
     /// - Parameters:
     ///   - width: the columns of the window. The last one stays empty: some terminals wrap when it is written.
@@ -73,49 +84,18 @@ struct ProgressLines: Sendable {
         // of groups are not.
         let (listed, groups) = (snapshot.activities.count, snapshot.activities.count { $0.depth == 0 })
         let count = listed + (listed < 16 ? 0 : max(snapshot.activityCount - groups, 0))
-        let labels = activities.map(label)
-        let labelWidth = labels.map { DisplayText.columns(of: $0) }.max() ?? 0
-        let hasSpinner = activities.contains { $0.progress == nil }
-        let hasBar = activities.contains { $0.progress != nil }
-        let mark = hasSpinner ? 2 : 0
 
-        var rows: [[String]] = []
-        var widths: [Int] = []
-        var bar = 0
-        var room = 0
-        for detail in Self.details {
-            rows = activities.map { activity in detail.fields.map { text($0, of: activity, now) } }
-            widths = detail.fields.indices.map { field in
-                rows.map { DisplayText.columns(of: $0[field]) }.max() ?? 0
+        let rows = activities.map { Row(activity: $0, layout: self, now: now, frame: frame) }
+        let grid = Grid(rows, width: width, layout: self)
+        var lines: [LiveLine] = []
+        for row in rows {
+            lines.append(grid.line(row))
+            if let attention = row.activity.attention {
+                var line = LiveLine()
+                let text = String(repeating: "  ", count: row.activity.depth) + "! \(look.text(attention))"
+                line.append(fitted(text, to: width), look.style(.failure))
+                lines.append(line)
             }
-            bar = hasBar ? detail.bar : 0
-            room = width - mark - ([bar] + widths).reduce(0) { $0 + ($1 > 0 ? $1 + 2 : 0) }
-            // The label comes first, as long as it does not take more than half of the window.
-            if room >= min(labelWidth, max(12, width / 2)) { break }
-        }
-        if bar > 0 { bar += min(max(room - labelWidth, 0), Self.longestBar - bar) }
-        room = min(room, labelWidth)
-
-        var lines = zip(zip(activities, labels), rows).map { item, fields in
-            var line = LiveLine()
-            if hasSpinner { line.append(item.0.progress == nil ? spinner(frame) + " " : "  ", look.style(.accent)) }
-            let label = DisplayText.fitted(item.1, to: room, ellipsis: look.usesUnicode ? DisplayText.ellipsis : "...")
-            line.append(label, look.style(item.0.attention == nil ? .plain : .failure))
-            // A left-to-right mark (LRM) keeps terminals with bidirectional text from mixing the fields into the label.
-            if label.unicodeScalars.contains(where: Self.isRightToLeft) { line.append("\u{200E}") }
-            var column = mark + room
-            if bar > 0 {
-                line.pad(to: column + 2)
-                if let progress = item.0.progress { append(progress, to: &line, columns: bar) }
-                column += bar + 2
-            }
-            for (field, width) in zip(fields, widths) where width > 0 {
-                column += width + 2
-                line.pad(to: column - DisplayText.columns(of: field))
-                line.append(field)
-            }
-            line.trim()
-            return line
         }
         if count > activities.count {
             var line = LiveLine()
@@ -129,7 +109,6 @@ struct ProgressLines: Sendable {
     /// The line that an activity leaves when it ends.
     func line(for finished: FinishedActivity) -> String {
         let label = look.text(finished.label)
-        let time = Self.time(finished.duration)
         let (mark, style, text): (String, LiveLine.Style, String) =
             switch finished.outcome {
             case .failed(let message):
@@ -141,12 +120,159 @@ struct ProgressLines: Sendable {
             case .unspecified, .succeeded: (look.usesUnicode ? "✓" : "+", .success, label)
             }
         let shown = look.usesColor ? style.sequence + mark + LiveLine.Style.plain.sequence : mark
-        return "\(shown) \(text) (\(time))"
+        return "\(shown) \(text) (\(look.time(finished.duration)))"
     }
 
-    private func label(_ activity: ActivityDetails) -> String {
-        let label = [activity.attention, activity.label].compactMap { $0 }.joined(separator: " - ")
-        return String(repeating: "  ", count: activity.depth) + look.text(label)
+    private func fitted(_ text: String, to columns: Int) -> String {
+        DisplayText.fitted(text, to: columns, ellipsis: look.usesUnicode ? DisplayText.ellipsis : "...")
+    }
+
+    /// An activity, and the texts of its fields.
+    private struct Row {
+        let activity: ActivityDetails
+        private let texts: [Field: String]
+        private let layout: ProgressLines
+        private var look: Look { layout.look }
+
+        init(activity: ActivityDetails, layout: ProgressLines, now: Date, frame: Int) {
+            (self.activity, self.layout) = (activity, layout)
+            let look = layout.look
+            let percentage = Percentage(activity.progress)
+            // One digit has the room of two, so that nothing moves at 10 %.
+            let progress = percentage.map { ($0.value < 10 ? " " : "") + $0.text(in: look.numbers) }
+            let remaining = activity.remaining.map { SnapshotFormat.time($0 / .seconds(1)) }
+            let frames =
+                look.usesUnicode ? TerminalTitleBackend.spinnerFrames : TerminalTitleBackend.asciiSpinnerFrames
+            let texts: [Field: String?] = [
+                .label: String(repeating: "  ", count: activity.depth) + look.text(activity.label ?? ""),
+                .spinner: activity.progress == nil ? frames[frame % frames.count] : nil,
+                .progress: progress,
+                .amount: activity.amountText(in: look.numbers) ?? progress,
+                .done: activity.doneText(in: look.numbers),
+                .total: activity.totalText(in: look.numbers),
+                .rate: activity.rateText(in: look.numbers),
+                .elapsed: SnapshotFormat.time(now.timeIntervalSince(activity.since)),
+                .remaining: remaining,
+            ]
+            self.texts = texts.compactMapValues { $0.map(look.shown) }
+        }
+
+        func text(_ field: Field) -> String { texts[field] ?? "" }
+
+        /// The text and styles of a column; empty if none of its fields has a value.
+        func cell(_ column: LineTemplate.Column, label: Int, bar: Int) -> LiveLine {
+            var cell = LiveLine()
+            var isEmpty = !column.placeholders.isEmpty
+            for piece in column.pieces {
+                guard case .placeholder(let placeholder) = piece else {
+                    if case .literal(let text) = piece { cell.append(look.shown(text)) }
+                    continue
+                }
+                let start = cell.columns
+                append(placeholder, to: &cell, label: label, bar: bar)
+                if cell.columns > start { isEmpty = false }
+                // The room for labels and bars is limited.
+                let limit = placeholder.field == .label ? label : placeholder.field == .bar ? bar : .max
+                let spaces = min(placeholder.width ?? 0, limit) - (cell.columns - start)
+                placeholder.effectiveAlignment.pad(&cell, by: spaces, from: start)
+            }
+            return isEmpty ? LiveLine() : cell
+        }
+
+        private func append(_ placeholder: LineTemplate.Placeholder, to line: inout LiveLine, label: Int, bar: Int) {
+            let style = look.style(placeholder.style ?? .plain)
+            switch placeholder.field {
+            case .label:
+                let label = layout.fitted(text(.label), to: label)
+                line.append(label, style)
+                // A left-to-right mark (LRM) keeps terminals with bidirectional text from mixing the fields into the
+                // label.
+                if label.unicodeScalars.contains(where: ProgressLines.isRightToLeft) { line.append("\u{200E}") }
+            case .bar:
+                if let progress = activity.progress {
+                    append(progress, to: &line, placeholder, columns: bar)
+                } else if bar > 0, !layout.template.fields.contains(.spinner) {
+                    line.append(text(.spinner), style)
+                }
+            case let field: line.append(text(field), style)
+            }
+        }
+
+        private func append(
+            _ progress: Double,
+            to line: inout LiveLine,
+            _ placeholder: LineTemplate.Placeholder,
+            columns: Int
+        ) {
+            let styles = (look.style(placeholder.style ?? .plain), look.style(placeholder.restStyle ?? .plain))
+            let halves = Int((min(max(progress, 0), 1) * Double(2 * columns)).rounded(.down))
+            let (done, half) = halves.quotientAndRemainder(dividingBy: 2)
+            line.append(String(repeating: look.usesUnicode ? "━" : "#", count: done), styles.0)
+            if half == 1, look.usesUnicode { line.append("╸", styles.0) }
+            let rest = columns - done - (look.usesUnicode ? half : 0)
+            line.append(String(repeating: look.usesUnicode ? "─" : "-", count: rest), styles.1)
+        }
+    }
+
+    /// The columns that fit into a window.
+    private struct Grid {
+        private let window: Int
+        private var columns: [(column: LineTemplate.Column, width: Int)] = []
+        private var label = 0
+        private var bar = 0
+
+        init(_ rows: [Row], width: Int, layout: ProgressLines) {
+            window = width
+            let template = layout.template
+            func option(_ field: Field) -> Int? {
+                template.columns.lazy.flatMap(\.placeholders).first { $0.field == field }?.width
+            }
+            let labelWidth = option(.label) ?? rows.map { DisplayText.columns(of: $0.text(.label)) }.max() ?? 0
+            let hasLabel = template.fields.contains(.label)
+            let hasBar = template.fields.contains(.bar) && rows.contains { $0.activity.progress != nil }
+            let longestBar = option(.bar) ?? ProgressLines.longestBar
+            var room = 0
+            for step in ProgressLines.steps {
+                // Where the amount has no room, the percentage may have.
+                let replacesAmount = !step.without.contains(.progress) && !template.fields.contains(.progress)
+                bar = step.without.contains(.bar) ? 0 : hasBar ? min(step.bar, longestBar) : 1
+                columns = template.columns.compactMap { column -> (column: LineTemplate.Column, width: Int)? in
+                    var column = column
+                    if replacesAmount, step.without.contains(.amount) { column.replace(.amount, with: .progress) }
+                    let fields = column.placeholders.map(\.field)
+                    // Text alone has no more room than the percentage.
+                    if (fields.isEmpty ? [.progress] : fields).allSatisfy(step.without.contains) { return nil }
+                    let width = self.width(of: column, in: rows)
+                    return width > 0 || fields.contains(.label) ? (column, width) : nil
+                }
+                room = width - columns.reduce(0) { $0 + $1.column.gap + $1.width } + (columns.first?.column.gap ?? 0)
+                // A name comes first, as long as there is room for a percentage.
+                let needed = hasLabel ? min(labelWidth, max(12, width / 2, width - ProgressLines.shortestRest)) : 0
+                if room >= needed { break }
+            }
+            label = max(min(room, labelWidth), 0)
+            if hasBar, bar > 0 { bar += min(max(room - label, 0), longestBar - bar) }
+            for index in columns.indices { columns[index].width = self.width(of: columns[index].column, in: rows) }
+        }
+
+        /// The width of a column with the current lengths of labels and bars.
+        private func width(of column: LineTemplate.Column, in rows: [Row]) -> Int {
+            rows.map { $0.cell(column, label: label, bar: bar).columns }.max() ?? 0
+        }
+
+        func line(_ row: Row) -> LiveLine {
+            var line = LiveLine()
+            for (index, item) in columns.enumerated() {
+                if index > 0 { line.append(String(repeating: " ", count: item.column.gap)) }
+                let start = line.columns
+                line.append(row.cell(item.column, label: label, bar: bar))
+                let alignment = item.column.placeholders.first?.effectiveAlignment ?? .left
+                alignment.pad(&line, by: item.width - (line.columns - start), from: start)
+            }
+            line.cut(to: window)
+            line.trim()
+            return line
+        }
     }
 
     private static func isRightToLeft(_ scalar: Unicode.Scalar) -> Bool {
@@ -154,45 +280,5 @@ struct ProgressLines: Sendable {
         case 0x590..<0x900, 0xFB1D..<0xFE00, 0xFE70..<0xFF00, 0x10800..<0x11000, 0x1E800..<0x1F000: true
         default: false
         }
-    }
-
-    private func spinner(_ frame: Int) -> String {
-        let frames = look.usesUnicode ? TerminalTitleBackend.spinnerFrames : TerminalTitleBackend.asciiSpinnerFrames
-        return frames[frame % frames.count]
-    }
-
-    private func append(_ progress: Double, to line: inout LiveLine, columns: Int) {
-        let halves = Int((min(max(progress, 0), 1) * Double(2 * columns)).rounded(.down))
-        let (done, half) = halves.quotientAndRemainder(dividingBy: 2)
-        line.append(String(repeating: look.usesUnicode ? "━" : "#", count: done), look.style(.accent))
-        if half == 1, look.usesUnicode { line.append("╸", look.style(.accent)) }
-        let rest = columns - done - (look.usesUnicode ? half : 0)
-        line.append(String(repeating: look.usesUnicode ? "─" : "-", count: rest), look.style(.faint))
-    }
-
-    private func text(_ field: Field, of activity: ActivityDetails, _ now: Date) -> String {
-        let percent = Percentage(activity.progress).map {
-            String(repeating: " ", count: $0.value < 10 ? 1 : 0) + "\($0.value)%"
-        }
-        switch field {
-        case .amount: return activity.amountText ?? percent ?? ""
-        case .percent: return percent ?? ""
-        case .rate: return activity.rateText ?? ""
-        case .elapsed: return SnapshotFormat.time(now.timeIntervalSince(activity.since))
-        case .remaining:
-            return activity.remaining.map { "\(SnapshotFormat.time($0 / .seconds(1))) left" } ?? ""
-        }
-    }
-}
-
-extension ProgressLines {
-    /// Such as `2.1 s`, and from a minute on `1:05`.
-    static func time(_ duration: Duration) -> String {
-        duration < .seconds(60) ? "\(tenths(duration / .seconds(1))) s" : SnapshotFormat.time(duration / .seconds(1))
-    }
-
-    private static func tenths(_ number: Double) -> String {
-        let tenths = Int((min(max(number, 0), 1e15) * 10).rounded())
-        return "\(tenths / 10).\(tenths % 10)"
     }
 }

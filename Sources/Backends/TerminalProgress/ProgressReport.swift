@@ -3,9 +3,10 @@ import IndicatorCore
 
 /// Reports the beginnings and ends of activities as plain lines, for logs and screen readers.
 ///
-/// An activity is reported when it has lasted the start delay, and when it ends; a failure also when it ends sooner.
-/// In between, the progress is reported at most every ten seconds, also as a sign that the app has not stopped. There
-/// is at most one line a second: reports in between are combined in the next one, failures first.
+/// An activity is reported when it has lasted the start delay, and when it ends; a failure also when it ends sooner,
+/// and what it asks the user for, once. In between, the progress is reported at most every ten seconds, also as a sign
+/// that the app has not stopped. There is at most one line a second: reports in between are combined in the next one,
+/// failures and questions first.
 struct ProgressReport: Sendable {
     /// The shortest time between two lines.
     static let interval: Duration = .seconds(1)
@@ -14,11 +15,15 @@ struct ProgressReport: Sendable {
     /// The largest number of reports in a line; the others are counted.
     private static let longestLine = 5
 
+    private enum Kind { case question, failure, end, progress }
+
     private let settings: TerminalProgressSettings
     private let look: ProgressLines.Look
     /// The activities in progress that were reported.
     private var reported: Set<UInt64> = []
-    private var pending: [(id: UInt64, text: String, isFailure: Bool)] = []
+    /// What these activities ask the user for, as reported.
+    private var questions: [UInt64: String] = [:]
+    private var pending: [(id: UInt64, text: String, kind: Kind)] = []
     private var omittedCount = 0
     private var nextLine: Duration?
     private var nextProgress: Duration = .zero
@@ -49,23 +54,33 @@ struct ProgressReport: Sendable {
         }
         for finished in wanted {
             // Failures come first in a line, but none before its beginning.
-            pending.removeAll { $0.id == finished.id && finished.id != 0 }
-            add(finished.id, end(of: finished), finished.outcome.isFailure)
+            pending.removeAll { $0.id == finished.id && $0.kind == .progress }
+            add(finished.id, end(of: finished), finished.outcome.isFailure ? .failure : .end)
         }
         // The outcomes of omitted activities are unknown: they are counted if any of the listed ones is wanted.
         if !wanted.isEmpty { omittedCount += snapshot.omittedFinishedCount }
+        for activity in snapshot.activities where activity.attention != questions[activity.id] {
+            questions[activity.id] = activity.attention
+            guard let attention = activity.attention, let label = activity.label else { continue }
+            // The question stands for the beginning, too.
+            reported.insert(activity.id)
+            let asks = settings.accessible ? " asks: " : ": asks: "
+            add(activity.id, look.text(label) + asks + look.text(attention), .question)
+            nextProgress = max(nextProgress, now + Self.progressInterval)
+        }
         // The wall clock differs a little from the clock that measures the start delay.
         let latestBeginning = date.addingTimeInterval(0.01 - snapshot.startDelay / .seconds(1))
         for activity in snapshot.activities where activity.since <= latestBeginning {
             guard let label = activity.label, reported.insert(activity.id).inserted else { continue }
-            add(activity.id, "\(look.text(label))\(settings.accessible ? " has started." : ": started")", false)
+            add(activity.id, "\(look.text(label))\(settings.accessible ? " has started." : ": started")", .progress)
             nextProgress = max(nextProgress, now + Self.progressInterval)
         }
         // Not at each snapshot: members of groups may displace an activity from the list for a while.
         if reported.count > 1024 { reported.formIntersection(snapshot.activities.map(\.id)) }
+        if questions.count > 1024 { questions = questions.filter { id, _ in reported.contains(id) } }
         if now >= nextProgress, let activity = snapshot.activities.first, reported.contains(activity.id) {
             nextProgress = now + Self.progressInterval
-            add(activity.id, progress(of: activity, at: date), false)
+            add(activity.id, progress(of: activity, at: date), .progress)
         }
         return dueLine(at: now)
     }
@@ -80,7 +95,8 @@ struct ProgressReport: Sendable {
     mutating func takeLine(at now: Duration) -> String? {
         guard due != nil else { return nil }
         nextLine = now + Self.interval
-        let sorted = pending.filter(\.isFailure) + pending.filter { !$0.isFailure }
+        func isUrgent(_ kind: Kind) -> Bool { kind == .failure || kind == .question }
+        let sorted = pending.filter { isUrgent($0.kind) } + pending.filter { !isUrgent($0.kind) }
         var texts = sorted.prefix(Self.longestLine).map(\.text)
         let more = sorted.count - texts.count + omittedCount
         if more > 0 { texts.append("and \(more) more\(settings.accessible ? "." : "")") }
@@ -88,25 +104,25 @@ struct ProgressReport: Sendable {
         return texts.joined(separator: settings.accessible ? " " : "; ") + "\n"
     }
 
-    private mutating func add(_ id: UInt64, _ text: String, _ isFailure: Bool) {
-        if pending.count < 64 { pending.append((id, text, isFailure)) } else { omittedCount += 1 }
+    private mutating func add(_ id: UInt64, _ text: String, _ kind: Kind) {
+        if pending.count < 64 { pending.append((id, text, kind)) } else { omittedCount += 1 }
     }
 
     private func progress(of activity: ActivityDetails, at date: Date) -> String {
         let label = look.text(activity.label ?? "")
         let left = activity.remaining.map { SnapshotFormat.time($0 / .seconds(1)) }
         let lasted = SnapshotFormat.time(date.timeIntervalSince(activity.since))
-        guard let percent = Percentage(activity.progress)?.value else {
+        guard let percentage = Percentage(activity.progress) else {
             return settings.accessible ? "\(label) has lasted \(lasted)." : "\(label): \(lasted)"
         }
         return settings.accessible
-            ? "\(label) is \(percent) percent done\(left.map { ", \($0) left" } ?? "")."
-            : "\(label): \(percent)%, \(left.map { "\($0) left" } ?? lasted)"
+            ? "\(label) is \(percentage.value) percent done\(left.map { ", \($0) left" } ?? "")."
+            : "\(label): \(look.shown(percentage.text(in: look.numbers))), \(left.map { "\($0) left" } ?? lasted)"
     }
 
     private func end(of finished: FinishedActivity) -> String {
         let label = look.text(finished.label)
-        let time = ProgressLines.time(finished.duration)
+        let time = look.time(finished.duration)
         if settings.accessible {
             return switch finished.outcome {
             case .failed(let message) where !message.isEmpty:

@@ -33,23 +33,25 @@ extension BackendKind {
                     summary: "which activities leave a line when they end"
                 ),
                 BackendSetting(
-                    "accessible",
-                    .boolean,
-                    default: .boolean(standard.accessible),
-                    summary: "whether to write sentences instead of bars, for screen readers"
+                    "template",
+                    .string,
+                    default: .string(standard.template.description),
+                    summary: "the columns of a line: {label}, {bar}, {spinner}, {progress}, {amount}, {done}, {total}, "
+                        + "{rate}, {elapsed} and {remaining}, with a width and styles as in {bar:40.cyan}",
+                    validate: LineTemplate.validate
                 ),
             ],
             make: { context, settings in
                 TerminalProgressBackend(
                     name: context.name,
                     applicationName: context.applicationName,
-                    settings: TerminalProgressSettings(settings),
+                    settings: TerminalProgressSettings(settings, context),
                     descriptor: descriptor,
                     environment: environment
                 )
             },
             availability: { context, settings in
-                let settings = TerminalProgressSettings(settings)
+                let settings = TerminalProgressSettings(settings, context)
                 switch TerminalProgressBackend.display(settings, descriptor: descriptor, environment: environment) {
                 case .off where settings.mode == .terminal:
                     return .unavailable(reason: "standard error is not a terminal that can redraw lines", help: nil)
@@ -75,12 +77,13 @@ extension BackendKind {
 }
 
 extension TerminalProgressSettings {
-    fileprivate init(_ settings: BackendSettings) {
-        self.init()
+    fileprivate init(_ settings: BackendSettings, _ context: BackendContext) {
+        self.init(accessible: context.isAccessible)
         if let mode = settings.string("mode").flatMap(Mode.init(rawValue:)) { self.mode = mode }
         if let maxLines = settings.integer("maxLines") { self.maxLines = maxLines }
         if let finished = settings.string("finished").flatMap(Finished.init(rawValue:)) { self.finished = finished }
-        if let accessible = settings.boolean("accessible") { self.accessible = accessible }
+        // It was checked with the other settings.
+        if let template = settings.string("template").flatMap({ try? LineTemplate($0) }) { self.template = template }
     }
 }
 
@@ -122,12 +125,21 @@ public struct TerminalProgressSettings: Sendable, Hashable {
     public var finished: Finished
     /// Whether to write sentences instead of bars, for screen readers. Default: `false`.
     public var accessible: Bool
+    /// The columns of a line. Default: ``LineTemplate/standard``.
+    public var template: LineTemplate
 
     /// Makes settings.
-    public init(mode: Mode = .auto, maxLines: Int = 4, finished: Finished = .failures, accessible: Bool = false) {
+    public init(
+        mode: Mode = .auto,
+        maxLines: Int = 4,
+        finished: Finished = .failures,
+        accessible: Bool = false,
+        template: LineTemplate = .standard
+    ) {
         self.mode = mode
         self.maxLines = maxLines
         self.finished = finished
         self.accessible = accessible
+        self.template = template
     }
 }

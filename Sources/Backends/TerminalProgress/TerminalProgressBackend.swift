@@ -116,7 +116,8 @@ public final class TerminalProgressBackend: IndicatorBackend {
         layout = ProgressLines(
             look: look,
             applicationName: look.text(applicationName),
-            maxLines: settings.maxLines
+            maxLines: settings.maxLines,
+            template: settings.template
         )
         state = Locked(State(report: ProgressReport(settings: settings, look: look)))
         reportTimer = DeadlineTimer(time: time)

@@ -153,6 +153,22 @@ package enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConverti
     /// The terminal could not be written to.
     case cannotWrite(errorNumber: Int32)
 
+    /// Whether opening a terminal fails because there is none that could be used, as under cron.
+    ///
+    /// - Parameter open: opens the terminal.
+    static func isAbsent(_ open: () throws -> SharedTerminal) -> Bool {
+        do {
+            _ = try open()
+            return false
+        } catch TerminalTitleError.noControllingTerminal, TerminalTitleError.dumbTerminal,
+            is TerminalNotificationError
+        {
+            return true
+        } catch {
+            return false
+        }
+    }
+
     /// The problem.
     package var reason: String {
         switch self {

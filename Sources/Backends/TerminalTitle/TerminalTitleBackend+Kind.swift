@@ -36,13 +36,15 @@ extension BackendKind {
                 TerminalTitleBackend(
                     name: context.name,
                     applicationName: context.applicationName,
-                    settings: try TerminalTitleSettings(settings),
+                    settings: try TerminalTitleSettings(settings, context),
                     path: path,
                     environment: environment
                 )
             },
             isApplicable: { _, _ in
-                (try? TerminalTitleBackend.openTerminal(path: path, environment: environment)) != nil
+                !TerminalTitleError.isAbsent {
+                    try TerminalTitleBackend.openTerminal(path: path, environment: environment)
+                }
             },
             availability: { _, settings in
                 do throws(TerminalTitleError) {
@@ -57,8 +59,8 @@ extension BackendKind {
 }
 
 extension TerminalTitleSettings {
-    fileprivate init(_ settings: BackendSettings) throws {
-        self.init()
+    fileprivate init(_ settings: BackendSettings, _ context: BackendContext) throws {
+        self.init(accessible: context.isAccessible)
         if let text = settings.string("format") { format = try SnapshotFormat(text) }
         if let progress = settings.string("progress").flatMap(Progress.init(rawValue:)) { self.progress = progress }
     }
@@ -94,11 +96,18 @@ public struct TerminalTitleSettings: Sendable, Hashable {
     public var format: SnapshotFormat
     /// When to show the progress. Default: `auto`.
     public var progress: Progress
+    /// Whether the title has no animation, for screen readers, which read every change. Default: `false`.
+    public var accessible: Bool
 
     /// Makes settings.
-    public init(format: SnapshotFormat = Self.defaultFormat, progress: Progress = .auto) {
+    public init(
+        format: SnapshotFormat = Self.defaultFormat,
+        progress: Progress = .auto,
+        accessible: Bool = false
+    ) {
         self.format = format
         self.progress = progress
+        self.accessible = accessible
     }
 
     /// `{spinner} {label} {progress} ({count}) - {app}`: narrow tabs show only the beginning.

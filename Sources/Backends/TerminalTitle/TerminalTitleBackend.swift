@@ -111,7 +111,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
             }
         let repeatInterval = showsProgress && known.progressExpires ? Self.progressRepeatInterval : nil
         delivery = BackendDelivery(
-            animationInterval: settings.format.placeholders.contains(.spinner)
+            animationInterval: settings.format.placeholders.contains(.spinner) && !settings.accessible
                 ? Self.spinnerInterval : settings.format.showsTime ? .seconds(1) : repeatInterval,
             updateTimeLimit: TerminalDevice.updateTimeLimit
         )
@@ -213,7 +213,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         let text = settings.format.text(
             for: snapshot,
             applicationName: applicationName,
-            spinner: frames[frame % frames.count]
+            spinner: settings.accessible ? "" : frames[frame % frames.count]
         )
         let title = DisplayText.singleLine(text.isEmpty ? applicationName : text, limit: Self.titleLimit)
         return known.title.takesUnicode ? title : Self.ascii(title)

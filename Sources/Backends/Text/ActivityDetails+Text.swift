@@ -2,63 +2,61 @@ import IndicatorCore
 
 extension ActivityDetails {
     /// The completed amount, such as "12.3 MB" or "7 files"; `nil` if the activity counts no steps.
-    package var doneText: String? {
-        completed != 0 || total != nil ? unit.text(of: Double(completed)) : nil
+    package func doneText(in style: NumberStyle = .current) -> String? {
+        completed != 0 || total != nil ? unit.text(of: Double(completed), in: style) : nil
     }
 
     /// The total amount; `nil` if it is unknown.
-    package var totalText: String? { total.map { unit.text(of: Double($0)) } }
+    package func totalText(in style: NumberStyle = .current) -> String? {
+        total.map { unit.text(of: Double($0), in: style) }
+    }
 
     /// The completed and total amounts, such as "12.3 of 40.0 MB"; without the total if it is unknown.
-    package var amountText: String? {
-        guard let total, let totalText else { return doneText }
-        let scale = unit.scale(of: Double(total))
-        return "\(scale.number(Double(completed))) of \(totalText)"
+    package func amountText(in style: NumberStyle = .current) -> String? {
+        guard let total, let totalText = totalText(in: style) else { return doneText(in: style) }
+        return "\(unit.scale(of: Double(total)).number(Double(completed), in: style)) of \(totalText)"
     }
 
     /// The rate, such as "3.1 MB/s" or "2.4 files/s"; `nil` while it is unknown.
-    package var rateText: String? {
+    package func rateText(in style: NumberStyle = .current) -> String? {
         rate.map { rate in
             let scale = unit.scale(of: rate)
-            let digits = rate < 10 ? 1 : 0
-            let number = unit == .bytes ? scale.number(rate) : ActivityUnit.Scale.rounded(rate, digits: digits)
-            return "\(number)\(scale.suffix)/s"
+            let number =
+                unit == .bytes ? scale.number(rate, in: style) : style.text(rate, digits: rate < 10 ? 1 : 0)
+            return "\(number)\(unit.suffix(scale, in: style))/s"
         }
     }
 }
 
 extension ActivityUnit {
-    /// The scale and suffix for numbers of a magnitude.
+    /// A power of 1000, the SI prefixes: 0 for the unit itself.
     fileprivate struct Scale {
+        var power = 0
         var divisor = 1.0
-        /// The text after the number, including a leading space.
-        var suffix: String
 
-        func number(_ value: Double) -> String { Self.rounded(value / divisor, digits: divisor > 1 ? 1 : 0) }
-
-        static func rounded(_ value: Double, digits: Int) -> String {
-            let factor = digits == 1 ? 10.0 : 1
-            let rounded = (value * factor).rounded()
-            let tenths = Int64(exactly: rounded) ?? (rounded < 0 ? .min : .max)
-            guard digits == 1 else { return "\(tenths)" }
-            return "\(tenths < 0 ? "-" : "")\(tenths.magnitude / 10).\(tenths.magnitude % 10)"
+        func number(_ value: Double, in style: NumberStyle) -> String {
+            style.text(value / divisor, digits: power > 0 ? 1 : 0)
         }
     }
 
-    /// Bytes in powers of 1000, the SI prefixes.
+    /// The scale for numbers of a magnitude. Only bytes have prefixes.
     fileprivate func scale(of value: Double) -> Scale {
-        guard self == .bytes else {
-            return Scale(suffix: name.isEmpty ? "" : " \(DisplayText.singleLine(name, limit: 20))")
-        }
-        var scale = Scale(suffix: " B")
-        for suffix in [" kB", " MB", " GB", " TB", " PB", " EB"] where value.magnitude >= scale.divisor * 1000 {
-            scale = Scale(divisor: scale.divisor * 1000, suffix: suffix)
+        var scale = Scale()
+        guard self == .bytes else { return scale }
+        while scale.power < 6, value.magnitude >= scale.divisor * 1000 {
+            scale = Scale(power: scale.power + 1, divisor: scale.divisor * 1000)
         }
         return scale
     }
 
-    fileprivate func text(of value: Double) -> String {
+    /// The text after a number, including the space.
+    fileprivate func suffix(_ scale: Scale, in style: NumberStyle) -> String {
+        if self == .bytes { return " \(style.byteUnits[scale.power])" }
+        return name.isEmpty ? "" : " \(DisplayText.singleLine(name, limit: 20))"
+    }
+
+    fileprivate func text(of value: Double, in style: NumberStyle) -> String {
         let scale = scale(of: value)
-        return scale.number(value) + scale.suffix
+        return scale.number(value, in: style) + suffix(scale, in: style)
     }
 }

@@ -1,5 +1,15 @@
-extension SnapshotFormat {
-    static func parse(_ text: String) throws(SnapshotFormatError) -> [Piece] {
+/// Reads texts with placeholders: `{label} - {app}`, and with options, `{bar:40.cyan}`.
+struct FormatReader<Name: RawRepresentable & CaseIterable & Sendable> where Name.RawValue == String {
+    enum Piece {
+        case literal(String)
+        /// The options are the text after a colon; `nil` without one. Their column counts from 1.
+        case placeholder(Name, options: String?, column: Int)
+    }
+
+    /// Whether placeholders may have options.
+    var allowsOptions = false
+
+    func pieces(of text: String) throws(SnapshotFormatError) -> [Piece] {
         guard !text.isEmpty else { throw .empty }
         var pieces: [Piece] = []
         var literal = ""
@@ -11,13 +21,17 @@ extension SnapshotFormat {
                 rest.removeFirst(2)
             } else if character == "{" {
                 guard let end = rest.firstIndex(of: "}") else { throw .unclosedBrace(column: column) }
-                let name = String(rest[rest.index(after: rest.startIndex)..<end])
-                guard let placeholder = Placeholder(rawValue: name) else {
-                    throw .unknownPlaceholder(name, nearest: Placeholder.nearest(to: name), column: column)
+                let content = rest[rest.index(after: rest.startIndex)..<end]
+                let colon = allowsOptions ? content.firstIndex(of: ":") : nil
+                let name = String(content[..<(colon ?? end)])
+                guard let placeholder = Name(rawValue: name) else {
+                    let known = Name.allCases.map(\.rawValue)
+                    throw .unknownPlaceholder(name, nearest: nearest(to: name), known: known, column: column)
                 }
                 if !literal.isEmpty { pieces.append(.literal(literal)) }
                 literal = ""
-                pieces.append(.placeholder(placeholder))
+                let options = colon.map { String(content[content.index(after: $0)...]) }
+                pieces.append(.placeholder(placeholder, options: options, column: column + name.count + 2))
                 rest = rest[rest.index(after: end)...]
             } else if character == "}" {
                 throw .strayBrace(column: column)
@@ -29,6 +43,28 @@ extension SnapshotFormat {
         if !literal.isEmpty { pieces.append(.literal(literal)) }
         return pieces
     }
+
+    /// The placeholder that was probably meant by `name`, if any.
+    private func nearest(to name: String) -> String? {
+        let name = name.lowercased().filter { !$0.isWhitespace }
+        // Names are short: a long text is not a typo.
+        guard name.count <= 20 else { return nil }
+        let nearest = Name.allCases.map { (name: $0.rawValue, edits: NearestName.distance(name, $0.rawValue)) }
+            .min { $0.edits < $1.edits }
+        guard let nearest, nearest.edits <= max(1, nearest.name.count / 2) else { return nil }
+        return nearest.name
+    }
+}
+
+extension SnapshotFormat {
+    static func parse(_ text: String) throws(SnapshotFormatError) -> [Piece] {
+        try FormatReader<Placeholder>().pieces(of: text).map { piece in
+            switch piece {
+            case .literal(let text): .literal(text)
+            case .placeholder(let placeholder, _, _): .placeholder(placeholder)
+            }
+        }
+    }
 }
 
 /// Why a text is not a format.
@@ -36,42 +72,36 @@ package enum SnapshotFormatError: Error, Sendable, Hashable, CustomStringConvert
     /// The text is empty: it would show nothing.
     case empty
     /// There is no placeholder with that name; `nearest` is a similar one, if any. Columns count from 1.
-    case unknownPlaceholder(String, nearest: SnapshotFormat.Placeholder?, column: Int)
+    case unknownPlaceholder(String, nearest: String?, known: [String], column: Int)
     /// A `{` without a `}` after it.
     case unclosedBrace(column: Int)
     /// A `}` without a `{` before it.
     case strayBrace(column: Int)
+    /// The options of a placeholder are not a width and styles.
+    case invalidOptions(String, column: Int)
+    /// There is no style with that name.
+    case unknownStyle(String, known: [String], column: Int)
 
     /// The problem, its position, and what to write instead.
     package var description: String {
         switch self {
         case .empty:
             "the format is empty; write a text, such as '{label} - {app}'"
-        case .unknownPlaceholder(let name, let nearest?, let column):
-            "unknown placeholder '{\(name)}' at character \(column), did you mean '{\(nearest.rawValue)}'?"
-        case .unknownPlaceholder(let name, nil, let column):
-            "unknown placeholder '{\(name)}' at character \(column); known are \(Self.knownPlaceholders)"
+        case .unknownPlaceholder(let name, let nearest?, _, let column):
+            "unknown placeholder '{\(name)}' at character \(column), did you mean '{\(nearest)}'?"
+        case .unknownPlaceholder(let name, nil, let known, let column):
+            "unknown placeholder '{\(name)}' at character \(column); known are "
+                + known.map { "{\($0)}" }.joined(separator: " ")
         case .unclosedBrace(let column):
             "'{' at character \(column) has no '}'; write '{{' for a literal brace"
         case .strayBrace(let column):
             "'}' at character \(column) has no '{'; write '}}' for a literal brace"
+        case .invalidOptions(let options, let column):
+            "'\(options)' at character \(column) is not a width and styles; "
+                + "write '<', '^' or '>', a width from 1 to 500 and styles, such as '{bar:40.cyan}' or '{rate:>12}'"
+        case .unknownStyle(let name, let known, let column):
+            "unknown style '\(name)' at character \(column)"
+                + NearestName.suggestion(for: name, among: known, listing: "known are")
         }
-    }
-
-    private static var knownPlaceholders: String {
-        SnapshotFormat.Placeholder.allCases.map { "{\($0.rawValue)}" }.joined(separator: " ")
-    }
-}
-
-extension SnapshotFormat.Placeholder {
-    /// The placeholder that was probably meant by `name`, if any.
-    fileprivate static func nearest(to name: String) -> Self? {
-        let name = name.lowercased().filter { !$0.isWhitespace }
-        // Names are short: a long text is not a typo.
-        guard name.count <= 20 else { return nil }
-        let nearest = allCases.map { (placeholder: $0, edits: NearestName.distance(name, $0.rawValue)) }
-            .min { $0.edits < $1.edits }
-        guard let nearest, nearest.edits <= max(1, nearest.placeholder.rawValue.count / 2) else { return nil }
-        return nearest.placeholder
     }
 }

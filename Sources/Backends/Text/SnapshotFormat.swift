@@ -126,16 +126,16 @@ extension SnapshotFormat {
             case .placeholder(.count):
                 composition.append(value: snapshot.activityCount > 1 ? String(snapshot.activityCount) : "")
             case .placeholder(.progress):
-                composition.append(value: Percentage(snapshot.progress).map { "\($0.value)%" } ?? "")
+                composition.append(value: Percentage(snapshot.progress)?.text() ?? "")
             case .placeholder(.spinner): composition.append(value: spinner)
             case .placeholder(.elapsed):
                 composition.append(value: snapshot.isVisible ? Self.time(snapshot.elapsed(at: now)) : "")
             case .placeholder(.remaining):
                 let remaining = snapshot.isVisible ? snapshot.shownActivities.first?.remaining : nil
                 composition.append(value: remaining.map { Self.time($0 / .seconds(1)) } ?? "")
-            case .placeholder(.done): composition.append(value: snapshot.shownActivities.first?.doneText ?? "")
-            case .placeholder(.total): composition.append(value: snapshot.shownActivities.first?.totalText ?? "")
-            case .placeholder(.rate): composition.append(value: snapshot.shownActivities.first?.rateText ?? "")
+            case .placeholder(.done): composition.append(value: snapshot.shownActivities.first?.doneText() ?? "")
+            case .placeholder(.total): composition.append(value: snapshot.shownActivities.first?.totalText() ?? "")
+            case .placeholder(.rate): composition.append(value: snapshot.shownActivities.first?.rateText() ?? "")
             }
         }
         return composition.finished()
@@ -215,18 +215,5 @@ extension String {
         var rest = self[...].drop { $0 == " " }
         while rest.last == " " { rest.removeLast() }
         return String(rest)
-    }
-}
-
-/// A progress as a whole number of percent, 0…100.
-package struct Percentage: Sendable, Hashable {
-    package let value: Int
-
-    /// The percentage of a progress of 0…1, rounded down so that 100 means finished; `nil` if the progress is unknown.
-    package init?(_ progress: Double?) {
-        guard let progress, !progress.isNaN else { return nil }
-        // 0.29 × 100 is 28.999…, and an indicator's progress is up to 2⁻³² less than the activity's: such values are
-        // rounded up.
-        value = Int((min(max(progress, 0), 1) * 100 + 1e-6).rounded(.down))
     }
 }

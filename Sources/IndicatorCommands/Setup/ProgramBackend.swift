@@ -47,7 +47,8 @@ package struct ProgramBackend: Sendable {
         let context = BackendContext(
             name: backend.name,
             applicationName: Program.name,
-            logger: logger
+            logger: logger,
+            isAccessible: backend.isAccessible
         )
         let availability = await backend.kind.availability(context, backend.settings)
         self.init(

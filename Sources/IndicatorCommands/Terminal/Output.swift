@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import IndicatorBackends
 
 /// Standard output or standard error, unbuffered.
 package struct Output: Sendable {
@@ -16,9 +17,9 @@ package struct Output: Sendable {
 
     package let descriptor: Int32
 
-    /// Writes a text.
+    /// Writes a text; an error message in the characters of the locale.
     package func write(_ text: String) throws(Problem) {
-        try write(Array(text.utf8))
+        try write(Array((descriptor == STDERR_FILENO ? DisplayText.message(text) : text).utf8))
     }
 
     /// Writes bytes.

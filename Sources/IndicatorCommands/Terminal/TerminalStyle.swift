@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorBackends
 
 /// The capabilities of the output.
 package struct TerminalStyle: Sendable, Hashable {
@@ -32,10 +33,7 @@ package struct TerminalStyle: Sendable, Hashable {
     package init(columns: Int, isTerminal: Bool, environment: [String: String]) {
         let fromEnvironment = environment["COLUMNS"].flatMap(Int.init) ?? 0
         width = columns > 0 ? columns : fromEnvironment > 0 ? fromEnvironment : 80
-        // POSIX, section 8.2: the first of these that is set and not empty determines the encoding.
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
-        let encoding = locale.lowercased()
-        usesUnicode = encoding.contains("utf-8") || encoding.contains("utf8")
+        usesUnicode = DisplayText.usesUnicode { environment[$0] }
         let isDumb = ["", "dumb"].contains(environment["TERM"] ?? "")
         self.isTerminal = isTerminal && !isDumb
         usesColor = self.isTerminal && (environment["NO_COLOR"] ?? "").isEmpty

@@ -160,7 +160,8 @@ struct MQTTWatchLine: Encodable {
         if let finished {
             var parts = finished.map { item in
                 let message = item.message.map { ": \(Self.shown($0))" } ?? ""
-                return "'\(Self.shown(item.label))' \(Self.shown(item.outcome))\(message), \(item.seconds) s"
+                let seconds = NumberStyle.current.text(item.seconds, digits: 1)
+                return "'\(Self.shown(item.label))' \(Self.shown(item.outcome))\(message), \(seconds) s"
             }
             if let omitted { parts.append("and \(omitted) more") }
             return "\(name) finished: \(parts.joined(separator: "; "))"
@@ -175,9 +176,7 @@ struct MQTTWatchLine: Encodable {
     }
 
     /// The progress in percent.
-    var progress: String? {
-        state?.progress.map { "\(Int(($0 * 100 + 1e-6).rounded(.down)))%" }
-    }
+    var progress: String? { Percentage(state?.progress)?.text() }
 
     static func name(_ topic: MQTTTopic) -> String {
         "\(shown(topic.host))/\(shown(topic.app))/\(shown(topic.instance))"

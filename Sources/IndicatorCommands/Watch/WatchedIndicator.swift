@@ -47,7 +47,7 @@ package struct WatchedIndicator: Encodable {
         var parts = [boolean("Visible") == true ? "shown" : "hidden", text("State") ?? "?"]
         if let count = number("ActivityCount") { parts.append(count == 1 ? "1 activity" : "\(count) activities") }
         if boolean("Enabled") == false { parts.append("disabled") }
-        if let progress { parts.append("\(Int((progress * 100 + 1e-6).rounded(.down)))%") }
+        if let percentage = Percentage(progress) { parts.append(percentage.text()) }
         if let label = text("Label"), !label.isEmpty { parts.append("'\(label)'") }
         return "\(name) \(event.rawValue): \(parts.joined(separator: ", "))"
     }

@@ -11,6 +11,7 @@ import Logging
 /// |---|---|
 /// | `begin NAME` | begins an activity with that label |
 /// | `bytes NAME COMPLETED TOTAL` | sets its progress in bytes |
+/// | `ask NAME TEXT` | asks the user |
 /// | `end NAME`, `fail NAME TEXT` | ends it |
 /// | `log TEXT` | logs through `IndicatorLogHandler` |
 /// | `print TEXT`, `piece TEXT` | prints to `TerminalOutput.shared`, with or without a line break |
@@ -46,6 +47,7 @@ struct ProgressHelper {
                 activity?.unit = .bytes
                 activity?.total = numbers[1]
                 activity?.completed = numbers[0]
+            case "ask": activities[parts[0]]?.attention = String(parts[1])
             case "end": activities.removeValue(forKey: rest)?.end(.succeeded)
             case "fail": activities.removeValue(forKey: parts[0])?.end(.failed(String(parts[1])))
             case "log": logger.info("\(rest)")

@@ -92,16 +92,57 @@ struct ProgressLinesTests {
         (activities[1].depth, activities[2].depth) = (1, 2)
         #expect(
             texts(activities, width: 40) == [
-                "⠋ Uploading    0:12", "⠋   album      0:12", "⠋     one.jpg  0:12", "⠋ Other        0:12",
+                "Uploading    ⠋  0:12", "  album      ⠋  0:12", "    one.jpg  ⠋  0:12", "Other        ⠋  0:12",
             ]
         )
     }
 
-    @Test("begin with what an activity asks the user for")
+    @Test("keep their places when an activity without a progress begins")
+    func spinner() {
+        let bar = activity("debian-13.iso", 16_200_000, of: 40_000_000)
+        for width in 20...200 {
+            let alone = texts([bar], width: width)[0]
+            #expect(texts([bar, activity("Verifying")], width: width)[0] == alone, "width \(width)")
+            #expect(texts([bar, activity("Verifying")], width: width)[1].hasPrefix("Verifying"))
+        }
+    }
+
+    @Test("have a second line with what an activity asks the user for, marked without colour, too")
     func attention() {
-        var details = activity("Signing")
-        details.attention = "Pass\u{7}phrase?"
-        #expect(texts([details], width: 40) == ["⠋ Passphrase? - Signing  0:12"])
+        var details = activity("Signing", 1_000_000, of: 2_000_000)
+        details.attention = "Pass\u{7}phrase for the key 'id_ed25519' of alice?"
+        details.depth = 1
+        #expect(
+            texts([details], width: 50) == [
+                "  Signing  ━━━━━━━━╸────────  1.0 of 2.0 MB  0:12",
+                "  ! Passphrase for the key 'id_ed25519' of alice?",
+            ]
+        )
+        #expect(texts([details], width: 24).last == "  ! Passphrase for the…")
+        // Also if it has no line of its own otherwise.
+        details.depth = 0
+        let many = (1...6).map { activity("number \($0)") } + [details]
+        let lines = texts(many, width: 80)
+        #expect(lines.count == 7 && lines[4].hasPrefix("Signing  ") && lines[5].hasPrefix("! Passphrase"))
+        #expect(lines.last == "and 2 more")
+    }
+
+    @Test("give room to the name first, then to percentage, bar, time left, amount, rate and elapsed time")
+    func precedence() {
+        var details = activity("a file with a name that is quite long", 16_200_000, of: 40_000_000, age: 754)
+        (details.rate, details.remaining) = (1_300_000, .seconds(18))
+        let fields = ["40%|40.0 MB", "━", "0:18 left", "of 40.0 MB", "1.3 MB/s", "12:34"]
+        var counts: [Int] = []
+        for width in 20...200 {
+            let line = texts([details], width: width)[0]
+            #expect(DisplayText.columns(of: line) < width)
+            let shown = fields.map { $0.split(separator: "|").contains { line.contains($0) } }
+            let count = shown.prefix { $0 }.count
+            #expect(!shown.dropFirst(count).contains(true), "\(width): \(line)")
+            if count > 2 { #expect(line.hasPrefix(details.label ?? ""), "\(width): \(line)") }
+            counts.append(count)
+        }
+        #expect(counts == counts.sorted() && counts.first == 1 && counts.last == fields.count)
     }
 
     private static let labels = [
@@ -146,7 +187,22 @@ struct ProgressLinesTests {
 
     @Test("show the app if no activity has a label")
     func unlabelled() {
-        #expect(texts([], width: 80, count: 3).first?.hasPrefix("⠋ app") == true)
+        #expect(texts([], width: 80, count: 3).first?.hasPrefix("app  ⠋  ") == true)
+    }
+
+    @Test("have the numbers of the locale, with its units")
+    func numbers() {
+        var layout = layout()
+        layout.look.numbers.decimalMark = ","
+        layout.look.numbers.percentAfter = "\u{A0}%"
+        var details = activity("debian-13.iso", 16_200_000, of: 40_000_000)
+        (details.rate, details.remaining) = (1_300_000, .seconds(18))
+        #expect(texts([details], width: 72, layout)[0].hasSuffix("  16,2 of 40,0 MB  1,3 MB/s  0:18 left"))
+        #expect(texts([details], width: 30, layout)[0].hasSuffix("━━━─────  40\u{A0}%"))
+        let end = FinishedActivity(label: "a", outcome: .succeeded, duration: .milliseconds(2_100))
+        #expect(layout.line(for: end) == "✓ a (2,1 s)")
+        layout.look.usesUnicode = false
+        #expect(texts([details], width: 30, layout)[0].hasSuffix("###-----  40 %"))
     }
 
     @Test("are ASCII if the locale has no Unicode, and without colours if they are disabled")
@@ -193,7 +249,7 @@ struct ProgressLinesTests {
             let bytes = Array(live.nextBytes)
             live.didWrite(bytes.count)
             screen.receive(String(decoding: bytes, as: UTF8.self))
-            #expect(screen.lines[1] == "⠋ \(label)  0:12")
+            #expect(screen.lines[1] == "\(label)  ⠋  0:12")
         }
     }
 }
@@ -306,6 +362,37 @@ struct ProgressReportTests {
         end.id = busy.activities.removeLast().id
         #expect(
             report.line(for: busy, finished: [end], date: start, at: .seconds(1)) == "b: failed: no (2.0 s)\n"
+        )
+    }
+
+    @Test("report once what an activity asks for, with the words", arguments: [false, true])
+    func questions(accessible: Bool) {
+        var report = makeReport(.init(accessible: accessible))
+        var busy = snapshot(["Signing"], age: 0.1)
+        busy.activities[0].attention = "Passphrase?\u{7}"
+        let line = accessible ? "Signing asks: Passphrase?\n" : "Signing: asks: Passphrase?\n"
+        #expect(report.line(for: busy, finished: [], date: start, at: .zero) == line)
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(2)) == nil)
+        busy.activities[0].since = start.addingTimeInterval(-3)
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(3)) == nil)
+        busy.activities[0].attention = nil
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(4)) == nil)
+        busy.activities[0].attention = "Passphrase?"
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(6)) == line)
+    }
+
+    @Test("have no failure of the first activity before its beginning")
+    func firstActivity() {
+        var report = makeReport()
+        let early = [finished("early", .failed("no"), 0)]
+        let busy = snapshot(["first"], age: 2)
+        #expect(report.line(for: snapshot([], age: 0), finished: early, date: start, at: .zero) != nil)
+        #expect(report.line(for: busy, finished: [], date: start, at: .seconds(0.5)) == nil)
+        var end = finished("first", .failed("no"), 2)
+        end.id = busy.activities[0].id
+        #expect(
+            report.line(for: snapshot([], age: 0), finished: [end], date: start, at: .seconds(1))
+                == "first: failed: no (2.0 s)\n"
         )
     }
 

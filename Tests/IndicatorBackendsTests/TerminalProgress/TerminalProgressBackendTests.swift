@@ -106,7 +106,7 @@ struct TerminalProgressBackendTests {
         for frame in 0..<200 {
             try await backend.update(busy("Building all of it"))
             screen.receive(written())
-            if screen.lines.last?.contains(" Building all of it  ") == true { wholeFrames += 1 }
+            if screen.lines.last?.hasPrefix("Building all of it  ") == true { wholeFrames += 1 }
             if frame.isMultiple(of: 4) { screen.receive("line \(frame)\r\n") }
             clock.advance(by: .milliseconds(100))
         }
@@ -168,7 +168,8 @@ struct TerminalProgressBackendTests {
         var text = ""
         #expect(
             await eventually {
-                text += written(); return text.contains("⠋ b") || text.contains(" b ")
+                text += written()
+                return text.contains("b  ⠋")
             }
         )
         second.end(.failed("HTTP 503"))

@@ -108,14 +108,14 @@ struct TerminalProgressProcessTests {
     func margin() async throws {
         try await inTerminal { tmux in
             try await tell("print earlier", "begin one")
-            #expect(try await shows(tmux) { $0.count == 2 && $0[0] == "earlier" && $0[1].contains(" one ") })
+            #expect(try await shows(tmux) { $0.count == 2 && $0[0] == "earlier" && $0[1].hasPrefix("one ") })
             let full = String(repeating: "x", count: 79) + "y"
             try await tell("piece \(full)")
-            #expect(try await shows(tmux) { $0.count == 3 && $0[1] == full && $0[2].contains(" one ") })
+            #expect(try await shows(tmux) { $0.count == 3 && $0[1] == full && $0[2].hasPrefix("one ") })
             try await tell("print continued")
             #expect(
                 try await shows(tmux) {
-                    $0.count == 4 && $0[1] == full && $0[2] == "continued" && $0[3].contains(" one ")
+                    $0.count == 4 && $0[1] == full && $0[2] == "continued" && $0[3].hasPrefix("one ")
                 }
             )
             try await tell("shutdown")
@@ -128,24 +128,24 @@ struct TerminalProgressProcessTests {
             try await tell("begin one", "begin two", "log logged 日本", "print printed", "raw foreign")
             func isWhole(_ lines: [String]) -> Bool {
                 lines.count == 5 && lines[0].hasSuffix("logged 日本") && lines[1] == "printed" && lines[2] == "foreign"
-                    && lines[3].contains(" one ") && lines[4].contains(" two ")
+                    && lines[3].hasPrefix("one ") && lines[4].hasPrefix("two ")
             }
             #expect(try await shows(tmux, isWhole))
             // Up to the right margin, and wider.
             let full = String(repeating: "日", count: 30) + String(repeating: "x", count: 20)
             try await tell("piece \(full)")
-            #expect(try await shows(tmux) { $0.count == 6 && $0[3] == full && $0[5].contains(" two ") })
+            #expect(try await shows(tmux) { $0.count == 6 && $0[3] == full && $0[5].hasPrefix("two ") })
             try await tell("print y\(full)")
             #expect(
                 try await shows(tmux) {
                     $0.count == 8 && $0[3] == full && $0[4] == "y\(full.dropLast())" && $0[5] == "x"
-                        && $0[7].contains(" two ")
+                        && $0[7].hasPrefix("two ")
                 }
             )
             try await tell("part Password: ")
             // The terminal echoes typed keys at the cursor.
             try await tmux.command("send-keys", "-l", "secret")
-            #expect(try await shows(tmux) { $0.contains("Password: secret") && $0.last?.contains(" two ") == true })
+            #expect(try await shows(tmux) { $0.contains("Password: secret") && $0.last?.hasPrefix("two ") == true })
             try await tell("fail two HTTP 503", "end one")
             #expect(
                 try await shows(tmux) {
@@ -190,7 +190,7 @@ struct TerminalProgressProcessTests {
     func jobControl() async throws {
         try await inTerminal { tmux in
             try await tell("begin one")
-            #expect(try await shows(tmux) { $0.last?.contains(" one ") == true })
+            #expect(try await shows(tmux) { $0.last?.hasPrefix("one ") == true })
             for _ in 0..<2 {
                 try await tmux.command("send-keys", "C-z")
                 #expect(try await shows(tmux) { $0.last == "ready>" })
@@ -198,11 +198,11 @@ struct TerminalProgressProcessTests {
                 try await tell("raw from the background")
                 #expect(
                     try await shows(tmux) {
-                        $0.contains { $0.hasSuffix("from the background") } && !$0.contains { $0.contains(" one ") }
+                        $0.contains { $0.hasSuffix("from the background") } && !$0.contains { $0.hasPrefix("one ") }
                     }
                 )
                 try await tmux.type("clear; fg")
-                #expect(try await shows(tmux) { $0.last?.contains(" one ") == true })
+                #expect(try await shows(tmux) { $0.last?.hasPrefix("one ") == true })
             }
         }
     }
@@ -277,6 +277,104 @@ struct TerminalProgressProcessTests {
         #expect(await eventually { !daemon.isRunning })
     }
 
+    @Test(
+        "writes numbers as the user's locale does, like the title, whatever the locale of the app",
+        arguments: [
+            ("de_DE", "20,0 of 40,0 MB", "50 %"), ("fr_FR", "20,0 of 40,0 Mo", "50 %"),
+            ("tr_TR", "20,0 of 40,0 MB", "%50"), ("ru_RU", "20,0 of 40,0 МБ", "50 %"),
+            ("en_US", "20.0 of 40.0 MB", "50%"),
+        ]
+    )
+    func locale(name: String, amount: String, percentage: String) async throws {
+        let made = try await Command.run(
+            "localedef",
+            ["--no-archive", "-i", name, "-f", "UTF-8", folder.appending("\(name).UTF-8")],
+            package: "locales"
+        )
+        try #require(made.status == 0, "\(made.error)")
+        let config = """
+            startDelay: 0
+            backends: [terminalProgress, terminalTitle]
+            terminalTitle: {format: "{progress} done"}
+            """
+        try folder.write(config, to: "config.yaml")
+        let terminal = try PseudoTerminal()
+        let environment = ["LC_ALL": "\(name).UTF-8", "LOCPATH": folder.appending("")]
+        let daemon = try start(on: terminal, environment: environment)
+        try await tell("begin one", "bytes one 20000000 40000000")
+        var text = ""
+        #expect(
+            await eventually {
+                text += String(decoding: terminal.read(), as: UTF8.self)
+                return text.contains(amount) && text.contains("\(percentage) done")
+            },
+            "\(text.debugDescription)"
+        )
+        try send("return")
+        #expect(await eventually { !daemon.isRunning })
+    }
+
+    @Test(
+        "with 'accessible', writes sentences, with the words that an activity asks for, and no animation of the title"
+    )
+    func accessible() async throws {
+        let config = """
+            startDelay: 0
+            accessible: true
+            backends: [terminalProgress, terminalTitle]
+            """
+        try folder.write(config, to: "config.yaml")
+        let terminal = try PseudoTerminal()
+        let daemon = try start(on: terminal)
+        var text = ""
+        func written() -> String {
+            text += String(decoding: terminal.read(), as: UTF8.self)
+            return text
+        }
+        try await tell("begin Signing")
+        #expect(await eventually { written().contains("Signing has started.\r\n") })
+        try await tell("ask Signing Passphrase?")
+        #expect(await eventually { written().contains("Signing asks: Passphrase?\r\n") })
+        try await tell("fail Signing no key", "shutdown")
+        try send("return")
+        #expect(await eventually { !daemon.isRunning })
+        #expect(written().contains("Signing failed after "))
+        #expect(text.components(separatedBy: "Passphrase?\r\n").count == 2)
+        // One title for the beginning and one for the question.
+        #expect(text.components(separatedBy: "\u{1B}]0;").dropFirst().filter { $0.hasPrefix("Signing") }.count == 2)
+        #expect(!text.unicodeScalars.contains { (0x2800..<0x2900).contains($0.value) })
+    }
+
+    @Test(
+        "is silent with the title where there is no terminal, and logs a backend that should work and does not",
+        arguments: [true, false]
+    )
+    func silence(isDumb: Bool) async throws {
+        let config = """
+            startDelay: 0
+            backends: [terminalTitle, terminalProgress, logFile]
+            terminalProgress: {mode: terminal}
+            logFile: {path: \(folder.appending(isDumb ? "log" : "missing/folder")), events: [shown]}
+            """
+        try folder.write(config, to: "config.yaml")
+        if !isDumb { try folder.write("", to: "missing") }
+        // Under cron there is no terminal at all; otherwise one that is dumb.
+        let terminal = try PseudoTerminal()
+        let daemon =
+            isDumb
+            ? try start(on: terminal, environment: ["TERM": "dumb"])
+            : try Daemon("setsid", ["--wait", helper] + arguments, environment: ["TERM": "xterm"])
+        try await tell("begin one", "end one", "shutdown")
+        let written = String(decoding: terminal.read(), as: UTF8.self) + daemon.errors
+        if isDumb {
+            #expect(written == "")
+        } else {
+            #expect(await eventually { daemon.errors.contains("warning") && daemon.errors.contains("logFile") })
+            #expect(!daemon.errors.contains("terminal"), "\(daemon.errors)")
+        }
+        await daemon.end()
+    }
+
     @Test("writes a frame with one system call")
     func writes() async throws {
         let terminal = try PseudoTerminal()
@@ -293,7 +391,7 @@ struct TerminalProgressProcessTests {
         }
         try await tell("begin one", "begin two", "bytes two 1000 2000")
         // What ends before it is drawn is never drawn.
-        #expect(await eventually { written().contains(" two ") })
+        #expect(await eventually { written().contains("two ") })
         try await tell("end one", "end two")
         #expect(await eventually { written().hasSuffix("\u{1B}[J") })
         text = ""
@@ -368,7 +466,7 @@ struct TerminalProgressProcessTests {
             screen.receive(String(decoding: reader.bytes(all: true), as: UTF8.self))
             return screen
         }
-        #expect(await eventually { screen().lines.contains { $0.contains(" one ") } })
+        #expect(await eventually { screen().lines.contains { $0.hasPrefix("one ") } })
         // A window that hangs: the terminal's buffer is full, and from now on a byte a second is read.
         let filled = try terminal.fill()
         let before = reader.bytes(all: false).count
@@ -392,7 +490,7 @@ struct TerminalProgressProcessTests {
                 let written = text.components(separatedBy: "lost").count - 1 - reports.count
                 return !reports.isEmpty && reports.reduce(written) { $0 + (Int($1.1) ?? 0) } == 2 && lines.count > 3
                     && lines[lines.count - 3].hasPrefix("✗ two: HTTP 503 (")
-                    && lines[lines.count - 2].contains(" one ") && lines[lines.count - 1].contains(" three ")
+                    && lines[lines.count - 2].hasPrefix("one ") && lines[lines.count - 1].hasPrefix("three ")
             },
             "\(screen().lines)"
         )

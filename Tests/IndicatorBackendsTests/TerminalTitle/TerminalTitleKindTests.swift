@@ -41,7 +41,8 @@ import Testing
             format.validate(.string("{lable}"))
                 == "a format with known placeholders (unknown placeholder '{lable}' at character 1, did you mean '{label}'?)"
         )
-        #expect(throws: SnapshotFormatError.unknownPlaceholder("lable", nearest: .label, column: 1)) {
+        let known = SnapshotFormat.Placeholder.allCases.map(\.rawValue)
+        #expect(throws: SnapshotFormatError.unknownPlaceholder("lable", nearest: "label", known: known, column: 1)) {
             try BackendKind.terminalTitle.make(context, BackendSettings(["format": .string("{lable}")]))
         }
     }
@@ -51,6 +52,32 @@ import Testing
         let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
         #expect(await kind.availability(context, BackendSettings()) == .available(detail: terminal.path))
         #expect(terminal.read() == [])
+    }
+
+    @Test func itIsSkippedWithoutATerminalButNotIfOneFails() throws {
+        let terminal = try PseudoTerminal()
+        func isApplicable(_ path: String, _ type: String?) -> Bool {
+            let kind = BackendKind.terminalTitle(path: path, environment: type.map { ["TERM": $0] } ?? [:])
+            return kind.isApplicable(context, BackendSettings())
+        }
+        #expect(isApplicable(terminal.path, "xterm"))
+        #expect(!isApplicable(terminal.path, "dumb") && !isApplicable(terminal.path, nil))
+        #expect(isApplicable("/dev/null/missing", "xterm"))
+    }
+
+    @Test func accessibleStopsTheAnimation() async throws {
+        let terminal = try PseudoTerminal()
+        let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm", "LANG": "C.UTF-8"])
+        var context = context
+        context.isAccessible = true
+        let backend = try kind.make(context, BackendSettings(definitions: kind.settings))
+        #expect(backend.delivery.animationInterval == nil)
+        try await backend.start()
+        try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Work"))
+        await backend.stop()
+        var emulator = TitleEmulator()
+        emulator.receive(terminal.read())
+        #expect(emulator.titlesSet.first == "Work - app")
     }
 
     @Test func unavailabilityHasAReasonAndHelp() async throws {

@@ -1,5 +1,6 @@
-import IndicatorBackends
 import Testing
+
+@testable import IndicatorBackends
 
 @Suite struct DisplayTextTests {
     @Test func ordinaryTextIsUnchanged() {
@@ -137,4 +138,14 @@ import Testing
 
     /// Scalars, because strings with different scalars can be equal (canonical equivalence).
     private func scalars(_ text: String) -> [Unicode.Scalar] { Array(text.unicodeScalars) }
+
+    @Test func errorsAreASCIIWithoutUnicode() {
+        #expect(DisplayText.escapingUnicode("unknown key 'bäck…' 日") == "unknown key 'b\\u{00E4}ck...' \\u{65E5}")
+        for (variables, expected) in [
+            (["LC_ALL": "C", "LANG": "de_DE.UTF-8"], false), (["LC_ALL": "", "LC_CTYPE": "de_DE.utf8"], true),
+            (["LANG": "de_DE.ISO-8859-1"], false), ([:], false),
+        ] {
+            #expect(DisplayText.usesUnicode { variables[$0] } == expected, "\(variables)")
+        }
+    }
 }

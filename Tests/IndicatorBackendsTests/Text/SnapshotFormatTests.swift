@@ -109,7 +109,7 @@ import Testing
     func amountsHaveTheirUnits(done: Int, total: Int?, unit: ActivityUnit, rate: Double?, expected: String) throws {
         var details = ActivityDetails(label: "x")
         (details.completed, details.total, details.unit, details.rate) = (done, total, unit, rate)
-        let texts = [details.amountText, details.doneText, details.totalText, details.rateText].map { $0 ?? "" }
+        let texts = [details.amountText(), details.doneText(), details.totalText(), details.rateText()].map { $0 ?? "" }
         if rate == 1e300 {
             #expect(texts[3].hasSuffix(" EB/s"))
         } else {
@@ -136,25 +136,30 @@ import Testing
         #expect(try text("{label}", label: "a\u{1B}]0;b\u{07}\nc") == "a]0;b c")
     }
 
+    private static func unknown(_ name: String, nearest: String?, column: Int) -> SnapshotFormatError {
+        let known = SnapshotFormat.Placeholder.allCases.map(\.rawValue)
+        return .unknownPlaceholder(name, nearest: nearest, known: known, column: column)
+    }
+
     @Test(arguments: [
         ("", SnapshotFormatError.empty, "the format is empty; write a text, such as '{label} - {app}'"),
         (
-            "{lable} x", .unknownPlaceholder("lable", nearest: .label, column: 1),
+            "{lable} x", unknown("lable", nearest: "label", column: 1),
             "unknown placeholder '{lable}' at character 1, did you mean '{label}'?"
         ),
         (
-            "ä {Count}", .unknownPlaceholder("Count", nearest: .count, column: 3),
+            "ä {Count}", unknown("Count", nearest: "count", column: 3),
             "unknown placeholder '{Count}' at character 3, did you mean '{count}'?"
         ),
         (
-            "{temperature}", .unknownPlaceholder("temperature", nearest: nil, column: 1),
+            "{temperature}", unknown("temperature", nearest: nil, column: 1),
             """
             unknown placeholder '{temperature}' at character 1; known are {app} {label} {count} {progress} {spinner} \
             {elapsed} {remaining} {done} {total} {rate}
             """
         ),
         (
-            "{}", .unknownPlaceholder("", nearest: nil, column: 1),
+            "{}", unknown("", nearest: nil, column: 1),
             """
             unknown placeholder '{}' at character 1; known are {app} {label} {count} {progress} {spinner} {elapsed} \
             {remaining} {done} {total} {rate}

@@ -12,7 +12,7 @@ extension BrokenFile {
             "an unknown key unlike any known one",
             "colour: red\n",
             reports: [
-                "indicator.yaml:1:1: error: unknown key 'colour'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification"
+                "indicator.yaml:1:1: error: unknown key 'colour'; known keys: enabled, startDelay, completionDelay, minimumVisibleTime, accessible, observe, backends, terminalTitle, dbusProperty, logFile, desktopNotification"
             ]
         ),
         BrokenFile(

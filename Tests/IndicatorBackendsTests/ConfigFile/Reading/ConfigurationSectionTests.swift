@@ -106,7 +106,7 @@ struct ConfigurationSectionTests {
                 "my-app.yaml:5:23: error: in 'indicator': unknown backend 'what'; expected a section with a 'kind', or "
                     + "one of: terminalTitle, dbusProperty, logFile, desktopNotification",
                 "my-app.yaml:6:3: error: in 'indicator': unknown key 'keep'; known keys: enabled, startDelay, "
-                    + "completionDelay, minimumVisibleTime, observe, backends, terminalTitle, dbusProperty, logFile, "
+                    + "completionDelay, minimumVisibleTime, accessible, observe, backends, terminalTitle, dbusProperty, logFile, "
                     + "desktopNotification",
             ]
         )
