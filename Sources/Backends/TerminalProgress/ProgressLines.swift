@@ -14,10 +14,8 @@ struct ProgressLines: Sendable {
         /// - Parameter isTerminal: whether to use colours if the variables are not set.
         init(environment: [String: String], isTerminal: Bool) {
             func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
-            // POSIX, section 8.2: the first of these that is set and not empty determines the character set. The Linux
-            // console lacks the characters of the spinner.
-            let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(value).first?.lowercased() ?? ""
-            usesUnicode = (locale.contains("utf-8") || locale.contains("utf8")) && environment["TERM"] != "linux"
+            // The Linux console lacks the characters of the spinner.
+            usesUnicode = Charset(environment: environment) == .utf8 && environment["TERM"] != "linux"
             let isForced = value("CLICOLOR_FORCE").map { $0 != "0" } ?? false
             usesColor = value("NO_COLOR") == nil && (isTerminal || isForced)
         }
@@ -28,7 +26,7 @@ struct ProgressLines: Sendable {
         /// An untrusted text, sanitized for display.
         func text(_ text: String, limit: Int = 240) -> String {
             let text = DisplayText.singleLine(text, limit: limit)
-            return usesUnicode ? text : TerminalTitleBackend.ascii(text)
+            return usesUnicode ? text : Charset.ascii.text(text)
         }
     }
 
