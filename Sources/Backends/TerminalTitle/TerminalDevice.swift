@@ -146,6 +146,8 @@ package enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConverti
     case notATerminal(path: String)
     /// The terminal does not support control sequences according to `TERM`, or `TERM` is not set.
     case dumbTerminal(type: String?)
+    /// The terminal is not known to have a title, or would lose its own.
+    case keepsTitle(terminal: String)
     /// The terminal could not be opened.
     case cannotOpen(path: String, errorNumber: Int32)
     /// The terminal was closed, or the connection to it was lost.
@@ -161,6 +163,7 @@ package enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConverti
         case .dumbTerminal(let type?) where !type.isEmpty:
             "the terminal does not support control sequences (TERM is '\(DisplayText.singleLine(type, limit: 40))')"
         case .dumbTerminal: "the type of the terminal is unknown (TERM is not set)"
+        case .keepsTitle(let terminal): "the title of this terminal (\(terminal)) cannot be set and restored"
         case .cannotOpen(let path, let number): "cannot open \(path): \(String(cString: strerror(number)))"
         case .hungUp: "the terminal was closed"
         case .cannotWrite(let number): "cannot write to the terminal: \(String(cString: strerror(number)))"
@@ -174,6 +177,7 @@ package enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConverti
             "start the app in a terminal; a service, a cron job or a container without 'docker run -t' has none"
         case .notATerminal: "name a terminal, such as /dev/tty"
         case .dumbTerminal: "set TERM to the type of the terminal, such as xterm-256color"
+        case .keepsTitle: "set 'title: on' to set it anyway"
         case .cannotOpen: "check the permissions of the terminal's device"
         case .hungUp, .cannotWrite: nil
         }
