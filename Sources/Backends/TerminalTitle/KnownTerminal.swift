@@ -76,7 +76,8 @@ struct KnownTerminal: Sendable, Hashable {
         ),
         KnownTerminal("foot", "TERM=foot*", title: .stack, notification: .titleAndBody),
         KnownTerminal("Alacritty", "TERM=alacritty*", title: .stack),
-        KnownTerminal("urxvt", "TERM=rxvt*", title: .window, notification: .titleAndBody),
+        // Shows notifications only with the extension `notify`, which Debian does not have.
+        KnownTerminal("urxvt", "TERM=rxvt*", title: .window),
         KnownTerminal("st", "TERM=st", title: .window),
         KnownTerminal("st", "TERM=st-*", title: .window),
     ]
