@@ -88,6 +88,27 @@ struct RealTerminalTests {
         try await kept(terminal: konsole)
     }
 
+    @Test("mosh keeps its title") func mosh() async throws {
+        try folder.write(
+            "printf '\\033]0;own\\007'\n" + (try folder.read("run")).replacing("touch", with: "echo all done; touch"),
+            to: "run"
+        )
+        let command = Terminal(package: "mosh", command: ["mosh-server", "new", "-i", "127.0.0.1", "--"], own: "own")
+        let server = try start(command, on: "")
+        #expect(await eventually { server.output.contains("MOSH CONNECT") }, "\(server.errors)")
+        let found = try #require(server.output.firstMatch(of: /MOSH CONNECT (\d+) (\S+)/))
+        try await Tmux.withServer { tmux in
+            try await tmux.type("MOSH_KEY=\(found.2) mosh-client 127.0.0.1 \(found.1)")
+            #expect(try await eventually { try await tmux.title == "[mosh] own" })
+            #expect(await eventually { (try? folder.read("output"))?.contains("shown") == true })
+            try await endHelper()
+            // It arrives together with the title.
+            #expect(try await eventually { try await tmux.screen.contains("all done") })
+            #expect(try await tmux.title == "[mosh] own")
+        }
+        await endProcesses()
+    }
+
     @Test("Debian's kitty shows the title, restores it, and raises no notification")
     func kitty() async throws {
         let bus = try await PrivateBus()
