@@ -81,7 +81,7 @@ enum XWindowTitle {
 /// A connection to an X server, with the requests that are needed here. Numbers are little-endian.
 private final class Connection {
     private let descriptor: CInt
-    /// When a server that answers slowly has had its time.
+    /// When to stop waiting for a server that answers slowly.
     private let deadline = ContinuousClock.now + .seconds(1)
 
     init?(display: UInt16) {

@@ -105,7 +105,7 @@ package struct WatchCommand: AsyncParsableCommand {
         asJSON json: Bool,
         once: Bool
     ) async throws {
-        // The last line of each indicator: a change of a property that is not printed is no news.
+        // The last line of each indicator: it is unchanged after a change of a property that is not printed.
         var lines: [String: String] = [:]
         for try await event in events {
             guard let indicator = WatchedIndicator(event) else {

@@ -124,7 +124,7 @@ import Testing
         #expect(failed?.text == "a: Fetching · b: Indexing · a: Fetching failed: HTTP 503[31m")
         #expect(failed?.kind == .failed)
         #expect(line(nil, at: 8000)?.kind == .active)
-        // Neither is news for a panel.
+        // A panel shows neither of these.
         #expect(line(Self.finished("a", "cancelled"), at: 9000) == nil)
         #expect(line(Self.finished("a", "succeeded", seconds: 0.2), at: 9000) == nil)
     }
