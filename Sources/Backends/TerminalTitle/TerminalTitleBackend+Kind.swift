@@ -48,7 +48,9 @@ extension BackendKind {
                 )
             },
             isApplicable: { _, settings in
-                (try? TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: .init(settings)))
+                guard let settings = try? TerminalTitleSettings(settings) else { return false }
+                return
+                    (try? TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings))
                     != nil
             },
             availability: { _, settings in
@@ -106,8 +108,8 @@ public struct TerminalTitleSettings: Sendable, Hashable {
 
     /// The text of the title. Default: `{spinner} {label} {progress} ({count}) - {app}`.
     public var format: SnapshotFormat
-    /// When to set the title. Default: `auto`, on terminals whose own title can be restored. Others show the sequence as
-    /// text, or lose their own title.
+    /// When to set the title. Default: `auto`, on terminals whose own title can be restored. Others show the sequence
+    /// as text, or lose their own title.
     public var title: When
     /// When to show the progress (OSC 9;4). Default: `auto`. Other terminals may show it as a notification.
     public var progress: When

@@ -15,8 +15,8 @@ package struct WatchCommand: AsyncParsableCommand {
             properties unless the indicator has vanished, and the names of the changed ones. "progress" is null when \
             it is unknown. "finished" has the label, outcome, message and seconds of an activity that has ended.
 
-            With --format, prints one line for all apps, and another one whenever it changes, at most ten a second: for \
-            waybar, i3bar, polybar, tmux, or as plain text. It is empty while no indicator is shown. The outcome of \
+            With --format, prints one line for all apps, and another one whenever it changes, at most ten a second: \
+            for waybar, i3bar, polybar, tmux, or as plain text. It is empty while no indicator is shown. The outcome of \
             work stays for five seconds.
 
             With --mqtt, watches the indicators of all machines on an MQTT broker. Also prints finished activities, \
