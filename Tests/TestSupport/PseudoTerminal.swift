@@ -176,7 +176,7 @@ package final class PseudoTerminal: Sendable {
         let result = try await Subprocess.run(
             .name(program),
             arguments: Arguments(arguments),
-            environment: .inherit.updating(["TERM": terminalType, "TMUX": nil]),
+            environment: .inherit.updating(["TERM": terminalType, "TMUX": nil, "LC_ALL": "C.UTF-8"]),
             output: .string(limit: 65536),
             error: .string(limit: 65536)
         )

@@ -44,6 +44,9 @@ package struct Tmux: Sendable {
         }
     }
 
+    /// The command that shows this server in another terminal.
+    package var attachCommand: String { "TMUX= tmux -S '\(folder.path)/socket' attach" }
+
     /// The title of the pane.
     package var title: String {
         get async throws { try await command("display-message", "-p", "#{pane_title}") }

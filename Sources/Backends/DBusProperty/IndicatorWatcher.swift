@@ -17,6 +17,10 @@ package enum IndicatorWatcher {
         case changed(name: String, properties: [BusProperty], changed: [String])
         /// An indicator has left the bus.
         case vanished(name: String)
+        /// An activity of an indicator has ended.
+        case finished(name: String, label: String, outcome: String, message: String, seconds: Double)
+        /// The indicators that were already on the bus have appeared.
+        case listed
     }
 
     /// The indicators on the bus, then their changes. Throws when the bus is lost.
@@ -63,6 +67,8 @@ private final class Watch {
     /// The latest `GetAll` of each name, to ignore replies of former owners.
     private var readings: [String: Int] = [:]
     private var readingCount = 0
+    /// Readings without a result; `nil` when the first ones are complete.
+    private var pending: Int? = 1
     private weak var loop: BusLoop?
 
     init(report: @escaping (IndicatorWatcher.Event) -> Void) {
@@ -78,12 +84,14 @@ private final class Watch {
             "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0namespace='\(namespace)'",
             "type='signal',member='PropertiesChanged',path='\(IndicatorObject.path)'"
                 + ",arg0='\(IndicatorObject.interface)'",
+            "type='signal',member='Finished',path='\(IndicatorObject.path)',interface='\(IndicatorObject.interface)'",
         ] {
             try loop.callBus("AddMatch", [.string(rule)])
         }
         guard case .strings(let names)? = try loop.callBus("ListNames").first else { return }
         // Concurrently: one that hangs does not delay the others.
         for name in names.sorted() where readings[name] == nil { read(name) }
+        endReading()
         while !wakeUp.isStopped { try loop.turn() }
     }
 
@@ -99,13 +107,23 @@ private final class Watch {
             member: "GetAll",
             [.string(IndicatorObject.interface)]
         )
+        pending? += 1
         loop.call(call, within: .seconds(3)) { [unowned self] result in
+            defer { endReading() }
             // If it fails, the name has vanished, hangs, or is not an indicator.
             guard readings[name] == reading, let reply = try? result.get(), let owner = reply.sender,
                 reply.signature == "a{sv}", case .properties(let properties)? = reply.arguments.first
             else { return }
             indicators[name] = Indicator(owner: owner, properties: properties)
             report(.appeared(name: name, properties: properties))
+        }
+    }
+
+    private func endReading() {
+        pending? -= 1
+        if pending == 0 {
+            pending = nil
+            report(.listed)
         }
     }
 
@@ -123,6 +141,14 @@ private final class Watch {
             let names = indicators.filter { $0.value.owner == signal.sender }.keys
             guard !names.isEmpty, case .properties(let changes)? = signal.arguments.dropFirst().first else { return }
             for name in names { apply(changes, to: name) }
+        case ("Finished", "sssd"):
+            let arguments = signal.arguments
+            guard arguments.count == 4, let label = arguments[0].text, let outcome = arguments[1].text,
+                let message = arguments[2].text, case .double(let seconds) = arguments[3]
+            else { return }
+            for (name, indicator) in indicators where indicator.owner == signal.sender {
+                report(.finished(name: name, label: label, outcome: outcome, message: message, seconds: seconds))
+            }
         default:
             return
         }

@@ -5,9 +5,8 @@ import IndicatorThreads
 /// Reports the outcome of long work with a notification of the terminal.
 ///
 /// Works over SSH, where there is no session bus. It writes to the controlling terminal, and only if that is known to
-/// show notifications: kitty (which shows them while its window is not focused), Ghostty, foot, WezTerm, urxvt or
-/// iTerm2. Other terminals may print unknown sequences, so in doubt, and inside tmux and GNU screen, nothing is
-/// written.
+/// show notifications: kitty (which shows them while its window is not focused), Ghostty, foot, WezTerm or iTerm2.
+/// Other terminals may print unknown sequences, so in doubt, and inside tmux and GNU screen, nothing is written.
 public final class TerminalNotificationBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
@@ -98,7 +97,7 @@ public final class TerminalNotificationBackend: IndicatorBackend {
 enum TerminalNotificationStyle: Sendable, Hashable {
     /// OSC 99, https://sw.kovidgoyal.net/kitty/desktop-notifications
     case kitty
-    /// OSC 777, of urxvt.
+    /// OSC 777, first of urxvt, whose extension is rarely installed.
     case titleAndBody
     /// OSC 9, of iTerm2.
     case text

@@ -15,7 +15,7 @@ struct ProgressLines: Sendable {
         init(environment: [String: String], isTerminal: Bool) {
             func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
             // The Linux console lacks the characters of the spinner.
-            usesUnicode = DisplayText.usesUnicode(value) && environment["TERM"] != "linux"
+            usesUnicode = Charset(value) == .utf8 && environment["TERM"] != "linux"
             let isForced = value("CLICOLOR_FORCE").map { $0 != "0" } ?? false
             usesColor = value("NO_COLOR") == nil && (isTerminal || isForced)
             numbers = NumberStyle(value)
@@ -29,7 +29,7 @@ struct ProgressLines: Sendable {
         func text(_ text: String, limit: Int = 240) -> String { shown(DisplayText.singleLine(text, limit: limit)) }
 
         /// A text in the characters that the terminal shows.
-        func shown(_ text: String) -> String { usesUnicode ? text : TerminalTitleBackend.ascii(text) }
+        func shown(_ text: String) -> String { usesUnicode ? text : Charset.ascii.text(text) }
 
         /// Such as `2.1 s`, and from a minute on `1:05`.
         func time(_ duration: Duration) -> String {

@@ -161,7 +161,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
     func openTerminal() throws(TerminalTitleError) -> SharedTerminal {
         try TerminalRegistry.open(
             path: TerminalDevice.path(of: descriptor),
-            style: KnownTerminal.recognize(by: environment).title
+            environment: environment
         )
     }
 

@@ -8,6 +8,9 @@ struct KnownTerminal: Sendable, Hashable {
     let name: String
     /// How its title is set and restored.
     let title: TitleStyle
+    /// Whether to leave the title alone unless the settings say otherwise: there is none, or what it was before is not
+    /// known and would be lost.
+    let keepsTitle: Bool
     /// Which versions show progress (OSC 9;4). Other versions may show the same bytes as a notification.
     let progress: ProgressSupport
     /// Whether it removes progress that is not repeated.
@@ -22,6 +25,7 @@ struct KnownTerminal: Sendable, Hashable {
         _ name: String,
         _ variables: String...,
         title: TitleStyle = .emptied,
+        keepsTitle: Bool = false,
         progress: ProgressSupport = .never,
         progressExpires: Bool = false,
         notification: TerminalNotificationStyle? = nil
@@ -29,27 +33,28 @@ struct KnownTerminal: Sendable, Hashable {
         self.name = name
         self.variables = variables
         self.title = title
+        self.keepsTitle = keepsTitle
         self.progress = progress
         self.progressExpires = progressExpires
         self.notification = notification
     }
 
-    /// The known terminals. The first one whose variables all match is used, so the order is from the app outward:
-    /// multiplexers; then terminals with their own `TERM`; then those that only add variables, which a terminal started
-    /// from them inherits.
-    private static let all: [KnownTerminal] = [
+    /// Terminals that interpret the sequences themselves, and terminals with their own `TERM`. The first one whose
+    /// variables all match is used; multiplexers come first, because the terminals that they run in set variables, too.
+    private static let withOwnType: [KnownTerminal] = [
+        // Shows the sequences as text, also with the type and variables of a terminal that it runs in.
+        KnownTerminal("Emacs", "INSIDE_EMACS", keepsTitle: true),
         // Either one may run in the other.
-        KnownTerminal("GNU screen or tmux", "STY", "TMUX", "TERM=screen*", title: .ascii),
-        KnownTerminal("GNU screen", "STY", "TERM=screen*", title: .screen),
+        KnownTerminal("GNU screen or tmux", "STY", "TMUX", "TERM=screen*", title: .ascii, keepsTitle: true),
+        KnownTerminal("GNU screen", "STY", "TERM=screen*", title: .screen, keepsTitle: true),
         KnownTerminal("tmux", "TERM=tmux*", "TERM_PROGRAM=tmux", title: .stack, progress: .since("3.7")),
         KnownTerminal("tmux", "TERM=screen*", "TERM_PROGRAM=tmux", "TMUX", title: .stack, progress: .since("3.7")),
         KnownTerminal("tmux", "TERM=tmux*", title: .stack),
         KnownTerminal("tmux", "TMUX", title: .stack),
-        KnownTerminal("GNU screen", "STY", title: .screen),
-        KnownTerminal("GNU screen or tmux", "TERM=screen*", title: .ascii),
+        KnownTerminal("GNU screen", "STY", title: .screen, keepsTitle: true),
+        KnownTerminal("GNU screen or tmux", "TERM=screen*", title: .ascii, keepsTitle: true),
         KnownTerminal("Zellij", "ZELLIJ"),
 
-        KnownTerminal("Linux console", "TERM=linux"),
         // Versions before 0.38 show the sequence as a notification. Official builds do not reveal their version.
         KnownTerminal(
             "kitty",
@@ -59,7 +64,7 @@ struct KnownTerminal: Sendable, Hashable {
             progressExpires: true,
             notification: .kitty
         ),
-        KnownTerminal("kitty", "KITTY_WINDOW_ID"),
+        KnownTerminal("kitty", "KITTY_WINDOW_ID", "TERM=xterm*"),
         // Earlier versions ignore the sequence, so it is safe even if SSH does not pass the version on.
         KnownTerminal(
             "Ghostty",
@@ -71,13 +76,33 @@ struct KnownTerminal: Sendable, Hashable {
         ),
         KnownTerminal("foot", "TERM=foot*", title: .stack, notification: .titleAndBody),
         KnownTerminal("Alacritty", "TERM=alacritty*", title: .stack),
-        KnownTerminal("urxvt", "TERM=rxvt-unicode*", notification: .titleAndBody),
-        KnownTerminal("urxvt", "TERM=rxvt*"),
-        KnownTerminal("st", "TERM=st", title: .st),
-        KnownTerminal("st", "TERM=st-*", title: .st),
+        // Shows notifications only with the extension `notify`, which Debian does not have.
+        KnownTerminal("urxvt", "TERM=rxvt*", title: .window),
+        KnownTerminal("st", "TERM=st", title: .window),
+        KnownTerminal("st", "TERM=st-*", title: .window),
+    ]
 
+    /// The other types (`TERM`) that have a title, which OSC 0 sets: how they begin. Anything else might show it as
+    /// text, as Emacs does (`eterm`), or the terminals `vt100` and `ansi`.
+    private static let titledTypes = [
+        "xterm", "Apple_Terminal", "Eterm", "contour", "cygwin", "gnome", "iTerm", "konsole", "mintty", "mlterm",
+        "ms-terminal", "nsterm", "putty", "rio", "terminology", "vte", "wezterm",
+    ]
+
+    /// Terminals of these types that are identified by what they add, which a terminal started from them inherits.
+    private static let withVariables: [KnownTerminal] = [
+        // It sets this for each program that it runs (mosh-server.cc), and has no title stack.
+        KnownTerminal("mosh", "NCURSES_NO_UTF8_ACS=1", keepsTitle: true),
         KnownTerminal("xterm", "XTERM_VERSION"),
-        KnownTerminal("Konsole", "KONSOLE_VERSION", title: .konsole, progress: .since("260400", in: "KONSOLE_VERSION")),
+        // The format of the tabs, `%d : %n` by default, does not contain the title, and it has no title stack.
+        KnownTerminal(
+            "Konsole",
+            "KONSOLE_VERSION",
+            keepsTitle: true,
+            progress: .since("260400", in: "KONSOLE_VERSION")
+        ),
+        // QTerminal and others with its widget, which has no title stack (Session::windowId).
+        KnownTerminal("QTerminal", "WINDOWID=0", keepsTitle: true),
         // https://learn.microsoft.com/windows/terminal/tutorials/progress-bar-sequences
         KnownTerminal("Windows Terminal", "WT_SESSION", progress: .always),
         // https://conemu.github.io/en/AnsiEscapeCodes.html#ConEmu_specific_OSC
@@ -108,11 +133,28 @@ struct KnownTerminal: Sendable, Hashable {
         ),
     ]
 
-    private static let unknown = KnownTerminal("terminal")
-
     /// The terminal that set these environment variables.
     static func recognize(by environment: [String: String]) -> KnownTerminal {
-        all.first { terminal in terminal.variables.allSatisfy { matches($0, environment) } } ?? unknown
+        func isMatch(_ terminal: KnownTerminal) -> Bool { terminal.variables.allSatisfy { matches($0, environment) } }
+        if let terminal = withOwnType.first(where: isMatch) { return terminal }
+        let type = environment["TERM"] ?? ""
+        let name = DisplayText.singleLine(type, limit: 40)
+        guard titledTypes.contains(where: type.hasPrefix) else { return KnownTerminal(name, keepsTitle: true) }
+        return withVariables.first(where: isMatch) ?? KnownTerminal(name)
+    }
+
+    /// Whether the title is set with this setting, and can be restored.
+    func setsTitle(_ setting: TerminalTitleSettings.When, in environment: [String: String]) -> Bool {
+        switch setting {
+        case .auto: !keepsTitle && (title != .window || XWindowTitle.isReadable(in: environment))
+        case .on: true
+        case .off: false
+        }
+    }
+
+    /// The characters that its title can have.
+    func charset(in environment: [String: String]) -> Charset {
+        title == .screen || title == .ascii ? .ascii : Charset(environment: environment)
     }
 
     private static func matches(_ pattern: String, _ environment: [String: String]) -> Bool {
@@ -122,8 +164,16 @@ struct KnownTerminal: Sendable, Hashable {
         return expected.last == "*" ? value.hasPrefix(expected.dropLast()) : value == expected
     }
 
-    /// Whether the terminal shows progress, in the version that the variables name.
-    func showsProgress(in environment: [String: String]) -> Bool {
+    /// Whether the terminal shows progress with this setting: by default, in the version that the variables name.
+    func showsProgress(_ setting: TerminalTitleSettings.When, in environment: [String: String]) -> Bool {
+        switch setting {
+        case .auto: showsProgress(in: environment)
+        case .on: true
+        case .off: false
+        }
+    }
+
+    private func showsProgress(in environment: [String: String]) -> Bool {
         switch progress {
         case .never: return false
         case .always: return true
@@ -173,40 +223,40 @@ extension KnownTerminal {
         case emptied
         /// Like `emptied`, in ASCII only.
         case ascii
-        /// GNU screen: keeps only the low byte of each character, so `⠇` becomes a bell. No stack. An empty title
-        /// restores its own.
+        /// GNU screen: keeps only the low byte of each character, so `⠇` becomes a bell. No stack: the title of the
+        /// terminal that it runs in is lost, and an empty one takes its place.
         case screen
-        /// Konsole: shows the title only if the format of its tabs contains it (OSC 30); the default is `%d : %n`.
-        case konsole
-        /// st: no stack. Its old title sequence (`ESC k`) with an empty title restores its own.
-        case st
+        /// Without a stack. The title is read from the window, and set again.
+        case window
 
         /// The sequences before the first title.
         var beginning: String {
             switch self {
             case .stack, .emptied, .ascii: Self.save
-            case .konsole: Self.save + "\u{1B}]30;%w\u{07}"
-            case .screen, .st: ""
+            case .screen, .window: ""
             }
+        }
+
+        /// The sequence that sets a title. `text` must be free of control characters.
+        ///
+        /// OSC 0 also sets the title of the icon, and OSC 2 does not. Terminated by BEL, as in terminfo's `fsl`: every
+        /// terminal supports it, some support nothing else.
+        func setTitle(_ text: String) -> String {
+            "\u{1B}]\(self == .window ? 2 : 0);\(text)\u{07}"
         }
 
         /// The sequences after the last title.
-        var end: String {
+        func end(original: String) -> String {
             switch self {
             case .stack: Self.restore
-            case .emptied, .ascii: Self.empty + Self.restore
-            case .konsole: Self.empty + Self.restore + "\u{1B}]30;%d : %n\u{07}"
-            case .screen: Self.empty
-            case .st: Self.empty + "\u{1B}k\u{1B}\\"
+            case .emptied, .ascii: setTitle("") + Self.restore
+            case .screen: setTitle("")
+            case .window: setTitle(original)
             }
         }
-
-        /// Whether a title may contain non-ASCII characters.
-        var takesUnicode: Bool { self != .screen && self != .ascii }
 
         // XTWINOPS 22;0 and 23;0: push the icon and window titles on the terminal's stack, and pop them.
         private static let save = "\u{1B}[22;0t"
         private static let restore = "\u{1B}[23;0t"
-        private static let empty = TitleLedger.setTitle("")
     }
 }

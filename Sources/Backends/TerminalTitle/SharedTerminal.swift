@@ -19,9 +19,9 @@ final class SharedTerminal: Sendable {
 
     private let state: Locked<State>
 
-    init(device: TerminalDevice, style: KnownTerminal.TitleStyle) {
+    init(device: TerminalDevice, ledger: TitleLedger) {
         self.device = device
-        state = Locked(State(ledger: TitleLedger(style: style)))
+        state = Locked(State(ledger: ledger))
     }
 
     deinit {
@@ -152,13 +152,15 @@ enum TerminalRegistry {
     }()
 
     /// Opens a terminal, or returns it if it is already open.
-    static func open(path: String, style: KnownTerminal.TitleStyle) throws(TerminalTitleError) -> SharedTerminal {
+    static func open(path: String, environment: [String: String]) throws(TerminalTitleError) -> SharedTerminal {
         _ = owner
         let device = try TerminalDevice(path: path)
+        let known = KnownTerminal.recognize(by: environment)
+        let ledger = TitleLedger(style: known.title, charset: known.charset(in: environment))
         return change { state in
             let open = state.terminals.compactMap(\.terminal)
             let shared = open.first { $0.device.number == device.number && !$0.isClosed }
-            let terminal = shared ?? SharedTerminal(device: device, style: style)
+            let terminal = shared ?? SharedTerminal(device: device, ledger: ledger)
             state.terminals = (shared == nil ? open + [terminal] : open).map(WeakTerminal.init)
             // Returns `open`, so that no terminal is released, and possibly deallocated, while the lock is held.
             return (terminal, open)

@@ -146,6 +146,8 @@ package enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConverti
     case notATerminal(path: String)
     /// The terminal does not support control sequences according to `TERM`, or `TERM` is not set.
     case dumbTerminal(type: String?)
+    /// The terminal is not known to have a title, or would lose its own.
+    case keepsTitle(terminal: String)
     /// The terminal could not be opened.
     case cannotOpen(path: String, errorNumber: Int32)
     /// The terminal was closed, or the connection to it was lost.
@@ -153,7 +155,7 @@ package enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConverti
     /// The terminal could not be written to.
     case cannotWrite(errorNumber: Int32)
 
-    /// Whether opening a terminal fails because there is none that could be used, as under cron.
+    /// Whether opening a terminal fails because there is none that could show anything, as under cron.
     ///
     /// - Parameter open: opens the terminal.
     static func isAbsent(_ open: () throws -> SharedTerminal) -> Bool {
@@ -161,7 +163,7 @@ package enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConverti
             _ = try open()
             return false
         } catch TerminalTitleError.noControllingTerminal, TerminalTitleError.dumbTerminal,
-            is TerminalNotificationError
+            TerminalTitleError.keepsTitle, is TerminalNotificationError
         {
             return true
         } catch {
@@ -177,6 +179,7 @@ package enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConverti
         case .dumbTerminal(let type?) where !type.isEmpty:
             "the terminal does not support control sequences (TERM is '\(DisplayText.singleLine(type, limit: 40))')"
         case .dumbTerminal: "the type of the terminal is unknown (TERM is not set)"
+        case .keepsTitle(let terminal): "the title of this terminal (\(terminal)) cannot be set and restored"
         case .cannotOpen(let path, let number): "cannot open \(path): \(String(cString: strerror(number)))"
         case .hungUp: "the terminal was closed"
         case .cannotWrite(let number): "cannot write to the terminal: \(String(cString: strerror(number)))"
@@ -190,6 +193,7 @@ package enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConverti
             "start the app in a terminal; a service, a cron job or a container without 'docker run -t' has none"
         case .notATerminal: "name a terminal, such as /dev/tty"
         case .dumbTerminal: "set TERM to the type of the terminal, such as xterm-256color"
+        case .keepsTitle: "set 'title: on' to set it anyway"
         case .cannotOpen: "check the permissions of the terminal's device"
         case .hungUp, .cannotWrite: nil
         }

@@ -25,9 +25,15 @@ extension BackendKind {
                     validate: SnapshotFormat.validate
                 ),
                 BackendSetting(
+                    "title",
+                    .choice(TerminalTitleSettings.When.allCases.map(\.rawValue)),
+                    default: .string(TerminalTitleSettings.When.auto.rawValue),
+                    summary: "whether to set the title; auto: on terminals whose own title can be restored"
+                ),
+                BackendSetting(
                     "progress",
-                    .choice(TerminalTitleSettings.Progress.allCases.map(\.rawValue)),
-                    default: .string(TerminalTitleSettings.Progress.auto.rawValue),
+                    .choice(TerminalTitleSettings.When.allCases.map(\.rawValue)),
+                    default: .string(TerminalTitleSettings.When.auto.rawValue),
                     summary:
                         "whether the tab or taskbar shows progress (OSC 9;4); auto: on terminals known to support it"
                 ),
@@ -41,17 +47,25 @@ extension BackendKind {
                     environment: environment
                 )
             },
-            isApplicable: { _, _ in
-                !TerminalTitleError.isAbsent {
-                    try TerminalTitleBackend.openTerminal(path: path, environment: environment)
+            isApplicable: { context, settings in
+                guard let settings = try? TerminalTitleSettings(settings, context) else { return false }
+                return !TerminalTitleError.isAbsent {
+                    try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
                 }
             },
-            availability: { _, settings in
-                do throws(TerminalTitleError) {
-                    let terminal = try TerminalTitleBackend.openTerminal(path: path, environment: environment)
+            availability: { context, settings in
+                do {
+                    let settings = try TerminalTitleSettings(settings, context)
+                    let terminal = try TerminalTitleBackend.openTerminal(
+                        path: path,
+                        environment: environment,
+                        settings: settings
+                    )
                     return .available(detail: terminal.device.name)
-                } catch {
+                } catch let error as TerminalTitleError {
                     return .unavailable(reason: error.reason, help: error.help)
+                } catch {
+                    return .unavailable(reason: "\(error)", help: nil)
                 }
             }
         )
@@ -62,7 +76,8 @@ extension TerminalTitleSettings {
     fileprivate init(_ settings: BackendSettings, _ context: BackendContext) throws {
         self.init(accessible: context.isAccessible)
         if let text = settings.string("format") { format = try SnapshotFormat(text) }
-        if let progress = settings.string("progress").flatMap(Progress.init(rawValue:)) { self.progress = progress }
+        if let title = settings.string("title").flatMap(When.init(rawValue:)) { self.title = title }
+        if let progress = settings.string("progress").flatMap(When.init(rawValue:)) { self.progress = progress }
     }
 }
 
@@ -81,10 +96,9 @@ extension SnapshotFormat {
 
 /// The settings of a ``TerminalTitleBackend``.
 public struct TerminalTitleSettings: Sendable, Hashable {
-    /// When to show the progress (OSC 9;4).
-    public enum Progress: String, Sendable, Hashable, CaseIterable {
-        /// On terminals that are known to support it, according to the environment. Others may show it as a
-        /// notification.
+    /// When to use a control sequence that not every terminal supports.
+    public enum When: String, Sendable, Hashable, CaseIterable {
+        /// On terminals that are known to support it, according to the environment.
         case auto
         /// Always.
         case on
@@ -94,18 +108,23 @@ public struct TerminalTitleSettings: Sendable, Hashable {
 
     /// The text of the title. Default: `{spinner} {label} {progress} ({count}) - {app}`.
     public var format: SnapshotFormat
-    /// When to show the progress. Default: `auto`.
-    public var progress: Progress
+    /// When to set the title. Default: `auto`, on terminals whose own title can be restored. Others show the sequence
+    /// as text, or lose their own title.
+    public var title: When
+    /// When to show the progress (OSC 9;4). Default: `auto`. Other terminals may show it as a notification.
+    public var progress: When
     /// Whether the title has no animation, for screen readers, which read every change. Default: `false`.
     public var accessible: Bool
 
     /// Makes settings.
     public init(
         format: SnapshotFormat = Self.defaultFormat,
-        progress: Progress = .auto,
+        title: When = .auto,
+        progress: When = .auto,
         accessible: Bool = false
     ) {
         self.format = format
+        self.title = title
         self.progress = progress
         self.accessible = accessible
     }

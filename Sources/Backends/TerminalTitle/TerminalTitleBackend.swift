@@ -11,12 +11,15 @@ import IndicatorThreads
 ///   (XTWINOPS 23) when the indicator is hidden, the backend is stopped, or the process exits by returning from `main`
 ///   or calling `exit`. For signals that end or stop the process, see `IndicatorManager.configured(for:)`. A terminal
 ///   that accepts no bytes at exit (Ctrl-S) keeps the title: the process does not wait for it.
-/// - If the terminal may have no stack, the title is also emptied; most terminals then show their own.
+/// - If the terminal may have no stack, the title is also emptied; most terminals then show their own. urxvt and st
+///   have none: the title is read from the X server first, and set again.
+/// - A terminal that is not known to have a title, or that would lose its own, keeps it, unless
+///   ``TerminalTitleSettings/title`` is `on`: Emacs, Konsole, QTerminal, GNU screen, mosh, and unknown types (`TERM`).
 /// - Terminals that are known to support it (OSC 9;4) also show the progress, in the tab or the taskbar.
 /// - A failure remains visible in the progress for five seconds, or until the indicator is shown again.
 /// - Several backends of one process can use one terminal: the one that was shown last sets the title.
-/// - Titles are written as UTF-8, without control characters, and truncated to 240 Unicode scalars. In GNU screen they
-///   are ASCII.
+/// - Titles are written without control characters, truncated to 240 Unicode scalars, and in the character set of the
+///   locale: UTF-8, ISO 8859-1 or -15, otherwise, and in GNU screen, ASCII.
 ///
 /// The title is also set while the app is in the background of the shell (`app &`), and `stty tostop` does not stop the
 /// app.
@@ -46,6 +49,8 @@ public final class TerminalTitleBackend: IndicatorBackend {
 
     private struct State {
         var terminal: SharedTerminal?
+        /// Whether the title is set since the indicator was shown.
+        var setsTitle = false
         /// When the indicator was shown; `nil` while it is hidden.
         var shownAt: Duration?
         var progressWrittenAt: Duration = .zero
@@ -60,6 +65,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
     private let path: String
     private let environment: [String: String]
     private let known: KnownTerminal
+    private let charset: Charset
     private let showsProgress: Bool
     private let time: TimeSource
     private let state = Locked(State())
@@ -103,12 +109,8 @@ public final class TerminalTitleBackend: IndicatorBackend {
         time = TimeSource.reading(clock)
         timer = DeadlineTimer(time: time)
         known = KnownTerminal.recognize(by: environment)
-        showsProgress =
-            switch settings.progress {
-            case .auto: known.showsProgress(in: environment)
-            case .on: true
-            case .off: false
-            }
+        charset = known.charset(in: environment)
+        showsProgress = known.showsProgress(settings.progress, in: environment)
         let repeatInterval = showsProgress && known.progressExpires ? Self.progressRepeatInterval : nil
         delivery = BackendDelivery(
             animationInterval: settings.format.placeholders.contains(.spinner) && !settings.accessible
@@ -119,9 +121,9 @@ public final class TerminalTitleBackend: IndicatorBackend {
 
     /// Opens the terminal; writes nothing.
     ///
-    /// - Throws: if there is no terminal, or it does not support control sequences.
+    /// - Throws: if there is no terminal, or it does not support what the settings select.
     public func start() async throws {
-        let terminal = try Self.openTerminal(path: path, environment: environment)
+        let terminal = try Self.openTerminal(path: path, environment: environment, settings: settings)
         state.withLock { $0 = State(terminal: terminal, timerVersion: $0.timerVersion) }
     }
 
@@ -129,12 +131,14 @@ public final class TerminalTitleBackend: IndicatorBackend {
     ///
     /// - Throws: if the terminal was closed.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
+        let original = snapshot.isVisible ? originalTitle() : nil
         let now = time.now
         let (terminal, failureEnd, version) = state.withLock { state -> (SharedTerminal?, Duration?, UInt64) in
             guard let terminal = state.terminal else { return (nil, nil, state.timerVersion) }
             var failureEnd: Duration?
             state.timerVersion += 1
             if snapshot.isVisible {
+                if state.shownAt == nil { begin(restoring: original, on: terminal, state: &state) }
                 show(snapshot, on: terminal, at: now, state: &state)
             } else {
                 let hasFailure = state.hasFailure || snapshot.hasFailure
@@ -177,11 +181,44 @@ public final class TerminalTitleBackend: IndicatorBackend {
         path: String,
         environment: [String: String]
     ) throws(TerminalTitleError) -> SharedTerminal {
-        let style = KnownTerminal.recognize(by: environment).title
-        let terminal = try TerminalRegistry.open(path: path, style: style)
+        let terminal = try TerminalRegistry.open(path: path, environment: environment)
         let type = environment["TERM"]
         if type == nil || type == "" || type == "dumb" { throw .dumbTerminal(type: type) }
         return terminal
+    }
+
+    /// Opens the terminal, if it shows the title or the progress.
+    static func openTerminal(
+        path: String,
+        environment: [String: String],
+        settings: TerminalTitleSettings
+    ) throws(TerminalTitleError) -> SharedTerminal {
+        let terminal = try openTerminal(path: path, environment: environment)
+        let known = KnownTerminal.recognize(by: environment)
+        guard
+            known.setsTitle(settings.title, in: environment) || known.showsProgress(settings.progress, in: environment)
+        else { throw .keepsTitle(terminal: known.name) }
+        return terminal
+    }
+
+    /// The title to restore later, if the indicator is about to be shown on a terminal that does not save it.
+    private func originalTitle() -> String? {
+        guard known.title == .window, settings.title != .off,
+            state.withLock({ $0.terminal != nil && $0.shownAt == nil })
+        else { return nil }
+        return XWindowTitle.read(in: environment).flatMap { Self.isIndicator($0) ? nil : $0 }
+    }
+
+    /// Whether a title is the indicator's of another process, which may end first: it must not be restored.
+    static func isIndicator(_ title: String) -> Bool {
+        (spinnerFrames + asciiSpinnerFrames).contains { title.hasPrefix("\($0) ") }
+    }
+
+    private func begin(restoring original: String?, on terminal: SharedTerminal, state: inout State) {
+        state.setsTitle =
+            known.setsTitle(settings.title, in: environment)
+            && (known.title != .window || original != nil || settings.title == .on)
+        terminal.change { $0.remember(original ?? "") }
     }
 
     private func show(_ snapshot: IndicatorSnapshot, on terminal: SharedTerminal, at now: Duration, state: inout State)
@@ -201,7 +238,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         terminal.change { ledger in
             ledger.show(
                 ObjectIdentifier(self),
-                title: title,
+                title: state.setsTitle ? title : nil,
                 progress: showsProgress ? progress : nil,
                 repeatsProgress: repeatsProgress && !isFirst
             )
@@ -209,27 +246,13 @@ public final class TerminalTitleBackend: IndicatorBackend {
     }
 
     private func title(for snapshot: IndicatorSnapshot, frame: Int) -> String {
-        let frames = known.title.takesUnicode ? Self.spinnerFrames : Self.asciiSpinnerFrames
+        let frames = charset == .utf8 ? Self.spinnerFrames : Self.asciiSpinnerFrames
         let text = settings.format.text(
             for: snapshot,
             applicationName: applicationName,
             spinner: settings.accessible ? "" : frames[frame % frames.count]
         )
-        let title = DisplayText.singleLine(text.isEmpty ? applicationName : text, limit: Self.titleLimit)
-        return known.title.takesUnicode ? title : Self.ascii(title)
-    }
-
-    /// The text in ASCII: letters without their marks, plain dashes and quotes, and `?` for other characters.
-    static func ascii(_ text: String) -> String {
-        text.decomposedStringWithCompatibilityMapping.unicodeScalars.map { scalar in
-            if scalar.isASCII { return String(scalar) }
-            switch scalar.properties.generalCategory {
-            case .nonspacingMark, .enclosingMark, .format: return ""
-            case .dashPunctuation: return "-"
-            case .initialPunctuation, .finalPunctuation: return "'"
-            default: return "?"
-            }
-        }.joined()
+        return DisplayText.singleLine(text.isEmpty ? applicationName : text, limit: Self.titleLimit)
     }
 }
 

@@ -12,7 +12,7 @@ struct TitleLedger: Sendable {
 
     private struct Claim: Sendable {
         var id: ClaimID
-        var title: String
+        var title: String?
         var progress: TerminalProgress?
     }
 
@@ -23,6 +23,9 @@ struct TitleLedger: Sendable {
     }
 
     private let style: KnownTerminal.TitleStyle
+    private let charset: Charset
+    /// The title to restore, for terminals that do not save it.
+    private var originalTitle = ""
     private var claims: [Claim] = []
     private var isClosed = false
     private var mustRepeatProgress = false
@@ -39,14 +42,22 @@ struct TitleLedger: Sendable {
     /// The rest of the bytes that are partly written.
     private var unwritten: ArraySlice<UInt8> = []
 
-    init(style: KnownTerminal.TitleStyle) {
+    init(style: KnownTerminal.TitleStyle, charset: Charset = .utf8) {
         self.style = style
+        self.charset = charset
+    }
+
+    /// Sets the title to restore for ``KnownTerminal/TitleStyle/window``, unless a title is shown now.
+    mutating func remember(_ title: String) {
+        if shown.title == nil { originalTitle = title }
     }
 
     /// Shows `title` for a claim, which is created if needed. No effect after ``close()``.
     ///
-    /// - Parameter repeatsProgress: whether to write the progress even if it is unchanged.
-    mutating func show(_ id: ClaimID, title: String, progress: TerminalProgress?, repeatsProgress: Bool = false) {
+    /// - Parameters:
+    ///   - title: the title; `nil` keeps the original one.
+    ///   - repeatsProgress: whether to write the progress even if it is unchanged.
+    mutating func show(_ id: ClaimID, title: String?, progress: TerminalProgress?, repeatsProgress: Bool = false) {
         guard !isClosed else { return }
         lastingProgress = nil
         let claim = Claim(id: id, title: title, progress: progress)
@@ -110,26 +121,19 @@ struct TitleLedger: Sendable {
         var sequences = ""
         let progress = latest == nil && !isSuspended ? lastingProgress : latest?.progress
         if progress == nil, shown.progress != nil { sequences += Self.setProgress(nil) }
-        if let latest {
+        if let title = latest?.title {
             if shown.title == nil { sequences += style.beginning }
-            if shown.title != latest.title { sequences += Self.setTitle(latest.title) }
+            if shown.title != title { sequences += style.setTitle(title) }
         } else if shown.title != nil {
-            sequences += style.end
+            sequences += style.end(original: originalTitle)
         }
         if let progress, progress != shown.progress || mustRepeatProgress { sequences += Self.setProgress(progress) }
         sequences += messages
-        return (ArraySlice(sequences.utf8), Shown(title: latest?.title, progress: progress))
+        return (ArraySlice(charset.bytes(of: sequences)), Shown(title: latest?.title, progress: progress))
     }
 }
 
 extension TitleLedger {
-    /// OSC 0: sets the icon and window titles. `text` must be free of control characters.
-    ///
-    /// Terminated by BEL, as in terminfo's `fsl`: every terminal supports it, some support nothing else.
-    static func setTitle(_ text: String) -> String {
-        "\u{1B}]0;\(text)\u{07}"
-    }
-
     /// OSC 9;4: shows, changes or, with `nil`, clears the progress; documented at ConEmu's `AnsiEscapeCodes`.
     ///
     /// Terminated by ST: VTE requires it in every OSC newer than the title.

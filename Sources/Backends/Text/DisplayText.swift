@@ -149,20 +149,10 @@ package enum DisplayText {
 }
 
 extension DisplayText {
-    /// Whether the encoding of the locale is UTF-8.
-    ///
-    /// - Parameter variable: returns the value of an environment variable.
-    package static func usesUnicode(_ variable: (String) -> String?) -> Bool {
-        // POSIX, section 8.2: the first of these that is set and not empty determines the encoding.
-        let name = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(variable).first { !$0.isEmpty } ?? ""
-        let locale = name.lowercased()
-        return locale.contains("utf-8") || locale.contains("utf8")
-    }
-
     /// An error message in the characters of the locale: if its encoding is not UTF-8, others are escaped, such as
     /// `\u{E4}`.
     package static func message(_ text: String) -> String {
-        usesUnicode { name in getenv(name).map { String(cString: $0) } } ? text : escapingUnicode(text)
+        Charset { name in getenv(name).map { String(cString: $0) } } == .utf8 ? text : escapingUnicode(text)
     }
 
     /// A text in ASCII, from which the original can be read.

@@ -1,5 +1,6 @@
 package import ArgumentParser
 import IndicatorBackends
+import IndicatorThreads
 
 /// `watch`: all indicators on a bus and their changes.
 package struct WatchCommand: AsyncParsableCommand {
@@ -12,7 +13,11 @@ package struct WatchCommand: AsyncParsableCommand {
 
             With --json, each line is an object: {"event": "appeared"|"changed"|"vanished", "name": ...}, with all \
             properties unless the indicator has vanished, and the names of the changed ones. "progress" is null when \
-            it is unknown.
+            it is unknown. "finished" has the label, outcome, message and seconds of an activity that has ended.
+
+            With --format, prints one line for all apps, and another one whenever it changes, at most ten a second: \
+            for waybar, i3bar, polybar, tmux, or as plain text. It is empty while no indicator is shown. The outcome of \
+            work stays for five seconds.
 
             With --mqtt, watches the indicators of all machines on an MQTT broker. Also prints finished activities, \
             'lost' for an indicator whose process or connection died, and 'vanished' for one that the broker no longer \
@@ -23,8 +28,11 @@ package struct WatchCommand: AsyncParsableCommand {
               \(Program.name) watch
               \(Program.name) watch --mqtt mqtt://broker.example --app backup
               \(Program.name) watch --json | jq 'select(.visible)'
+              \(Program.name) watch --format tmux --once
             """
     )
+
+    private static let panels = "waybar, i3bar, polybar, tmux or text"
 
     @Option(help: ArgumentHelp("The bus: session, system, or a D-Bus address.", valueName: "bus"))
     var bus = "session"
@@ -32,16 +40,36 @@ package struct WatchCommand: AsyncParsableCommand {
     @Flag(help: "Print JSON Lines.")
     var json = false
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Print one line for a panel: \(Self.panels). With --mqtt, the format of a line: {event} {host} {app} \
+            {instance} {state} {count} {label} {progress}.
+            """,
+            valueName: "format"
+        )
+    )
+    var format: String?
+
+    @Flag(help: "Print what there is now, and exit.")
+    var once = false
+
     @OptionGroup(title: "MQTT")
     var mqtt: MQTTWatchOptions
 
     package init() {}
 
     package func validate() throws {
-        if json, mqtt.format != nil || mqtt.forget {
+        if json, format != nil || mqtt.forget {
             throw ValidationError("--json cannot be combined with --format or --forget")
         }
+        if once, mqtt.mqtt != nil { throw ValidationError("--once cannot be combined with --mqtt") }
+        try mqtt.validate(format: format)
         #if DBus
+        if mqtt.mqtt == nil, let format, PanelFormat(rawValue: format) == nil {
+            let name = DisplayText.singleLine(format, limit: 40)
+            throw ValidationError("--format is '\(name)'; it must be \(Self.panels)")
+        }
         do throws(DBusPropertyError) {
             _ = try DBusAddress(bus)
         } catch {
@@ -53,14 +81,16 @@ package struct WatchCommand: AsyncParsableCommand {
     #if DBus
     package func run() async throws {
         #if MQTT
-        if mqtt.mqtt != nil { return try await MQTTWatch(options: mqtt, printsJSON: json).run() }
+        if mqtt.mqtt != nil { return try await MQTTWatch(options: mqtt, format: format, printsJSON: json).run() }
         #endif
         let address = try DBusAddress(bus)
         try await Output.guarding {
             do {
-                for try await event in IndicatorWatcher.events(on: address) {
-                    let line = WatchedIndicator(event)
-                    try Output.standard.write((json ? try line.json : line.text) + "\n")
+                let events = IndicatorWatcher.events(on: address)
+                if let format = format.flatMap(PanelFormat.init(rawValue:)) {
+                    try await Self.show(events, as: format, once: once)
+                } else {
+                    try await Self.list(events, asJSON: json, once: once)
                 }
             } catch let error as DBusPropertyError {
                 try? Output.error.write("\(Program.name): error: \(error)\n")
@@ -68,10 +98,68 @@ package struct WatchCommand: AsyncParsableCommand {
             }
         }
     }
+
+    /// Prints a line for each event.
+    private static func list(
+        _ events: AsyncThrowingStream<IndicatorWatcher.Event, any Error>,
+        asJSON json: Bool,
+        once: Bool
+    ) async throws {
+        // The last line of each indicator: it is unchanged after a change of a property that is not printed.
+        var lines: [String: String] = [:]
+        for try await event in events {
+            guard let indicator = WatchedIndicator(event) else {
+                if once { return }
+                continue
+            }
+            let line = json ? try indicator.json : indicator.text
+            if !json, indicator.event != .finished, lines.updateValue(line, forKey: indicator.name) == line { continue }
+            if indicator.event == .vanished { lines[indicator.name] = nil }
+            try Output.standard.write(line + "\n")
+        }
+    }
+
+    /// Prints the lines of a panel.
+    private static func show(
+        _ events: AsyncThrowingStream<IndicatorWatcher.Event, any Error>,
+        as format: PanelFormat,
+        once: Bool
+    ) async throws {
+        let time = TimeSource.reading(SuspendingClock())
+        let timer = DeadlineTimer(time: time)
+        // `nil` when it is time for a line.
+        let (inputs, continuation) = AsyncThrowingStream<IndicatorWatcher.Event?, any Error>.makeStream()
+        let forwarding = Task {
+            do {
+                for try await event in events { continuation.yield(event) }
+                continuation.finish()
+            } catch {
+                continuation.finish(throwing: error)
+            }
+        }
+        defer { forwarding.cancel() }
+        if !once { try Output.standard.write(format.header) }
+        var panel = Panel()
+        var version: UInt64 = 0
+        do {
+            for try await event in inputs {
+                if let event { panel.receive(event, at: time.now) }
+                let (line, wakeAt) = panel.next(at: time.now)
+                if let line { try Output.standard.write(format.text(of: line, isOnly: once)) }
+                if line != nil, once { return }
+                version += 1
+                timer.set(wakeAt, version: version) { _ in continuation.yield(nil) }
+            }
+        } catch let error as DBusPropertyError {
+            // The panel keeps the last line.
+            if !once { try Output.standard.write(format.text(of: PanelLine())) }
+            throw error
+        }
+    }
     #else
     package func run() async throws {
         #if MQTT
-        if mqtt.mqtt != nil { return try await MQTTWatch(options: mqtt, printsJSON: json).run() }
+        if mqtt.mqtt != nil { return try await MQTTWatch(options: mqtt, format: format, printsJSON: json).run() }
         #endif
         try? Output.error.write("\(Program.name): error: this build has no D-Bus support; build with the trait DBus\n")
         throw ExitCode.failure

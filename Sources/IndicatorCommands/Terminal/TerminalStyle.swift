@@ -33,7 +33,7 @@ package struct TerminalStyle: Sendable, Hashable {
     package init(columns: Int, isTerminal: Bool, environment: [String: String]) {
         let fromEnvironment = environment["COLUMNS"].flatMap(Int.init) ?? 0
         width = columns > 0 ? columns : fromEnvironment > 0 ? fromEnvironment : 80
-        usesUnicode = DisplayText.usesUnicode { environment[$0] }
+        usesUnicode = Charset(environment: environment) == .utf8
         let isDumb = ["", "dumb"].contains(environment["TERM"] ?? "")
         self.isTerminal = isTerminal && !isDumb
         usesColor = self.isTerminal && (environment["NO_COLOR"] ?? "").isEmpty

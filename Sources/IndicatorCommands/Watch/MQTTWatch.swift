@@ -16,14 +16,6 @@ struct MQTTWatchOptions: ParsableArguments {
     @Option(help: ArgumentHelp("With --mqtt: only this app; may be repeated.", valueName: "name"))
     var app: [String] = []
 
-    @Option(
-        help: ArgumentHelp(
-            "With --mqtt: the format of a line: {event} {host} {app} {instance} {state} {count} {label} {progress}.",
-            valueName: "text"
-        )
-    )
-    var format: String?
-
     @Flag(help: "With --mqtt: remove the lost indicators from the broker, print them and exit.")
     var forget = false
 
@@ -63,10 +55,10 @@ struct MQTTWatchOptions: ParsableArguments {
     }
     #endif
 
-    func validate() throws {
-        let texts = [topic, format, username, passwordFile, caFile, certificateFile, keyFile] + host + app
+    func validate(format: String?) throws {
+        let texts = [topic, username, passwordFile, caFile, certificateFile, keyFile] + host + app
         if mqtt == nil, forget || texts.contains(where: { $0 != nil }) {
-            throw ValidationError("without --mqtt, only --bus and --json can be used")
+            throw ValidationError("without --mqtt, only --bus, --json, --format and --once can be used")
         }
         if forget, format != nil { throw ValidationError("--forget cannot be combined with --format") }
         #if MQTT
@@ -74,7 +66,9 @@ struct MQTTWatchOptions: ParsableArguments {
             throw ValidationError("--topic is '\(MQTTWatchLine.shown(topic))'; it must be \(problem)")
         }
         do { _ = try watcher } catch { throw ValidationError("\(error)") }
-        if let format, let problem = MQTTWatchFormat(text: format).problem { throw ValidationError(problem) }
+        if mqtt != nil, let format, let problem = MQTTWatchFormat(text: format).problem {
+            throw ValidationError(problem)
+        }
         #else
         if mqtt != nil { throw ValidationError("this build has no MQTT support; build with the trait MQTT") }
         #endif
@@ -85,6 +79,7 @@ struct MQTTWatchOptions: ParsableArguments {
 /// `watch --mqtt`: all indicators on a broker and their changes.
 struct MQTTWatch {
     let options: MQTTWatchOptions
+    let format: String?
     let printsJSON: Bool
 
     func run() async throws {
@@ -99,7 +94,7 @@ struct MQTTWatch {
                         try Output.standard.write("\(MQTTWatchLine.name(topic)) forgotten\n")
                     }
                 } else {
-                    let format = options.format.map(MQTTWatchFormat.init)
+                    let format = format.map(MQTTWatchFormat.init)
                     let printsJSON = printsJSON
                     try await watcher.run { report in
                         switch report {

@@ -1,6 +1,7 @@
 #if DBus
 import Foundation
 package import IndicatorBackends
+import IndicatorCore
 
 /// A line of `watch`: an event of any app's indicator.
 package struct WatchedIndicator: Encodable {
@@ -9,6 +10,18 @@ package struct WatchedIndicator: Encodable {
         case appeared
         case changed
         case vanished
+        case finished
+    }
+
+    /// An activity that has ended.
+    package struct Finished: Encodable {
+        package var label: String
+        package var outcome: String
+        package var message: String
+        package var seconds: Double
+
+        /// `12.3 s`.
+        package var duration: String { "\((seconds * 10).rounded() / 10) s" }
     }
 
     package var event: Event
@@ -16,9 +29,11 @@ package struct WatchedIndicator: Encodable {
     package var name: String
     /// The names of the changed properties.
     package var changed: [String]?
+    package var finished: Finished?
     private var properties: [String: BusValue] = [:]
 
-    package init(_ event: IndicatorWatcher.Event) {
+    /// `nil` for an event of no indicator.
+    package init?(_ event: IndicatorWatcher.Event) {
         switch event {
         case .appeared(let name, let properties):
             self.event = .appeared
@@ -32,6 +47,11 @@ package struct WatchedIndicator: Encodable {
         case .vanished(let name):
             self.event = .vanished
             self.name = name
+        case .finished(let name, let label, let outcome, let message, let seconds):
+            self.event = .finished
+            self.name = name
+            finished = Finished(label: label, outcome: outcome, message: message, seconds: seconds)
+        case .listed: return nil
         }
     }
 
@@ -43,12 +63,19 @@ package struct WatchedIndicator: Encodable {
     /// The line for people. Control characters of another app are not written to the terminal.
     package var text: String {
         let name = DisplayText.singleLine(name.dropFirst(IndicatorBusName.prefix.count), limit: 200)
-        guard event != .vanished else { return "\(name) vanished" }
+        if event == .vanished { return "\(name) vanished" }
+        if let finished {
+            func shown(_ text: String) -> String { DisplayText.singleLine(text, limit: 200) }
+            let message = finished.message.isEmpty ? "" : ": \(shown(finished.message))"
+            let outcome = "\(shown(finished.outcome))\(message), \(finished.duration)"
+            return "\(name) finished: '\(shown(finished.label))' \(outcome)"
+        }
         var parts = [boolean("Visible") == true ? "shown" : "hidden", text("State") ?? "?"]
         if let count = number("ActivityCount") { parts.append(count == 1 ? "1 activity" : "\(count) activities") }
         if boolean("Enabled") == false { parts.append("disabled") }
         if let percentage = Percentage(progress) { parts.append(percentage.text()) }
         if let label = text("Label"), !label.isEmpty { parts.append("'\(label)'") }
+        if let attention { parts.append("asks '\(attention)'") }
         return "\(name) \(event.rawValue): \(parts.joined(separator: ", "))"
     }
 
@@ -57,6 +84,7 @@ package struct WatchedIndicator: Encodable {
         try container.encode(event, forKey: .event)
         try container.encode(name, forKey: .name)
         try container.encodeIfPresent(changed, forKey: .changed)
+        if let finished { return try finished.encode(to: encoder) }
         guard event != .vanished else { return }
         try container.encode(boolean("Visible"), forKey: .visible)
         try container.encode(string("State"), forKey: .state)
@@ -80,13 +108,34 @@ package struct WatchedIndicator: Encodable {
         var progress: Double?
     }
 
+    /// Whether the indicator is shown.
+    var isVisible: Bool { boolean("Visible") ?? false }
+
+    /// The name of the app.
+    var application: String { text("Application") ?? String(name.dropFirst(IndicatorBusName.prefix.count)) }
+
+    /// What the user is asked for.
+    var attention: String? { text("Attention").flatMap { $0.isEmpty ? nil : $0 } }
+
+    /// What a backend of the app itself would show.
+    var snapshot: IndicatorSnapshot {
+        var activities = (activities ?? []).map { ActivityDetails(label: $0.label, progress: $0.progress) }
+        if activities.isEmpty {
+            let label = string("Label").flatMap { $0.isEmpty ? nil : $0 }
+            activities = [ActivityDetails(label: label, progress: progress)]
+        }
+        activities[0].attention = attention
+        let count = Int(number("ActivityCount") ?? 0)
+        return IndicatorSnapshot(state: isVisible ? .active : .inactive, activityCount: count, activities: activities)
+    }
+
     /// Another program may omit or repeat properties.
     private static func index(_ properties: [BusProperty]) -> [String: BusValue] {
         Dictionary(properties.map { ($0.name, $0.value) }) { $1 }
     }
 
     /// `nil` when it is unknown.
-    private var progress: Double? { Self.progress(properties["Progress"]) }
+    var progress: Double? { Self.progress(properties["Progress"]) }
 
     private static func progress(_ value: BusValue?) -> Double? {
         guard case .double(let value)? = value, (0...1).contains(value) else { return nil }

@@ -9,12 +9,16 @@ import Testing
         (["TERM": "xterm-kitty"], TerminalNotificationStyle.kitty), (["TERM": "xterm-ghostty"], .titleAndBody),
         (["TERM": "xterm-256color", "TERM_PROGRAM": "ghostty"], .titleAndBody), (["TERM": "foot-extra"], .titleAndBody),
         (["TERM": "xterm-256color", "TERM_PROGRAM": "WezTerm"], .titleAndBody),
-        (["TERM": "rxvt-unicode-256color"], .titleAndBody), (["LC_TERMINAL": "iTerm2"], .text),
-        (["TERM_PROGRAM": "iTerm.app"], .text),
+        (["TERM": "xterm-256color", "LC_TERMINAL": "iTerm2"], .text),
+        (["TERM": "xterm-256color", "TERM_PROGRAM": "iTerm.app"], .text),
         // In doubt, none.
-        ([:], nil), (["TERM": "rxvt"], nil), (["TERM": "xterm-256color", "KITTY_WINDOW_ID": "1"], nil),
+        ([:], nil), (["TERM_PROGRAM": "iTerm.app", "TERM": "vt100"], nil),
+        (["TERM": "xterm-256color", "KITTY_WINDOW_ID": "1"], nil),
         (["TERM": "tmux-256color", "TERM_PROGRAM": "iTerm.app"], nil), (["TERM": "xterm-kitty", "TMUX": "x"], nil),
-        (["TERM": "foot", "STY": "1"], nil), (["VTE_VERSION": "8000"], nil), (["WT_SESSION": "1"], nil),
+        (["TERM": "foot", "STY": "1"], nil), (["TERM": "xterm", "VTE_VERSION": "8000"], nil),
+        (["TERM": "xterm-kitty", "INSIDE_EMACS": "28.2,compile"], nil),
+        // Debian's has no extension for it.
+        (["TERM": "rxvt"], nil), (["TERM": "rxvt-unicode-256color"], nil),
     ])
     func notificationsAreSentToTerminalsThatShowThem(variables: [String: String], style: TerminalNotificationStyle?) {
         #expect(KnownTerminal.recognize(by: variables).notification == style)
@@ -22,7 +26,7 @@ import Testing
 
     private func showsProgress(_ variables: [String: String]) -> Bool {
         let environment = variables.merging(["TERM": "xterm-256color"]) { first, _ in first }
-        return KnownTerminal.recognize(by: environment).showsProgress(in: environment)
+        return KnownTerminal.recognize(by: environment).showsProgress(.auto, in: environment)
     }
 
     @Test(arguments: [
@@ -105,13 +109,54 @@ import Testing
         (["TERM": "screen", "STY": "1.pts-0", "TMUX": "/tmp/tmux-0/default,1,0"], .ascii),
         (["TERM": "screen-256color", "TMUX": "/tmp/tmux-0/default,1,0"], .stack),
         (["TERM": "tmux-256color", "STY": "1.pts-0", "TMUX": "/tmp/tmux-0/default,1,0"], .stack),
-        (["TERM": "xterm-256color", "KONSOLE_VERSION": "221203"], .konsole),
+        (["TERM": "st-256color"], .window), (["TERM": "rxvt-unicode-256color"], .window),
         (["TERM": "xterm-256color", "KONSOLE_VERSION": "221203", "XTERM_VERSION": "XTerm(390)"], .emptied),
-        (["TERM": "st-256color"], .st), (["TERM": "stterm"], .emptied),
-        (["TERM": "rxvt-unicode-256color"], .emptied), (["WT_SESSION": "6f7a"], .emptied),
+        (["TERM": "xterm-256color", "WT_SESSION": "6f7a"], .emptied),
         (["TERM": "xterm-256color"], .emptied), (["TERM": "xterm-kitty"], .stack), (["TERM": "alacritty"], .stack),
     ])
     func eachTerminalHasItsStyleOfTitle(variables: [String: String], style: KnownTerminal.TitleStyle) {
         #expect(KnownTerminal.recognize(by: variables).title == style)
+    }
+
+    private static let x11 = ["WINDOWID": "2097162", "DISPLAY": ":0"]
+
+    @Test(arguments: [
+        ["TERM": "xterm-256color"], ["TERM": "xterm"], ["TERM": "xterm-kitty"], ["TERM": "foot"],
+        ["TERM": "alacritty"], ["TERM": "vte-256color", "VTE_VERSION": "7006"], ["TERM": "gnome-256color"],
+        ["TERM": "mlterm"], ["TERM": "wezterm"], ["TERM": "contour"], ["TERM": "xterm", "XTERM_VERSION": "XTerm(379)"],
+        ["TERM": "tmux-256color", "TMUX": "/tmp/tmux-0/default,1,0"], ["TERM": "xterm-256color", "WT_SESSION": "6f7a"],
+        ["TERM": "rxvt-unicode-256color"].merging(x11) { $1 }, ["TERM": "st-256color"].merging(x11) { $1 },
+    ])
+    func theTitleIsSetWhereItCanBeRestored(variables: [String: String]) {
+        let known = KnownTerminal.recognize(by: variables)
+        #expect(known.setsTitle(.auto, in: variables))
+        #expect(!known.setsTitle(.off, in: variables))
+    }
+
+    @Test(arguments: [
+        // No title, or none that is known.
+        [:], ["TERM": "eterm-color", "INSIDE_EMACS": "28.2,term:0.96"], ["TERM": "eterm-color"],
+        ["TERM": "xterm-256color", "INSIDE_EMACS": "28.2,compile"],
+        ["TERM": "eterm-color", "INSIDE_EMACS": "28.2,term:0.96", "TMUX": "/tmp/tmux-0/default,1,0"],
+        ["TERM": "vt100"], ["TERM": "vt220"], ["TERM": "ansi"], ["TERM": "linux"], ["TERM": "unknown"],
+        ["TERM": "vt100", "VTE_VERSION": "7006"], ["TERM": "sun"], ["TERM": "stv52"],
+        // Their own title would be lost.
+        ["TERM": "xterm-256color", "KONSOLE_VERSION": "221203"], ["TERM": "konsole", "KONSOLE_VERSION": "221203"],
+        ["TERM": "xterm-256color", "WINDOWID": "0"], ["TERM": "xterm-256color", "NCURSES_NO_UTF8_ACS": "1"],
+        ["TERM": "screen", "STY": "1.pts-0"], ["TERM": "screen-256color"],
+        ["TERM": "rxvt-unicode-256color"], ["TERM": "st-256color"],
+        // The display of another machine.
+        ["TERM": "rxvt-unicode", "WINDOWID": "2097162", "DISPLAY": "localhost:10.0"],
+        ["TERM": "rxvt-unicode", "WINDOWID": "0", "DISPLAY": ":0"],
+    ])
+    func otherTitlesAreLeftAlone(variables: [String: String]) {
+        let known = KnownTerminal.recognize(by: variables)
+        #expect(!known.setsTitle(.auto, in: variables))
+        #expect(known.setsTitle(.on, in: variables))
+    }
+
+    @Test(arguments: [("⠹ Fetching - app", true), ("/ Fetching - app", true), ("~/src", false), ("/bin/sh", false)])
+    func theTitleOfAnotherIndicatorIsNotRestored(title: String, isIndicator: Bool) {
+        #expect(TerminalTitleBackend.isIndicator(title) == isIndicator)
     }
 }

@@ -1,15 +1,18 @@
 import Foundation
+import IndicatorCore
 import TestSupport
 import Testing
+
+@testable import IndicatorBackends
 
 /// The title in real terminals under Xvfb, read from their windows, and in the bytes that GNU screen passes on.
 @Suite("Real terminals", .serialized, .timeLimit(.minutes(10)))
 struct RealTerminalTests {
-    /// A terminal, and the expected end of its title after the work; `nil` for any title but the busy one.
+    /// A terminal, and the end of its own title.
     struct Terminal: Sendable, CustomTestStringConvertible {
         var package: String
         var command: [String]
-        var restored: String?
+        var own: String
 
         var testDescription: String { command.joined(separator: " ") }
     }
@@ -25,6 +28,7 @@ struct RealTerminalTests {
         try folder.write(
             """
             '\(helper)' configured '\(folder.path)/config.yaml' terminal | tee '\(folder.path)/output'
+            touch '\(folder.path)/ended'
             while [ -e '\(folder.path)/run' ]; do sleep 0.1; done
 
             """,
@@ -35,28 +39,41 @@ struct RealTerminalTests {
     @Test(
         "show the title and restore it",
         arguments: [
-            Terminal(package: "xterm", command: ["xterm", "-u8", "-T", "mine", "-e"], restored: "mine"),
-            // Has no title stack, so the title is not restored.
-            Terminal(package: "rxvt-unicode", command: ["urxvt", "-T", "mine", "-e"], restored: nil),
-            Terminal(package: "stterm", command: ["st", "-t", "mine", "-e"], restored: "mine"),
-            Terminal(package: "qterminal", command: ["qterminal", "-e"], restored: "QTermWidget"),
-            Terminal(
-                package: "screen",
-                command: ["xterm", "-u8", "-T", "mine", "-e", "screen", "-U"],
-                restored: "xterm"
-            ),
+            Terminal(package: "xterm", command: ["xterm", "-u8", "-T", "mine", "-e"], own: "mine"),
+            // Without a title stack: the title is read from the window.
+            Terminal(package: "rxvt-unicode", command: ["urxvt", "-T", "mine –", "-e"], own: "mine –"),
+            Terminal(package: "stterm", command: ["st", "-t", "mine", "-e"], own: "mine"),
         ]
     )
     func title(terminal: Terminal) async throws {
         try await onScreen { display in
             let daemon = try start(terminal, on: display)
             try await isBusy(on: display, daemon)
-            #expect(try await endsBusy(on: display, restored: terminal.restored))
+            #expect(try await endsBusy(on: display, restored: terminal.own))
         }
     }
 
     @Test(
-        "Konsole shows the title in its tab and restores it",
+        "keep a title that could not be restored",
+        arguments: [
+            Terminal(package: "qterminal", command: ["qterminal", "-e"], own: "Shell No. 1"),
+            Terminal(package: "screen", command: ["xterm", "-u8", "-T", "mine", "-e", "screen", "-U"], own: "mine"),
+        ]
+    )
+    func kept(terminal: Terminal) async throws {
+        try await onScreen { display in
+            let daemon = try start(terminal, on: display)
+            #expect(await eventually { (try? folder.read("output"))?.contains("shown") == true }, "\(daemon.errors)")
+            try await endHelper()
+            #expect(await eventually { FileManager.default.fileExists(atPath: folder.appending("ended")) })
+            // A title that was set would not return.
+            let present = try await titles(on: display)
+            #expect(present.contains { $0.hasSuffix(terminal.own) }, "\(present)")
+        }
+    }
+
+    @Test(
+        "Konsole keeps its title",
         .enabled(
             if: FileManager.default.isExecutableFile(atPath: "/usr/bin/konsole"),
             "Konsole is not installed; Scripts/bootstrap leaves it out, because it needs most of KDE's libraries"
@@ -66,9 +83,30 @@ struct RealTerminalTests {
         let konsole = Terminal(
             package: "konsole",
             command: ["konsole", "--nofork", "-e"],
-            restored: " : sh — Konsole"
+            own: " : sh — Konsole"
         )
-        try await title(terminal: konsole)
+        try await kept(terminal: konsole)
+    }
+
+    @Test("mosh keeps its title") func mosh() async throws {
+        try folder.write(
+            "printf '\\033]0;own\\007'\n" + (try folder.read("run")).replacing("touch", with: "echo all done; touch"),
+            to: "run"
+        )
+        let command = Terminal(package: "mosh", command: ["mosh-server", "new", "-i", "127.0.0.1", "--"], own: "own")
+        let server = try start(command, on: "")
+        #expect(await eventually { server.output.contains("MOSH CONNECT") }, "\(server.errors)")
+        let found = try #require(server.output.firstMatch(of: /MOSH CONNECT (\d+) (\S+)/))
+        try await Tmux.withServer { tmux in
+            try await tmux.type("MOSH_KEY=\(found.2) mosh-client 127.0.0.1 \(found.1)")
+            #expect(try await eventually { try await tmux.title == "[mosh] own" })
+            #expect(await eventually { (try? folder.read("output"))?.contains("shown") == true })
+            try await endHelper()
+            // It arrives together with the title.
+            #expect(try await eventually { try await tmux.screen.contains("all done") })
+            #expect(try await tmux.title == "[mosh] own")
+        }
+        await endProcesses()
     }
 
     @Test("Debian's kitty shows the title, restores it, and raises no notification")
@@ -79,7 +117,7 @@ struct RealTerminalTests {
             let kitty = Terminal(
                 package: "kitty",
                 command: ["kitty", "-o", "linux_display_server=x11"],
-                restored: "sh"
+                own: "sh"
             )
             let daemon = try start(
                 kitty,
@@ -87,7 +125,7 @@ struct RealTerminalTests {
                 ["DBUS_SESSION_BUS_ADDRESS": bus.address, "LIBGL_ALWAYS_SOFTWARE": "1"]
             )
             try await isBusy(on: display, daemon)
-            #expect(try await endsBusy(on: display, restored: kitty.restored))
+            #expect(try await endsBusy(on: display, restored: kitty.own))
         }
         // This kitty would turn the sequence for progress into a notification.
         try await monitor.catchUp()
@@ -96,6 +134,7 @@ struct RealTerminalTests {
 
     @Test("GNU screen passes no bell and no character of the title on to the screen")
     func screenBytes() async throws {
+        try folder.write("startDelay: 0\nbackends: [terminalTitle]\nterminalTitle: {title: on}\n", to: "config.yaml")
         let terminal = try PseudoTerminal()
         let streams = "</dev/tty >/dev/tty 2>/dev/tty"
         let command = "SCREENDIR='\(folder.path)' exec screen -U -c /dev/null sh '\(folder.path)/run' \(streams)"
@@ -123,13 +162,70 @@ struct RealTerminalTests {
         #expect(!emulator.screen.contains("\u{7}") && !emulator.screen.contains("Working"))
     }
 
+    /// There, the last byte of a UTF-8 `Ü` ends a title, and xterm shows the rest as text.
+    @Test("xterm in ISO 8859-1 shows the whole title") func latin1() async throws {
+        try folder.write(
+            "tty > '\(folder.path)/tty'; echo \"$WINDOWID\" > '\(folder.path)/window'; sleep 300\n",
+            to: "run"
+        )
+        try await onScreen { display in
+            let xterm = Terminal(package: "xterm", command: ["xterm", "+u8", "+lc", "-T", "mine", "-e"], own: "mine")
+            let daemon = try start(xterm, on: display)
+            #expect(await eventually { (try? folder.read("window"))?.hasSuffix("\n") == true }, "\(daemon.errors)")
+            let backend = TerminalTitleBackend(
+                applicationName: "app",
+                settings: TerminalTitleSettings(format: try SnapshotFormat("{label}")),
+                path: try folder.read("tty").trimmingCharacters(in: .newlines),
+                environment: ["TERM": "xterm", "LC_ALL": "de_DE.ISO-8859-1"]
+            )
+            let window = try folder.read("window").trimmingCharacters(in: .newlines)
+            func title() -> String? { XWindowTitle.read(in: ["DISPLAY": display, "WINDOWID": window]) }
+            try await backend.start()
+            try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Übersicht – Änderung"))
+            #expect(await eventually { title() == "Übersicht - Änderung" }, "\(title() ?? "")")
+            await backend.stop()
+            #expect(await eventually { title() == "mine" })
+        }
+    }
+
+    @Test("The title of a window is read with the key to its display") func window() async throws {
+        let key = (0..<16).map { UInt8(0xF0 + $0) }
+        // Xau(3): any address and display, each field with its length.
+        func entry(_ key: [UInt8]) -> Data {
+            let name = Array("MIT-MAGIC-COOKIE-1".utf8)
+            return Data([0xFF, 0xFF, 0, 0, 0, 0, 0, UInt8(name.count)] + name + [0, UInt8(key.count)] + key)
+        }
+        try entry(key).write(to: URL(fileURLWithPath: folder.appending("key")))
+        try entry(key.reversed()).write(to: URL(fileURLWithPath: folder.appending("wrong")))
+        try folder.write("echo \"$WINDOWID\" > '\(folder.path)/window'; sleep 300\n", to: "run")
+        try await onScreen("-auth", folder.appending("key")) { display in
+            let urxvt = Terminal(package: "rxvt-unicode", command: ["urxvt", "-T", "mine –", "-e"], own: "mine –")
+            let daemon = try start(urxvt, on: display, ["XAUTHORITY": folder.appending("key")])
+            #expect(await eventually { (try? folder.read("window"))?.hasSuffix("\n") == true }, "\(daemon.errors)")
+            let window = try folder.read("window").trimmingCharacters(in: .newlines)
+            func read(_ key: String, window: String = window, display: String = display) -> String? {
+                XWindowTitle.read(in: ["DISPLAY": display, "WINDOWID": window, "XAUTHORITY": folder.appending(key)])
+            }
+            #expect(read("key") == "mine –")
+            #expect(read("key", display: "unix\(display).0") == "mine –")
+            #expect(read("wrong") == nil && read("missing") == nil)
+            #expect(read("key", window: "1") == nil && read("key", window: "0x1") == nil)
+            #expect(read("key", display: "localhost\(display)") == nil && read("key", display: "") == nil)
+            let found = try await Command.run("pgrep", ["-f", "Xvfb.*\(folder.path)/key"], package: "procps").output
+            let server = try #require(pid_t(found.trimmingCharacters(in: .newlines)))
+            kill(server, SIGSTOP)
+            #expect(read("key") == nil, "a server that hangs")
+            kill(server, SIGCONT)
+        }
+    }
+
     // MARK: - Helpers
 
     /// Runs `body` with a separate X server.
-    private func onScreen(_ body: (String) async throws -> Void) async throws {
+    private func onScreen(_ options: String..., body: (String) async throws -> Void) async throws {
         let server = try Daemon(
             "Xvfb",
-            ["-displayfd", "1", "-noreset", "-screen", "0", "800x600x24", "-nolisten", "tcp"],
+            ["-displayfd", "1", "-noreset", "-screen", "0", "800x600x24", "-nolisten", "tcp"] + options,
             package: "xvfb"
         )
         try #require(await eventually { server.output.contains("\n") }, "Xvfb does not start: \(server.errors)")
@@ -192,12 +288,11 @@ struct RealTerminalTests {
     }
 
     /// Ends the helper with SIGTERM, and waits for the title to be restored.
-    private func endsBusy(on display: String, restored: String?) async throws -> Bool {
+    private func endsBusy(on display: String, restored: String) async throws -> Bool {
         try await endHelper()
         return try await eventually {
             let titles = try await titles(on: display)
-            let isRestored = restored.map { end in titles.contains { $0.hasSuffix(end) } } ?? true
-            return isRestored && !titles.contains { $0.contains("Working") }
+            return titles.contains { $0.hasSuffix(restored) } && !titles.contains { $0.contains("Working") }
         }
     }
 

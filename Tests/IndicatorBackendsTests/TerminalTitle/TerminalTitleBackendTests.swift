@@ -14,15 +14,17 @@ import Testing
 
     private func makeBackend(
         _ format: String = "{label} ({count}) - {app}",
-        progress: TerminalTitleSettings.Progress = .off,
+        title: TerminalTitleSettings.When = .auto,
+        progress: TerminalTitleSettings.When = .off,
         environment: [String: String] = ["TERM": "xterm-ghostty"],
+        locale: String = "C.UTF-8",
         clock: VirtualClock = VirtualClock()
     ) throws -> TerminalTitleBackend {
         TerminalTitleBackend(
             applicationName: "app",
-            settings: TerminalTitleSettings(format: try SnapshotFormat(format), progress: progress),
+            settings: TerminalTitleSettings(format: try SnapshotFormat(format), title: title, progress: progress),
             path: terminal.path,
-            environment: environment,
+            environment: environment.merging(["LC_ALL": locale]) { $1 },
             clock: clock
         )
     }
@@ -157,10 +159,10 @@ import Testing
     }
 
     @Test(arguments: [
-        (TerminalTitleSettings.Progress.auto, "8203", true), (.auto, "7802", false), (.off, "8203", false),
+        (TerminalTitleSettings.When.auto, "8203", true), (.auto, "7802", false), (.off, "8203", false),
         (.on, "7802", true),
     ])
-    func progressIsForTerminalsThatShowIt(setting: TerminalTitleSettings.Progress, version: String, shown: Bool)
+    func progressIsForTerminalsThatShowIt(setting: TerminalTitleSettings.When, version: String, shown: Bool)
         async throws
     {
         let environment = ["TERM": "xterm-256color", "VTE_VERSION": version]
@@ -185,7 +187,12 @@ import Testing
     @Test func gnuScreenIsWrittenToInASCII() async throws {
         let clock = VirtualClock()
         let environment = ["TERM": "screen.xterm-256color", "STY": "1.pts-0"]
-        let backend = try makeBackend("{spinner} {label} – {app}", environment: environment, clock: clock)
+        let backend = try makeBackend(
+            "{spinner} {label} – {app}",
+            title: .on,
+            environment: environment,
+            clock: clock
+        )
         try await backend.start()
         for (label, title) in [
             ("Überprüfe café…", "| Uberprufe cafe... - app"), ("日本 “x” ½ ⠇", "| ?? 'x' 1?2 ? - app"),
@@ -200,6 +207,55 @@ import Testing
         }
         await backend.stop()
         #expect(written() == "\u{1B}]0;\u{07}")
+    }
+
+    /// The last byte of a UTF-8 `Ü`, 0x9C, is ST in ISO 8859-1: it ends the title.
+    @Test(arguments: [
+        ("de_DE.ISO-8859-1", "| \u{DC}berpr\u{FC}fe ??? - app"), ("C", "| Uberprufe ??? - app"),
+        ("", "| Uberprufe ??? - app"), ("de_DE.UTF-8", "⠋ Überprüfe 日本語 – app"),
+    ])
+    func aTitleHasTheCharactersOfTheLocale(locale: String, title: String) async throws {
+        let environment = ["TERM": "xterm", "LANG": ""]
+        let backend = try makeBackend("{spinner} {label} – {app}", environment: environment, locale: locale)
+        try await backend.start()
+        try await backend.update(busy("Überprüfe 日本語"))
+        let isLatin1 = locale.hasSuffix("8859-1")
+        let expected = isLatin1 ? title.unicodeScalars.map { UInt8($0.value) } : Array(title.utf8)
+        #expect(terminal.read() == Array("\u{1B}[22;0t\u{1B}]0;".utf8) + expected + [7])
+    }
+
+    @Test(arguments: [
+        ["TERM": "vt220"], ["TERM": "eterm-color", "INSIDE_EMACS": "28.2,term:0.96"], ["TERM": "screen", "STY": "1"],
+        ["TERM": "xterm", "NCURSES_NO_UTF8_ACS": "1"], ["TERM": "rxvt-unicode"],
+        // Without this window, the title cannot be read.
+        ["TERM": "rxvt-unicode", "DISPLAY": ":65000", "WINDOWID": "2097162"],
+    ])
+    func aTitleThatWouldBeLostIsLeftAlone(environment: [String: String]) async throws {
+        let backend = try makeBackend(environment: environment)
+        do {
+            try await backend.start()
+        } catch let error as TerminalTitleError {
+            #expect(error.description.contains("; set 'title: on' to set it anyway"))
+        }
+        try await backend.update(busy())
+        await backend.stop()
+        #expect(terminal.read() == [])
+        let insisting = try makeBackend(title: .on, environment: environment)
+        try await insisting.start()
+        try await insisting.update(busy())
+        await insisting.stop()
+        #expect(written().contains(";Work - app\u{07}"))
+    }
+
+    @Test func progressIsShownWhereTheTitleIsLeftAlone() async throws {
+        let backend = try makeBackend(
+            progress: .auto,
+            environment: ["TERM": "xterm-256color", "KONSOLE_VERSION": "260400"]
+        )
+        try await backend.start()
+        try await backend.update(busy(progress: 0.5))
+        await backend.stop()
+        #expect(written() == "\u{1B}]9;4;1;50\u{1B}\\\u{1B}]9;4;0\u{1B}\\")
     }
 
     @Test func aHostileLabelDoesNoHarm() async throws {

@@ -90,6 +90,15 @@ import Testing
                     help: "set TERM to the type of the terminal, such as xterm-256color"
                 )
         )
+        let vt100 = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "vt100"])
+        #expect(
+            await vt100.availability(context, BackendSettings(definitions: vt100.settings))
+                == .unavailable(
+                    reason: "the title of this terminal (vt100) cannot be set and restored",
+                    help: "set 'title: on' to set it anyway"
+                )
+        )
+        #expect(!vt100.isApplicable(context, BackendSettings(definitions: vt100.settings)))
         let file = BackendKind.terminalTitle(path: "/dev/null", environment: ["TERM": "xterm"])
         #expect(
             await file.availability(context, BackendSettings())

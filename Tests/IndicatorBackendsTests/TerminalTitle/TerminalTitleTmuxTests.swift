@@ -5,14 +5,14 @@ import Testing
 
 /// The title in tmux, a real terminal whose title and screen can be read.
 @Suite struct TerminalTitleTmuxTests {
-    private func makeBackend(_ tmux: Tmux, progress: TerminalTitleSettings.Progress = .auto) async throws
+    private func makeBackend(_ tmux: Tmux, progress: TerminalTitleSettings.When = .auto) async throws
         -> TerminalTitleBackend
     {
         TerminalTitleBackend(
             applicationName: "app",
             settings: TerminalTitleSettings(progress: progress),
             path: try await tmux.terminalPath,
-            environment: ["TERM": "tmux-256color", "TMUX": "yes", "VTE_VERSION": "8203"]
+            environment: ["TERM": "tmux-256color", "TMUX": "yes", "VTE_VERSION": "8203", "LANG": "C.UTF-8"]
         )
     }
 

@@ -65,8 +65,6 @@ import Testing
         (.emptied, "\u{1B}[22;0t", "\u{1B}]0;\u{07}\u{1B}[23;0t"),
         (.ascii, "\u{1B}[22;0t", "\u{1B}]0;\u{07}\u{1B}[23;0t"),
         (.screen, "", "\u{1B}]0;\u{07}"),
-        (.konsole, "\u{1B}[22;0t\u{1B}]30;%w\u{07}", "\u{1B}]0;\u{07}\u{1B}[23;0t\u{1B}]30;%d : %n\u{07}"),
-        (.st, "", "\u{1B}]0;\u{07}\u{1B}k\u{1B}\\"),
     ])
     func theTitleIsRestoredInTheStyleOfTheTerminal(style: KnownTerminal.TitleStyle, beginning: String, end: String) {
         var ledger = TitleLedger(style: style)
@@ -74,6 +72,25 @@ import Testing
         #expect(written(&ledger) == beginning + "\u{1B}]0;Work\u{07}")
         ledger.hide(ObjectIdentifier(first))
         #expect(written(&ledger) == end)
+    }
+
+    @Test func aRememberedTitleIsSetAgain() {
+        var ledger = TitleLedger(style: .window)
+        ledger.remember("mine")
+        ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
+        #expect(written(&ledger) == "\u{1B}]2;Work\u{07}")
+        // By now, the window has the indicator's title.
+        ledger.remember("Work")
+        ledger.hide(ObjectIdentifier(first))
+        #expect(written(&ledger) == "\u{1B}]2;mine\u{07}")
+    }
+
+    @Test func progressIsShownWithoutATitle() {
+        var ledger = TitleLedger(style: .emptied)
+        ledger.show(ObjectIdentifier(first), title: nil, progress: TerminalProgress())
+        #expect(written(&ledger) == "\u{1B}]9;4;3\u{1B}\\")
+        ledger.hide(ObjectIdentifier(first))
+        #expect(written(&ledger) == "\u{1B}]9;4;0\u{1B}\\")
     }
 
     @Test func aSuspendedTerminalIsRestoredAndShownAgain() {

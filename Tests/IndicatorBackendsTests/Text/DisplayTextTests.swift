@@ -145,7 +145,7 @@ import Testing
             (["LC_ALL": "C", "LANG": "de_DE.UTF-8"], false), (["LC_ALL": "", "LC_CTYPE": "de_DE.utf8"], true),
             (["LANG": "de_DE.ISO-8859-1"], false), ([:], false),
         ] {
-            #expect(DisplayText.usesUnicode { variables[$0] } == expected, "\(variables)")
+            #expect((Charset(environment: variables) == .utf8) == expected, "\(variables)")
         }
     }
 }

@@ -22,6 +22,10 @@ import Testing
         )
         try await first.tell("progress", "0.4")
         #expect(await eventually { watch.output.contains("1 activity, 40%, 'Fetching[31m 👩'\n") })
+        try await first.tell("attention", "Passphrase?")
+        #expect(await eventually { watch.output.contains("'Fetching[31m 👩', asks 'Passphrase?'\n") })
+        try await first.tell("end")
+        #expect(await eventually { watch.output.contains("probe finished: 'Fetching[31m 👩' unspecified, ") })
         let second = try await DesktopProbe("property", bus: bus)
         let name = "probe.instance\(second.processID)"
         #expect(await eventually { watch.output.contains("\(name) appeared: hidden, inactive, 0 activities\n") })
@@ -53,6 +57,11 @@ import Testing
                 "{\"activities\":[],\"activityCount\":0,\"application\":\"probe\",\"enabled\":true,\"event\":\"appeared\""
             )
         )
+        try await probe.tell("end")
+        let finished =
+            #"{"event":"finished","label":"a \"label\"","message":"","#
+            + #""name":"org.activityindicator.Indicator1.probe","outcome":"unspecified","seconds":"#
+        #expect(await eventually { watch.output.contains(finished) }, "\(watch.output)")
         _ = try await probe.shutdown()
         let vanished = "{\"event\":\"vanished\",\"name\":\"org.activityindicator.Indicator1.probe\"}\n"
         #expect(await eventually { watch.output.hasSuffix(vanished) })
