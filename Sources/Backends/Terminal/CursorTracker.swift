@@ -296,7 +296,9 @@ struct CursorTracker: Sendable {
     }
 
     private mutating func performPrivate(_ final: UInt8) {
-        guard parameters[0] == UInt8(ascii: "?"), final == UInt8(ascii: "h") || final == UInt8(ascii: "l") else { return }
+        guard parameters[0] == UInt8(ascii: "?"), final == UInt8(ascii: "h") || final == UInt8(ascii: "l") else {
+            return
+        }
         let isSet = final == UInt8(ascii: "h")
         for number in parameters.dropFirst().split(separator: UInt8(ascii: ";")) {
             switch String(decoding: number, as: UTF8.self) {

@@ -75,7 +75,7 @@ public struct TerminalOutput: TextOutputStream, Sendable {
     ///
     /// Call this at the beginning of `main`, before other threads print. It replaces `stdout` and `stderr` of the C
     /// library, where they are terminals, for the rest of the process. There is no further buffer, so a crash loses
-    /// nothing. Not included: direct writes to the descriptors (`FileHandle`, `write(2)`), messages of `fatalError`, and
+    /// nothing. Not included: direct writes to the descriptors (`FileHandle`, `write(2)`), messages of `fatalError`,
     /// child processes (see ``descriptor``).
     public static func captureStandardStreams() {
         for descriptor in [STDOUT_FILENO, STDERR_FILENO] where isatty(descriptor) == 1 {

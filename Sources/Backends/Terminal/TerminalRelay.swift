@@ -21,8 +21,8 @@ package final class TerminalRelay: Sendable {
     ///
     /// - Parameters:
     ///   - descriptor: a descriptor of the terminal above whose lines the output appears.
-    ///   - isOutputOnly: whether programs only write to it, so that the other terminal, which is not in raw mode, adds a
-    ///     carriage return to each line feed.
+    ///   - isOutputOnly: whether programs only write to it, so that the other terminal, which is not in raw mode, adds
+    ///     a carriage return to each line feed.
     ///   - environment: the environment variables, which identify that terminal.
     package convenience init(
         above descriptor: CInt,
@@ -30,7 +30,10 @@ package final class TerminalRelay: Sendable {
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws {
         let style = KnownTerminal.recognize(by: environment).title
-        try self.init(above: TerminalRegistry.open(path: TerminalDevice.path(of: descriptor), style: style), isOutputOnly)
+        try self.init(
+            above: TerminalRegistry.open(path: TerminalDevice.path(of: descriptor), style: style),
+            isOutputOnly
+        )
     }
 
     private init(above terminal: SharedTerminal, _ isOutputOnly: Bool) throws(TerminalTitleError) {

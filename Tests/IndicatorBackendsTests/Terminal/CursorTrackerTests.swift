@@ -18,11 +18,14 @@ struct CursorTrackerTests {
     @Test(
         "allows lines where they damage nothing",
         arguments: [
-            "", "text", "1234567890\r\n", "12345678901", "1234567890\r", "\u{1B}[31mred\u{1B}[m", "日本語で", "one\r\ntwo\r\n",
+            "", "text", "1234567890\r\n", "12345678901", "1234567890\r", "\u{1B}[31mred\u{1B}[m", "日本語で",
+            "one\r\ntwo\r\n",
             // A spinner, a wait for a password, a title, a character in another character set.
-            "50%\r", "50%\u{8}\u{8}\u{8}", "Word: ", "\u{1B}]0;title\u{7}", "\u{1B}]0;title\u{1B}\\", "\u{1B}(0x\u{1B}(B",
+            "50%\r", "50%\u{8}\u{8}\u{8}", "Word: ", "\u{1B}]0;title\u{7}", "\u{1B}]0;title\u{1B}\\",
+            "\u{1B}(0x\u{1B}(B",
             // Up and down again, and erased below.
-            "one\r\ntwo\r\n\u{1B}[2A\u{1B}[2B", "one\r\ntwo\u{1B}[A\u{1B}[J", "\u{1B}[H\u{1B}[2J\u{1B}[3J", "\u{1B}[2J\u{1B}[H",
+            "one\r\ntwo\r\n\u{1B}[2A\u{1B}[2B", "one\r\ntwo\u{1B}[A\u{1B}[J", "\u{1B}[H\u{1B}[2J\u{1B}[3J",
+            "\u{1B}[2J\u{1B}[H",
             "\u{1B}[H\u{1B}[J", "one\u{1B}M\r\n", "\u{1B}[4;1H", "\u{1B}[H1\r\n2\r\n3\r\n4",
             // After a full-screen program, also one whose cursor was elsewhere.
             "x\u{1B}[?1049h\u{1B}[2;3Hfull\u{1B}[?1049l", "\u{1B}[?1049h\u{1B}7\u{1B}[?1049l",
@@ -75,7 +78,8 @@ struct CursorTrackerTests {
         "knows whether there is text behind it",
         arguments: [
             ("50%", false), ("50%\r", true), ("50%\u{8}", true), ("50%\r\u{1B}[K", false), ("50%\r\u{1B}[2K", false),
-            ("50%\r\r\n", false), ("50%\r60%", false), ("123456789012\r", true), ("50%\u{1B}[D", true), ("x\r\u{1B}[J", false),
+            ("50%\r\r\n", false), ("50%\r60%", false), ("123456789012\r", true), ("50%\u{1B}[D", true),
+            ("x\r\u{1B}[J", false),
         ]
     )
     func behind(text: String, isBehind: Bool) {
@@ -99,7 +103,9 @@ struct CursorTrackerTests {
     func randomBytes(seed: UInt64) {
         var random = SplitMix(state: seed)
         var cursor = CursorTracker()
-        let pieces = ["\u{1B}[", "\u{1B}", ";", "9999999999999999999999", "\u{1B}]", "\n", "\t", "日", "?1049h", "A", "\u{1B}7"]
+        let pieces = [
+            "\u{1B}[", "\u{1B}", ";", "9999999999999999999999", "\u{1B}]", "\n", "\t", "日", "?1049h", "A", "\u{1B}7",
+        ]
         for _ in 0..<200 {
             cursor.resize(
                 to: TerminalDevice.Size(
@@ -107,7 +113,8 @@ struct CursorTrackerTests {
                     rows: Int.random(in: 1...5, using: &random)
                 )
             )
-            var bytes = (0..<Int.random(in: 0..<8, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+            var bytes = (0..<Int.random(in: 0..<8, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random)
+            }
             bytes += Array((pieces.randomElement(using: &random) ?? "").utf8)
             bytes.withUnsafeBufferPointer { cursor.receive($0) }
         }

@@ -224,7 +224,11 @@ struct TerminalProgressProcessTests {
             #expect(try await shows(tmux) { $0.last?.contains(" three ") == true })
             for number in 0..<120 {
                 try await tmux.command(
-                    "resize-window", "-x", "\([90, 44, 70, 52][number % 4])", "-y", "\([20, 12, 24, 9][number / 3 % 4])"
+                    "resize-window",
+                    "-x",
+                    "\([90, 44, 70, 52][number % 4])",
+                    "-y",
+                    "\([20, 12, 24, 9][number / 3 % 4])"
                 )
                 if number % 10 == 0 { try await tell("plain text \(number)") }
             }
