@@ -138,6 +138,7 @@ let package = Package(
                 "IndicatorBackends",
                 "IndicatorCommands",
                 "IndicatorCore",
+                "IndicatorThreads",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]

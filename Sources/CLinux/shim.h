@@ -1,5 +1,5 @@
 #pragma once
-/* What Swift cannot import from glibc: eventfd(2), getauxval(3), variadic functions and a global variable. */
+/* What Swift cannot import from glibc: eventfd(2), fork(2), getauxval(3), variadic functions and a global variable. */
 #include <sys/auxv.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -11,6 +11,40 @@ static inline void linux_disable_core_dumps(void) { (void)prctl(PR_SET_DUMPABLE,
 
 /* A descriptor that any thread can make readable (eventfd(2)); -1 and errno on failure. */
 static inline int linux_make_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+/* fork(2), for a process with one thread. */
+static inline int linux_fork(void) { return fork(); }
+
+/* posix_spawn_file_actions_addtcsetpgrp_np(3), which the C library declares only for _GNU_SOURCE. */
+static inline void linux_spawn_in_foreground(void *actions, int terminal) {
+    extern int posix_spawn_file_actions_addtcsetpgrp_np(void *, int);
+    (void)posix_spawn_file_actions_addtcsetpgrp_np(actions, terminal);
+}
+
+struct _IO_FILE;
+
+/* The functions of a stream of fopencookie(3), which the C library declares only for _GNU_SOURCE. */
+struct linux_stream_functions {
+    void *read;
+    long (*write)(void *cookie, const char *bytes, unsigned long count);
+    void *seek;
+    void *close;
+};
+
+/* Replaces `stdout`, which has a line buffer, or `stderr`, which has none, by a stream that calls `write` with the
+   number of the descriptor as its cookie. */
+static inline void linux_replace_stream(int descriptor, long (*write)(void *, const char *, unsigned long)) {
+    extern struct _IO_FILE *stdout, *stderr;
+    extern struct _IO_FILE *fopencookie(void *, const char *, struct linux_stream_functions);
+    extern int setvbuf(struct _IO_FILE *, char *, int, unsigned long), fflush(struct _IO_FILE *);
+    struct linux_stream_functions functions = {0, write, 0, 0};
+    struct _IO_FILE *stream = fopencookie((void *)(long)descriptor, "w", functions);
+    if (!stream) return;
+    setvbuf(stream, (char *)0, descriptor == 1 ? 1 : 2, 0);
+    fflush(descriptor == 1 ? stdout : stderr);
+    if (descriptor == 1) stdout = stream;
+    else stderr = stream;
+}
 
 /* The environment as raw bytes. */
 static inline char **linux_environment(void) {

@@ -14,6 +14,9 @@ import Foundation
 /// | that stops the command | this process stops by the same signal after the command has stopped |
 /// | `SIGCONT` | forwarded to a command that is still stopped |
 ///
+/// With a ``CommandTerminal`` that has a session, the child is the process that leads it (``CommandSession``), and the
+/// command is that one's child. The terminal's signals then reach only this process, which forwards them.
+///
 /// There are no signal handlers: the signals are blocked, and the main thread waits for them (sigwaitinfo(2)), so
 /// nothing runs concurrently. `SIGKILL` and `SIGSTOP` cannot be forwarded; signals of faults (`SIGSEGV` and others) are
 /// not.
@@ -22,6 +25,11 @@ struct ChildCommand {
     struct StartError: Error, CustomStringConvertible {
         let command: String
         let errorNumber: Int32
+
+        init(_ arguments: Arguments, _ errorNumber: Int32) {
+            command = arguments[0].map { String(cString: $0) } ?? ""
+            self.errorNumber = errorNumber
+        }
 
         /// The exit status, as of shells and env(1): 127 for a command that does not exist, 126 for one that cannot be
         /// run.
@@ -34,6 +42,13 @@ struct ChildCommand {
     enum Ending: Hashable {
         case exited(Int32)
         case killed(signal: Int32)
+
+        /// The ending of a process with this status of waitpid(2): the low seven bits are the signal that ended it, 0
+        /// if it exited.
+        init(status: Int32) {
+            let signal = status & 0x7F
+            self = signal == 0 ? .exited(status >> 8 & 0xFF) : .killed(signal: signal)
+        }
     }
 
     /// A result of ``wait(until:)``.
@@ -46,7 +61,7 @@ struct ChildCommand {
 
     let identifier: pid_t
 
-    private let maskBefore: sigset_t
+    private let terminal: CommandTerminal?
     /// The signals that the main thread waits for.
     private let signals: sigset_t
     /// The signal that has stopped the command; `nil` while it runs.
@@ -64,8 +79,10 @@ struct ChildCommand {
     ///
     /// Call this on the main thread before starting others: they inherit the blocked signals.
     ///
-    /// - Parameter arguments: the unmodified command and its arguments, terminated by a null pointer.
-    init(_ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) throws(StartError) {
+    /// - Parameters:
+    ///   - arguments: the unmodified command and its arguments, terminated by a null pointer.
+    ///   - terminal: the terminal of the command; by default that of this process.
+    init(_ arguments: Arguments, on terminal: CommandTerminal? = nil) throws(StartError) {
         var signals = sigset_t()
         sigfillset(&signals)
         for signal in Self.faults { sigdelset(&signals, signal) }
@@ -73,13 +90,28 @@ struct ChildCommand {
         pthread_sigmask(SIG_BLOCK, &signals, &before)
         // If it were ignored, the exit status of the command would be lost (waitpid(2)).
         signal(SIGCHLD, SIG_DFL)
-        let (result, identifier) = Self.spawn(arguments, mask: before)
-        guard result == 0 else {
-            pthread_sigmask(SIG_SETMASK, &before, nil)
-            throw StartError(command: arguments[0].map { String(cString: $0) } ?? "", errorNumber: result)
+        if let terminal, terminal.hasSession {
+            let parent = getpid()
+            identifier = linux_fork()
+            if identifier == 0 {
+                CommandSession.run(arguments, on: terminal, of: parent, signals: signals, mask: before)
+            }
+            guard identifier > 0 else { throw StartError(arguments, errno) }
+        } else {
+            let spawn = CommandSpawn(mask: before)
+            for stream in terminal?.streams ?? [] { spawn.open(terminal?.path ?? "", as: stream) }
+            do throws(StartError) {
+                identifier = try spawn(arguments)
+            } catch {
+                pthread_sigmask(SIG_SETMASK, &before, nil)
+                throw error
+            }
         }
-        (self.identifier, self.signals, maskBefore) = (identifier, signals, before)
+        (self.terminal, self.signals) = (terminal, signals)
+        terminal?.start()
     }
+
+    private var hasSession: Bool { terminal?.hasSession == true }
 
     // MARK: - Waiting
 
@@ -105,13 +137,16 @@ struct ChildCommand {
     private mutating func nextEvent() -> Event? {
         var status: Int32 = 0
         while waitpid(identifier, &status, WNOHANG | WUNTRACED | WCONTINUED) == identifier {
-            // wait(2): the low seven bits are the signal that ended the command, 0 if it exited, 0x7F if it stopped.
+            // wait(2): the low seven bits are 0x7F if the command has stopped.
             switch status & 0x7F {
             case _ where status == 0xFFFF: (stoppedBy, wasAskedToStop) = (nil, false)
             case 0x7F: stoppedBy = status >> 8
-            case 0: return .ended(.exited(status >> 8 & 0xFF))
-            case let signal: return .ended(.killed(signal: signal))
+            default: return .ended(Ending(status: status))
             }
+        }
+        // The leader of the session stops when the command has. It can only use SIGSTOP.
+        if hasSession, stoppedBy != nil {
+            return .stopped(signal: terminal?.isInForeground == true ? SIGTSTP : SIGTTIN)
         }
         // If only the command was stopped (`kill -STOP`), only the command will be continued. But a shell waits for its
         // foreground job, so that must stop too.
@@ -121,21 +156,37 @@ struct ChildCommand {
 
     private mutating func received(_ number: Int32, _ info: siginfo_t) {
         if Self.stopSignals.contains(number) { wasAskedToStop = true }
-        guard number != SIGCHLD, !Self.hasReachedCommand(number, info) else { return }
+        if number == SIGWINCH, info.si_code > 0 { return sizeHasChanged() }
+        guard number != SIGCHLD, !hasReachedCommand(number, info) else { return }
+        if number == SIGCONT, hasSession { return continueSession() }
         // The shell sends SIGCONT to the whole group: a running command does not need it again.
         if number == SIGCONT, !isStopped { return }
         kill(identifier, number)
     }
 
+    private func sizeHasChanged() {
+        guard let terminal else { return }
+        terminal.copySize()
+        // The kernel notifies the command only of a change of its controlling terminal, and has done so before.
+        if !hasSession { kill(identifier, SIGWINCH) }
+    }
+
+    /// Continues the command, in the foreground of its session if this process is in that of the terminal.
+    private func continueSession() {
+        terminal?.resume()
+        sigqueue(identifier, SIGCONT, sigval(sival_int: terminal?.isInForeground == true ? 1 : 0))
+    }
+
     /// Whether the command has received the signal too.
-    private static func hasReachedCommand(_ number: Int32, _ info: siginfo_t) -> Bool {
+    private func hasReachedCommand(_ number: Int32, _ info: siginfo_t) -> Bool {
         // Sent by a process: SI_USER is 0, the others are negative. This process itself sends SIGPIPE, for a closed
         // pipe.
         guard info.si_code > 0 else { return info._sifields._kill.si_pid == getpid() }
+        if hasSession { return false }
         // When a terminal is closed, the kernel sends these two to the session leader only; when the leader ends, to
         // the group.
         if number == SIGHUP || number == SIGCONT { return getsid(0) != getpid() }
-        return groupSignals.contains(number)
+        return Self.groupSignals.contains(number)
     }
 
     /// Whether the command is stopped: the third field of `stat` (proc(5)), after the name in parentheses.
@@ -164,8 +215,11 @@ struct ChildCommand {
         // blocked.
         let waiting = number == SIGSTOP ? SIGTSTP : number
         signal(waiting, SIG_DFL)
-        kill(getpid(), waiting)
+        // A command that stops its own group, as editors do, would stop this one without a session.
+        kill(hasSession && !wasAskedToStop ? 0 : getpid(), waiting)
+        terminal?.catchUp()
         prepare()
+        terminal?.suspend()
         // An earlier SIGCONT has continued the command.
         if isStopped, number != SIGSTOP {
             Self.letThrough(number)
@@ -175,21 +229,31 @@ struct ChildCommand {
             let isStillWaiting = sigtimedwait(&set, nil, &none) == waiting
             if number == SIGSTOP, isStillWaiting, isStopped { kill(getpid(), SIGSTOP) }
         }
+        // The kernel does not stop an orphaned process group, such as that of a terminal's only program.
+        if hasSession, !Self.isPending(SIGCONT) { continueSession() }
         // Unless the command was stopped again, it runs, or ``wait(until:)`` forwards the SIGCONT that continues it.
         (stoppedBy, wasAskedToStop) = (nil, false)
     }
 
     /// Ends this process with the command's exit status or signal.
-    func end(_ ending: Ending) -> Never {
+    static func end(_ ending: Ending) -> Never {
         switch ending {
         case .exited(let status): exit(status)
         case .killed(let signal):
             // A core dump of this process would be of the wrong program.
             linux_disable_core_dumps()
-            Self.takeByDefault(signal)
+            takeByDefault(signal)
             // Process 1 of a container is not ended by signals.
             exit(128 + signal)
         }
+    }
+
+    /// Whether a signal that ends programs waits.
+    var wasAskedToEnd: Bool { [SIGINT, SIGQUIT, SIGTERM, SIGHUP].contains(where: Self.isPending) }
+
+    private static func isPending(_ number: Int32) -> Bool {
+        var set = sigset_t()
+        return sigpending(&set) == 0 && sigismember(&set, number) == 1
     }
 
     /// Sends a signal to this process with its default action.
@@ -211,46 +275,5 @@ struct ChildCommand {
         sigemptyset(&set)
         sigaddset(&set, number)
         return set
-    }
-
-    // MARK: - Starting
-
-    private typealias Arguments = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-
-    private static func spawn(_ arguments: Arguments, mask: sigset_t) -> (result: Int32, identifier: pid_t) {
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        var mask = mask
-        posix_spawnattr_setsigmask(&attributes, &mask)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-        var identifier: pid_t = 0
-        guard let name = arguments[0] else { return (ENOENT, 0) }
-        let result = posix_spawnp(&identifier, name, nil, &attributes, arguments, linux_environment())
-        guard result == ENOEXEC, let script = path(of: name) else { return (result, identifier) }
-        // A script without `#!`: shells and execvp(3) run it with sh.
-        var count = 0
-        while arguments[count] != nil { count += 1 }
-        let shell = Arguments.allocate(capacity: count + 2)
-        defer { shell.deallocate() }
-        (shell + 2).update(from: arguments + 1, count: count)
-        let shellPath = strdup("/bin/sh")
-        defer {
-            free(shellPath)
-            free(script)
-        }
-        (shell[0], shell[1]) = (shellPath, script)
-        return (posix_spawn(&identifier, "/bin/sh", nil, &attributes, shell, linux_environment()), identifier)
-    }
-
-    /// The path of a command: its name if that is a path, otherwise the first executable file on the `PATH`.
-    private static func path(of name: UnsafeMutablePointer<CChar>) -> UnsafeMutablePointer<CChar>? {
-        if strchr(name, CInt(UInt8(ascii: "/"))) != nil { return strdup(name) }
-        let folders = getenv("PATH").map { String(cString: $0) } ?? "/bin:/usr/bin"
-        for folder in folders.split(separator: ":", omittingEmptySubsequences: false) {
-            let path = "\(folder.isEmpty ? "." : folder)/\(String(cString: name))"
-            if access(path, X_OK) == 0 { return strdup(path) }
-        }
-        return nil
     }
 }

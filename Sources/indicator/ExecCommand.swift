@@ -76,9 +76,10 @@ struct ExecCommand: ParsableCommand {
     func run() throws {
         // Unmodified: they may not be UTF-8.
         let arguments = CommandLine.unsafeArgv + Int(CommandLine.argc) - command.count
+        let terminal = lasted == nil ? CommandTerminal(app: app) : nil
         var child: ChildCommand
         do throws(ChildCommand.StartError) {
-            child = try ChildCommand(arguments)
+            child = try ChildCommand(arguments, on: terminal)
         } catch {
             try? Output.error.write("indicator: \(error)\n")
             throw ExitCode(error.status)
@@ -97,12 +98,15 @@ struct ExecCommand: ParsableCommand {
                 child.stop(by: signal, after: ProcessSignals.suspendTerminals)
                 ProcessSignals.resumeTerminals()
             case .ended(let ending):
+                // As the command would, until a signal ends it.
+                while terminal?.finish(within: .milliseconds(50)) == false, !child.wasAskedToEnd {}
                 if lasted == nil {
                     shown?.end(ending.outcome)
                 } else if let reported = ending.reported {
                     shownCommand(began).end(reported.outcome)
                 }
-                child.end(ending)
+                terminal?.suspend()
+                ChildCommand.end(ending)
             }
         }
     }

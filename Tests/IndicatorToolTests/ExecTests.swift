@@ -138,19 +138,22 @@ import Testing
     ]
 
     @Test(
-        "Keys on the terminal have the same effect as without it",
-        arguments: ["", " | cat", "; true"],
+        "Keys on the terminal have the same effect as without it, also with bars",
+        arguments: ["", " | cat", "; true", " # bars", " | cat # bars", "; true # bars"],
         ["default", "handles"]
     )
     func keys(end: String, command: String) async throws {
+        if end.hasSuffix("bars") { try program.configure("startDelay: 0\nbackends: [terminalProgress]\n") }
         let script = try program.home.write(Self.commands[command] ?? "", to: "script")
         var results: [[String]] = []
         for prefix in ["", "'\(program.path)' exec -- "] {
-            let shell = try await program.shell()
+            let shell = try await program.shell(environment: ["CI": ""])
             var result: [String] = []
             for key in ["\u{03}", "\u{1C}"] {
                 try await shell.run("\(prefix)sh \(script)\(end)", shows: "run-2")
                 shell.terminal.type(key)
+                // With bars, what is typed before the end of the command is lost.
+                try await shell.wait(for: "$ ")
                 result.append(try await shell.value(of: #"printf '\n<%s>\n' "${PIPESTATUS[*]}""#))
             }
             // Stopped, continued in the foreground, stopped, continued in the background, killed.

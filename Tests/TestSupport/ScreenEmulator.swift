@@ -5,6 +5,7 @@ package struct ScreenEmulator {
     private var history: [[Character]] = []
     private var window: [[Character]]
     private var saved = (row: 0, column: 0)
+    private var wraps = true
     /// The position of the cursor.
     package private(set) var row = 0
     package private(set) var column = 0
@@ -44,10 +45,14 @@ package struct ScreenEmulator {
                 default:
                     let parameter = scalars.prefix { $0.value < 0x40 }
                     scalars = scalars.dropFirst(parameter.count)
-                    let number = Int(String(String.UnicodeScalarView(parameter))) ?? 1
+                    let text = String(String.UnicodeScalarView(parameter))
+                    let number = Int(text) ?? 1
                     switch scalars.popFirst() {
                     case "A": (row, column) = (max(0, row - number), min(column, columns - 1))
+                    case "B": (row, column) = (min(row + number, rows - 1), min(column, columns - 1))
                     case "G": column = number - 1
+                    case "h" where text == "?7": wraps = true
+                    case "l" where text == "?7": wraps = false
                     case "K": erase()
                     case "J":
                         erase()
@@ -63,8 +68,8 @@ package struct ScreenEmulator {
             case _ where scalar.properties.generalCategory == .format: break
             default:
                 if column == columns {
-                    lineFeed()
-                    column = 0
+                    if wraps { lineFeed() }
+                    column = wraps ? 0 : columns - 1
                 }
                 while window[row].count <= column { window[row].append(" ") }
                 window[row][column] = Character(scalar)

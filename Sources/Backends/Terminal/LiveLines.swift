@@ -6,18 +6,19 @@
 /// **The cursor stays above the lines**, on a line for all other output. A drawing moves down from there and back, in
 /// one write, and never moves up further than it moved down. So the position of the cursor after other output does not
 /// matter:
+/// - Text that is written with ``write(_:)`` is never damaged, and leaves nothing of the lines behind. They are erased
+///   before it and drawn after it, in one write. A ``CursorTracker`` follows the text, and nothing is drawn where that
+///   would damage it: on the alternate screen, within a control sequence, above a part of the text, or behind the last
+///   column, where a terminal delays the line break and moving down and back would cancel that state.
 /// - Other output is at the cursor or above it. A drawing only changes what is to the right of the cursor and below it,
 ///   which is the lines' area: the user's input, a prompt without a line break and the output of a child process
-///   remain. One exception: after the last column a terminal delays the line break, and moving down and back cancels
-///   that state. The character there is lost if its writer continues the line after a drawing. Text that is written
-///   with ``write(_:)`` while there are lines is safe, because its columns are counted and a full line is broken before
-///   the drawing. A line is not counted if it was begun before there were lines, if it contains a control character
-///   such as a tab, or if the window's size changed meanwhile.
-/// - After a line break in other output, the cursor is on the first of the lines, and the next drawing is one line
-///   lower. Until a complete drawing (``show(_:_:size:anew:)``), old lines may remain below, and the rest of one after
-///   a text that was written over it. None of the text is lost.
-/// - A window that becomes narrower wraps the lines below the cursor, where the next drawing erases them.
-/// - Removing the lines takes three bytes, and if the process is killed, the cursor is already in the right place.
+///   remain, except for a character in the last column if its writer continues the line after a drawing. After a line
+///   break in other output, the cursor is on the first of the lines, and the next drawing is one line lower. Until a
+///   complete drawing (``show(_:_:size:anew:)``), old lines may remain below, and the rest of one after a text that was
+///   written over it.
+/// - A window that becomes narrower wraps the lines below the cursor, where the next drawing erases them. A drawing for
+///   a window that has just become smaller is clipped: it neither wraps nor scrolls.
+/// - Removing the lines takes a few bytes, and if the process is killed, the cursor is already in the right place.
 struct LiveLines: Sendable {
     /// Identifies a claim.
     typealias ClaimID = ObjectIdentifier
@@ -42,9 +43,11 @@ struct LiveLines: Sendable {
     private var size = TerminalDevice.Size()
     /// The text to write above the lines.
     private var text: [UInt8] = []
-    /// The column of the cursor after ``text``, if nothing else writes; `nil` if it is unknown.
-    private var column: Int? = 0
+    /// The cursor after ``text``, if nothing else writes.
+    private var cursor = CursorTracker()
     private var mustDrawAnew = false
+    /// Erases ``shown``.
+    private var erasure = ""
     /// What the terminal shows after ``unwritten`` is written.
     private var shown: [LiveLine] = []
     /// The rest of the bytes that are partly written.
@@ -53,8 +56,16 @@ struct LiveLines: Sendable {
     /// Whether bytes are partly written.
     var isUnfinished: Bool { !unwritten.isEmpty }
 
-    /// Whether the terminal shows something that other output would damage.
-    var isDrawn: Bool { !shown.isEmpty || isUnfinished }
+    /// Whether the terminal shows something that other output would damage, or will as soon as the text allows it.
+    var isDrawn: Bool { !shown.isEmpty || isUnfinished || !wantedLines.isEmpty }
+
+    /// Whether control sequences that do not move the cursor can be written now.
+    var allowsSequences: Bool { !isUnfinished && (isClosed || cursor.isBetweenSequences && text.isEmpty) }
+
+    /// Whether all other output is written with ``write(_:)``, as bytes for a terminal in raw mode.
+    var isOnlyWriter = false {
+        didSet { cursor.returnsOnLineFeed = !isOnlyWriter }
+    }
 
     /// Shows lines, below those of earlier claims. No effect after ``close()``.
     ///
@@ -68,9 +79,14 @@ struct LiveLines: Sendable {
         } else {
             claims.append(Claim(id: id, lines: lines))
         }
-        if anew || size != self.size { mustDrawAnew = true }
-        // The start of a line stays there.
-        if size != self.size, column != 0 { column = nil }
+        if anew { mustDrawAnew = true }
+        resize(to: size)
+    }
+
+    /// Follows a change of the window's size.
+    mutating func resize(to size: TerminalDevice.Size) {
+        if size != self.size { mustDrawAnew = true }
+        cursor.resize(to: size)
         self.size = size
     }
 
@@ -82,21 +98,27 @@ struct LiveLines: Sendable {
     /// Drops the lines of a claim without erasing them, because the terminal belongs to other processes now.
     mutating func forget(_ id: ClaimID) {
         hide(id)
-        if claims.isEmpty { (shown, column) = ([], 0) }
+        guard claims.isEmpty else { return }
+        shown = []
+        if !isOnlyWriter { cursor.assumeStartOfLine() }
     }
 
     /// Writes text above the lines.
-    mutating func write(_ bytes: some Sequence<UInt8>) {
-        let start = text.endIndex
-        text += bytes
-        column = Self.column(after: text[start...], from: column, columns: size.columns)
+    mutating func write(_ bytes: [UInt8]) {
+        bytes.withUnsafeBufferPointer { cursor.receive($0) }
+        // Without lines, nothing has to be written before it.
+        if shown.isEmpty, unwritten.isEmpty, text.isEmpty, lostMessages == 0, wantedLines.isEmpty {
+            unwritten = bytes[...]
+        } else {
+            text += bytes
+        }
     }
 
     /// Writes lines of text above the lines, starting on a new line after partial output.
     ///
     /// - Parameter columns: the columns of the window.
     mutating func writeLines(_ lines: [String], columns: Int) {
-        write((Self.startOfLine(columns: columns) + lines.map { $0 + "\r\n" }.joined()).utf8)
+        write(Array((startOfLine(columns: columns) + lines.map { $0 + "\r\n" }.joined()).utf8))
     }
 
     /// Ends ``isSuspended``. No lines are shown until the next ``show(_:_:size:anew:)``: the process may be in the
@@ -127,27 +149,32 @@ struct LiveLines: Sendable {
         guard count > 0 else { return }
         if unwritten.isEmpty {
             (unwritten, shown) = transition()
-            // While there are no lines, others write, and probably end their lines.
-            if shown.isEmpty || lostMessages > 0 || column == size.columns { column = 0 }
+            // While there are no lines, others write.
+            if !isOnlyWriter, wantedLines.isEmpty || lostMessages > 0 { cursor.assumeStartOfLine() }
             (text, lostMessages, mustDrawAnew) = ([], 0, false)
+            erasure = Self.erasure(keepsRow: cursor.hasTextBehind)
         }
         unwritten = unwritten.dropFirst(count)
     }
 
-    private func transition() -> (bytes: ArraySlice<UInt8>, result: [LiveLine]) {
-        let isHidden = holds > 0 || isSuspended || isClosed
+    /// The lines to show where the text allows it.
+    private var wantedLines: [LiveLine] {
+        let isHidden = claims.isEmpty || holds > 0 || isSuspended || isClosed
         // One row is for the cursor.
-        let lines = isHidden ? [] : Array(claims.flatMap(\.lines).prefix(max(size.rows - 1, 0)))
+        return isHidden ? [] : Array(claims.flatMap(\.lines).prefix(max(size.rows - 1, 0)))
+    }
+
+    private func transition() -> (bytes: ArraySlice<UInt8>, result: [LiveLine]) {
+        let lines = cursor.allowsLines ? wantedLines : []
         let hasText = !text.isEmpty || lostMessages > 0
         var bytes: [UInt8] = []
-        if !shown.isEmpty, lines.isEmpty || hasText { bytes += Self.eraseBelow.utf8 }
-        if !shown.isEmpty, lines.isEmpty, endsLine { bytes += Self.startOfLine(columns: size.columns).utf8 }
+        if !shown.isEmpty, lines.isEmpty || hasText { bytes += erasure.utf8 }
+        if !shown.isEmpty, lines.isEmpty, endsLine { bytes += startOfLine(columns: size.columns).utf8 }
         bytes += text
         if lostMessages > 0 {
             let messages = lostMessages == 1 ? "1 log message" : "\(lostMessages) log messages"
             bytes += "(\(messages) lost: the terminal accepted no output)\r\n".utf8
         }
-        if column == size.columns, !lines.isEmpty { bytes += Self.breakFullLine.utf8 }
         let isAnew = mustDrawAnew || hasText || shown.count > lines.count || shown.isEmpty
         bytes += drawing(lines, over: isAnew ? nil : shown).utf8
         return (ArraySlice(bytes), lines)
@@ -157,50 +184,38 @@ struct LiveLines: Sendable {
     private func drawing(_ lines: [LiveLine], over old: [LiveLine]?) -> String {
         let changed = lines.indices.filter { old?.indices.contains($0) != true || old?[$0] != lines[$0] }
         guard let last = changed.last else { return "" }
-        var text = old == nil ? Self.eraseToEnd : ""
         // IND keeps the column and scrolls at the bottom. It makes room first, so that nothing scrolls between saving
-        // the cursor (DECSC) and restoring it (DECRC). The cursor is saved with the current colours.
-        text += String(repeating: "\u{1B}D", count: last + 1) + "\u{1B}[\(last + 1)A\u{1B}7\u{1B}[m"
+        // the cursor (DECSC) and restoring it (DECRC). The cursor is saved with the current colours. Without automatic
+        // line breaks (DECAWM), and with CUD, which does not scroll, that also holds in a window that has just become
+        // smaller: tmux reports the size up to a quarter of a second later.
+        var text = String(repeating: "\u{1B}D", count: last + 1) + "\u{1B}[\(last + 1)A\u{1B}7\u{1B}[m\u{1B}[?7l"
+        if old == nil, !cursor.hasTextBehind { text += Self.eraseToEnd }
         var row = -1
         for index in changed {
-            text += "\r" + String(repeating: "\n", count: index - row)
+            text += "\r\u{1B}[\(index - row)B"
             row = index
             text += lines[index].changes(from: old?.indices.contains(index) == true ? old?[index] : nil)
         }
-        return text + (old == nil ? Self.eraseBelow : "") + "\u{1B}8"
+        return text + (old == nil ? Self.eraseBelow : "") + "\u{1B}[?7h\u{1B}8"
     }
 
-    /// Moves to the start of a line, the next one if this one has text: writing as many spaces as there are columns
-    /// stays on an empty line, and after other text continues on the next one.
-    private static func startOfLine(columns: Int) -> String {
-        String(repeating: " ", count: columns) + "\r" + eraseBelow
+    /// Erases the lines, without the colours of the text, and what is to the right of the cursor unless that is text.
+    ///
+    /// Below the cursor from the next row on: tmux moves the window's text to its history when everything is erased
+    /// from the first column of the first row.
+    static func erasure(keepsRow: Bool = false) -> String {
+        // The cursor may be on the last row: after a line break in other output, or because the window has become
+        // smaller. IND makes room, as for a drawing.
+        "\u{1B}D\u{1B}[A\u{1B}7\u{1B}[m" + (keepsRow ? "" : eraseToEnd) + "\r\u{1B}[B" + eraseBelow + "\u{1B}8"
     }
 
-    /// Moves from behind the last column to the start of the next line: the space goes there, and BS back. In the
-    /// middle of a line, because others have written since, the cursor stays where it is.
-    private static let breakFullLine = " \u{8}"
-
-    /// The column of the cursor after a text, as many as the window has if its last line is full; `nil` if it is
-    /// unknown.
-    private static func column(after text: ArraySlice<UInt8>, from column: Int?, columns: Int) -> Int? {
-        let lastBreak = text.lastIndex(of: UInt8(ascii: "\n"))
-        var column = lastBreak == nil ? column : 0
-        let lastLine = String(decoding: text[(lastBreak.map { $0 + 1 } ?? text.startIndex)...], as: UTF8.self)
-        for character in lastLine.replacing(sequence, with: "") {
-            switch character {
-            case "\r": column = 0
-            case _ where character.unicodeScalars.contains { $0.properties.generalCategory == .control }: column = nil
-            default:
-                guard let before = column else { continue }
-                let width = DisplayText.columns(of: character)
-                column = before + width > columns ? width : before + width
-            }
-        }
-        return column
+    /// Moves to the start of a line, the next one if this one has text.
+    private func startOfLine(columns: Int) -> String {
+        if isOnlyWriter { return cursor.isAtStart ? "" : "\r\n" }
+        // Writing as many spaces as there are columns stays on an empty line, and after other text continues on the
+        // next one.
+        return String(repeating: " ", count: columns) + "\r" + Self.eraseToEnd
     }
-
-    /// A CSI sequence, such as a colour; those that move the cursor are unusual in an app's output.
-    private static var sequence: Regex<Substring> { /\u{1B}\[[0-?]*[ -\/]*[@-~]/ }
 
     /// ED: erases from the cursor to the end of the window.
     private static let eraseBelow = "\u{1B}[J"
@@ -233,10 +248,17 @@ struct LiveLine: Sendable, Hashable {
         /// Whether the character has the same width in every terminal.
         var isCertain: Bool {
             guard let scalar = text.unicodeScalars.first, text.unicodeScalars.count == 1 else { return false }
-            return switch scalar.value {
-            case 0x20..<0x300, 0x370..<0x590, 0x2010..<0x2600, 0x2800..<0x2900, 0x3040..<0xA000, 0xAC00..<0xD7A4: true
-            default: false
-            }
+            return LiveLine.hasCertainWidth(scalar)
+        }
+    }
+
+    /// Whether a character has the same width in every terminal.
+    static func hasCertainWidth(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x20..<0x7F, 0xA0..<0x300, 0x370..<0x590, 0x2010..<0x2600, 0x2800..<0x2900, 0x3040..<0xA000,
+            0xAC00..<0xD7A4:
+            true
+        default: false
         }
     }
 

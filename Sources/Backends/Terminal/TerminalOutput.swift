@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 import IndicatorCore
 public import Logging
@@ -12,13 +13,16 @@ public import Logging
 /// If no lines are shown, or the stream is not their terminal, the text is written unchanged and unbuffered. Any thread
 /// may write; a `print` is one write. As with `print`, writing waits while the terminal accepts no output (Ctrl-S).
 /// Errors are ignored.
+///
+/// ``captureStandardStreams()`` does the same for every `print` of the app, and ``descriptor`` is for its child
+/// processes.
 public struct TerminalOutput: TextOutputStream, Sendable {
-    private let descriptor: CInt
+    private let stream: CInt
     /// The text of the current `print`.
     private var batch: [UInt8]?
 
     init(descriptor: CInt, isBatch: Bool = false) {
-        self.descriptor = descriptor
+        stream = descriptor
         batch = isBatch ? [] : nil
     }
 
@@ -47,12 +51,40 @@ public struct TerminalOutput: TextOutputStream, Sendable {
         if batch != nil {
             batch?.append(contentsOf: string.utf8)
         } else {
-            Self.write(Array(string.utf8), to: descriptor)
+            Self.write(Array(string.utf8), to: stream)
         }
     }
 
     private mutating func flush() {
-        if let bytes = batch.take(), !bytes.isEmpty { Self.write(bytes, to: descriptor) }
+        if let bytes = batch.take(), !bytes.isEmpty { Self.write(bytes, to: stream) }
+    }
+
+    /// A descriptor for child processes: their output appears above the lines, unchanged.
+    ///
+    /// ```swift
+    /// process.standardError = FileHandle(fileDescriptor: TerminalOutput.sharedError.descriptor)
+    /// ```
+    ///
+    /// If the stream is a terminal, this is a pseudo terminal of the same size, made at the first use, so that programs
+    /// print in colour as usual. A thread passes on what is written to it. What a child process has written before it
+    /// ended may appear shortly after its end, but before this process exits. Otherwise, this is the descriptor of the
+    /// stream itself. Do not close it.
+    public var descriptor: CInt { TerminalRegistry.relayedDescriptor(of: stream) ?? stream }
+
+    /// Lets everything that the app prints through the C library (`print`, `printf`, `fputs`) appear above the lines.
+    ///
+    /// Call this at the beginning of `main`, before other threads print. It replaces `stdout` and `stderr` of the C
+    /// library, where they are terminals, for the rest of the process. There is no further buffer, so a crash loses
+    /// nothing. Not included: direct writes to the descriptors (`FileHandle`, `write(2)`), messages of `fatalError`,
+    /// child processes (see ``descriptor``).
+    public static func captureStandardStreams() {
+        for descriptor in [STDOUT_FILENO, STDERR_FILENO] where isatty(descriptor) == 1 {
+            linux_replace_stream(descriptor) { cookie, bytes, count in
+                let buffer = UnsafeRawBufferPointer(start: bytes, count: Int(count))
+                TerminalOutput.write(Array(buffer), to: CInt(Int(bitPattern: cookie)))
+                return Int(count)
+            }
+        }
     }
 
     static func write(_ bytes: [UInt8], to descriptor: CInt) {

@@ -76,6 +76,28 @@ extension BackendKind {
     private static let standard = TerminalProgressSettings()
 }
 
+extension IndicatorConfiguration {
+    /// Whether the configuration of an app shows bars on standard error.
+    package static func showsBars(
+        for applicationName: String,
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) -> Bool {
+        let source = ConfigurationSource(
+            applicationName: applicationName,
+            environment: environment,
+            registry: .standard
+        )
+        let configuration = source.read().configuration
+        return configuration.isEnabled
+            && configuration.backends.contains { backend in
+                guard backend.kind.name == "terminalProgress" else { return false }
+                let settings = TerminalProgressSettings(backend.settings)
+                return TerminalProgressBackend.display(settings, descriptor: STDERR_FILENO, environment: environment)
+                    == .live
+            }
+    }
+}
+
 extension TerminalProgressSettings {
     fileprivate init(_ settings: BackendSettings, _ context: BackendContext) {
         self.init(accessible: context.isAccessible)

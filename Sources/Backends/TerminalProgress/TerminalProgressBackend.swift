@@ -16,7 +16,8 @@ import IndicatorThreads
 ///   within two seconds, few and short ones sooner.
 /// - There are at most ten frames a second, and none while the indicator is hidden. A frame is one write with the
 ///   changes. Numbers change at most three times a second.
-/// - Nothing is drawn while the process is in the background of its terminal.
+/// - Nothing is drawn while the process is in the background of its terminal, or while the terminal is not in its usual
+///   mode, with input by lines and echo: editors, pagers, full-screen programs, and questions for a password.
 /// - The cursor is never hidden. The lines are removed when the indicator is hidden, the backend is stopped or the
 ///   process exits. For signals that end or stop the process, see `IndicatorManager.configured(for:)`.
 /// - An activity that fails leaves a line (``TerminalProgressSettings/finished``).
@@ -260,8 +261,8 @@ public final class TerminalProgressBackend: IndicatorBackend {
             state.content = (snapshot, date)
             state.contentDue = now + Self.contentInterval
         }
-        guard terminal.device.isInForeground else {
-            terminal.changeLines { $0.forget(ObjectIdentifier(self)) }
+        guard terminal.device.isInForeground, terminal.isInLineMode else {
+            terminal.giveWay(ObjectIdentifier(self))
             return
         }
         writeFinished(on: terminal, state: &state)
@@ -278,7 +279,7 @@ public final class TerminalProgressBackend: IndicatorBackend {
     }
 
     private func writeFinished(on terminal: SharedTerminal, state: inout State) {
-        guard !state.finished.isEmpty, terminal.device.isInForeground else { return }
+        guard !state.finished.isEmpty, terminal.device.isInForeground, terminal.isInLineMode else { return }
         var lines = state.finished.map(layout.line)
         if state.omittedCount > 0 {
             lines.append("and \(state.omittedCount) more \(state.omittedCount == 1 ? "has" : "have") ended")

@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorCore
 import IndicatorThreads
+import Synchronization
 
 /// A terminal with the state of its title and of the lines that are drawn on it, shared by the backends of this process
 /// that use it.
@@ -18,6 +19,8 @@ final class SharedTerminal: Sendable {
     }
 
     private let state: Locked<State>
+    /// The descriptor of a command's terminal that is shown on this one; otherwise negative.
+    private let commandTerminal = Atomic<CInt>(-1)
 
     init(device: TerminalDevice, ledger: TitleLedger) {
         self.device = device
@@ -44,6 +47,29 @@ final class SharedTerminal: Sendable {
     /// Changes the lines without drawing them; ``settle(within:)`` draws them.
     func changeLines(_ body: (inout LiveLines) -> Void) {
         withSignalsBlocked { state.withLock { body(&$0.lines) } }
+    }
+
+    /// Shows a command's terminal on this one, which is in raw mode meanwhile.
+    ///
+    /// - Parameter descriptor: the master of the command's terminal, which remains open.
+    func show(commandTerminal descriptor: CInt) {
+        commandTerminal.store(descriptor, ordering: .relaxed)
+        changeLines { $0.isOnlyWriter = true }
+    }
+
+    /// Whether others write lines and read lines, with echo: not while an editor, a pager, a full-screen program or a
+    /// question for a password uses the terminal.
+    var isInLineMode: Bool {
+        let command = commandTerminal.load(ordering: .relaxed)
+        guard let modes = command >= 0 ? TerminalModes(of: command) : device.modes else { return true }
+        return modes.isLineMode
+    }
+
+    /// Hides the lines of a claim while other programs use the terminal.
+    func giveWay(_ id: LiveLines.ClaimID) {
+        // Only the lines above a command's terminal are still where they were drawn.
+        let isOnlyWriter = commandTerminal.load(ordering: .relaxed) >= 0
+        changeLines { if isOnlyWriter { $0.hide(id) } else { $0.forget(id) } }
     }
 
     /// Whether lines are drawn that other output would damage.
@@ -83,8 +109,10 @@ final class SharedTerminal: Sendable {
     func settle(within limit: Duration? = nil) throws(TerminalTitleError) -> Bool {
         let deadline = limit.map { ContinuousClock.now + $0 }
         var wasWritable = false
-        while try !writeWithoutWaiting() {
-            if wasWritable {
+        while true {
+            let (isDone, count) = try writeWithoutWaiting()
+            if isDone { return true }
+            if wasWritable, count == 0 {
                 // The terminal was writable and accepted nothing: sleep to avoid a busy loop.
                 poll(nil, 0, 20)
             }
@@ -92,26 +120,29 @@ final class SharedTerminal: Sendable {
             if let remaining, remaining <= .zero { return false }
             wasWritable = device.waitUntilWritable(atMost: remaining)
         }
-        return true
     }
 
     /// Writes what the terminal accepts now.
     ///
-    /// - Returns: whether everything was written.
-    private func writeWithoutWaiting() throws(TerminalTitleError) -> Bool {
-        try withSignalsBlocked { () throws(TerminalTitleError) -> Bool in
-            try state.withLock { state throws(TerminalTitleError) -> Bool in
+    /// - Returns: whether everything was written, and how many bytes were.
+    @discardableResult
+    private func writeWithoutWaiting() throws(TerminalTitleError) -> (isDone: Bool, count: Int) {
+        try withSignalsBlocked { () throws(TerminalTitleError) -> (Bool, Int) in
+            try state.withLock { state throws(TerminalTitleError) -> (Bool, Int) in
+                var written = 0
                 if let failure = state.failure { throw failure }
                 do throws(TerminalTitleError) {
+                    state.lines.resize(to: device.size)
                     while true {
                         // A partly written sequence is completed before another one begins.
-                        let title = state.lines.isUnfinished ? [] : state.ledger.nextBytes
+                        let title = state.lines.allowsSequences ? state.ledger.nextBytes : []
                         let bytes = title.isEmpty ? state.lines.nextBytes : title
-                        if bytes.isEmpty { return true }
+                        if bytes.isEmpty { return (true, written) }
                         switch try device.write(bytes) {
                         case .wrote(let count):
+                            written += count
                             if title.isEmpty { state.lines.didWrite(count) } else { state.ledger.didWrite(count) }
-                        case .wouldBlock: return false
+                        case .wouldBlock: return (false, written)
                         }
                     }
                 } catch {
@@ -138,6 +169,8 @@ enum TerminalRegistry {
         var terminals: [WeakTerminal] = []
         /// Terminals that no backend uses any more and that were not completely restored yet.
         var unsettled: [ObjectIdentifier: SharedTerminal] = [:]
+        /// The pseudo terminals for child processes, by terminal.
+        var relays: [dev_t: (relay: TerminalRelay, descriptor: CInt)] = [:]
     }
 
     private static let state = Locked(State())
@@ -192,6 +225,7 @@ enum TerminalRegistry {
 
     /// Restores the titles and removes the lines permanently, because the process ends.
     static func restoreAll() {
+        for (relay, _) in change({ Array($0.relays.values) }) { _ = relay.finish(within: restoreLimit) }
         settleAll(lines: { $0.close() }, { $0.close() })
     }
 
@@ -219,12 +253,31 @@ enum TerminalRegistry {
         for terminal in drawn { terminal.restoreLines(isLost: !isWritable) }
     }
 
-    /// The terminal that a descriptor refers to, if lines are drawn on it.
+    /// The terminal that a descriptor refers to, if lines are drawn on it, or will be when its text allows that.
     static func drawnTerminal(of descriptor: CInt) -> SharedTerminal? {
         let drawn = terminals.filter(\.hasDrawnLines)
         guard !drawn.isEmpty, isatty(descriptor) == 1 else { return nil }
         let number = TerminalDevice.number(of: descriptor)
         return drawn.first { $0.device.number == number }
+    }
+
+    /// A descriptor whose output appears above the lines of the terminal that a descriptor refers to; `nil` if it is
+    /// not a terminal, or if there are no pseudo terminals.
+    static func relayedDescriptor(of descriptor: CInt) -> CInt? {
+        guard isatty(descriptor) == 1 else { return nil }
+        let number = TerminalDevice.number(of: descriptor)
+        if let relay = change({ $0.relays[number] }) { return relay.descriptor }
+        guard let relay = try? TerminalRelay(above: descriptor, isOutputOnly: true) else { return nil }
+        let own = Foundation.open(relay.path, O_RDWR | O_NOCTTY | O_CLOEXEC)
+        guard own >= 0 else { return nil }
+        // Another thread may have made one meanwhile.
+        let kept = change { state in
+            let kept = state.relays[number] ?? (relay, own)
+            state.relays[number] = kept
+            return kept
+        }
+        if kept.descriptor != own { close(own) } else if !relay.start() { return nil }
+        return kept.descriptor
     }
 
     private static var terminals: [SharedTerminal] { change { $0.terminals.compactMap(\.terminal) } }

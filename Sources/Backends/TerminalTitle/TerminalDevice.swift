@@ -67,6 +67,9 @@ final class TerminalDevice: Sendable {
         return Size(columns: Int(size.ws_col), rows: Int(size.ws_row))
     }
 
+    /// Its modes; `nil` if the terminal was closed.
+    var modes: TerminalModes? { TerminalModes(of: descriptor) }
+
     /// Whether the process is in the terminal's foreground, or the terminal is not its controlling terminal.
     var isInForeground: Bool {
         let group = tcgetpgrp(descriptor)

@@ -15,6 +15,8 @@ import Logging
 /// | `end NAME`, `fail NAME TEXT` | ends it |
 /// | `log TEXT` | logs through `IndicatorLogHandler` |
 /// | `print TEXT`, `piece TEXT` | prints to `TerminalOutput.shared`, with or without a line break |
+/// | `capture`, `plain TEXT` | captures the standard streams; prints with `print` |
+/// | `child TEXT` | lets a child process print to the descriptor for child processes |
 /// | `raw TEXT`, `part TEXT` | writes directly to standard error, with or without a line break |
 /// | `shutdown` | shuts the indicator down |
 /// | `exit`, `return` | ends the process |
@@ -53,6 +55,15 @@ struct ProgressHelper {
             case "log": logger.info("\(rest)")
             case "print": print(rest, to: &TerminalOutput.shared)
             case "piece": print(rest, terminator: "", to: &TerminalOutput.shared)
+            case "capture": TerminalOutput.captureStandardStreams()
+            case "plain": print(rest)
+            case "child":
+                let child = Process()
+                child.executableURL = URL(filePath: "/bin/sh")
+                child.arguments = ["-c", #"printf '%s\n' "$0"; test -t 1 || echo 'no terminal'"#, String(rest)]
+                child.standardOutput = FileHandle(fileDescriptor: TerminalOutput.shared.descriptor)
+                try child.run()
+                child.waitUntilExit()
             case "raw": write(STDERR_FILENO, String(rest) + "\n", rest.utf8.count + 1)
             case "part": write(STDERR_FILENO, String(rest), rest.utf8.count)
             case "shutdown": await indicator.shutdown()

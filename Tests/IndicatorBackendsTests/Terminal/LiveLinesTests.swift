@@ -33,15 +33,17 @@ struct LiveLinesTests {
         live.show(id, lines("one 1%", "two"), size: size, anew: false)
         #expect(
             take(&live)
-                == "\u{1B}[K\u{1B}D\u{1B}D\u{1B}[2A\u{1B}7\u{1B}[m\r\none 1%\u{1B}[K\r\ntwo\u{1B}[K\u{1B}[J\u{1B}8"
+                == "\u{1B}D\u{1B}D\u{1B}[2A\u{1B}7\u{1B}[m\u{1B}[?7l\u{1B}[K\r\u{1B}[1Bone 1%\u{1B}[K\r\u{1B}[1Btwo"
+                + "\u{1B}[K\u{1B}[J\u{1B}[?7h\u{1B}8"
         )
         #expect(take(&live) == "")
         live.show(id, lines("one 2%", "two"), size: size, anew: false)
-        #expect(take(&live) == "\u{1B}D\u{1B}[1A\u{1B}7\u{1B}[m\r\n\u{1B}[5G2\u{1B}8")
-        live.write("log\n".utf8)
-        #expect(take(&live).hasPrefix("\u{1B}[Jlog\n\u{1B}[K\u{1B}D\u{1B}D"))
+        #expect(take(&live) == "\u{1B}D\u{1B}[1A\u{1B}7\u{1B}[m\u{1B}[?7l\r\u{1B}[1B\u{1B}[5G2\u{1B}[?7h\u{1B}8")
+        live.write(Array("log\n".utf8))
+        let erasure = "\u{1B}D\u{1B}[A\u{1B}7\u{1B}[m\u{1B}[K\r\u{1B}[B\u{1B}[J\u{1B}8"
+        #expect(take(&live).hasPrefix("\(erasure)log\n\u{1B}D\u{1B}D"))
         live.hide(id)
-        #expect(take(&live) == "\u{1B}[J")
+        #expect(take(&live) == erasure)
         #expect(take(&live) == "")
     }
 
@@ -90,12 +92,12 @@ struct LiveLinesTests {
         for times in 1...2 {
             var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
             var live = LiveLines()
-            if preceding == .first { live.write("first\r\n".utf8) }
+            if preceding == .first { live.write(Array("first\r\n".utf8)) }
             live.show(id, lines("one"), size: size, anew: false)
-            if preceding == .above { live.write("first\r\n".utf8) }
+            if preceding == .above { live.write(Array("first\r\n".utf8)) }
             screen.receive(take(&live))
             if [.hidden, .held, .forgotten, .lost].contains(preceding) {
-                live.write("fir".utf8)
+                live.write(Array("fir".utf8))
                 screen.receive(take(&live))
                 switch preceding {
                 case .hidden: live.hide(id)
@@ -110,12 +112,12 @@ struct LiveLinesTests {
                 screen.receive(take(&live))
             }
             for _ in 0..<times {
-                live.write(text.utf8)
+                live.write(Array(text.utf8))
                 screen.receive(take(&live))
             }
             live.show(id, lines("two"), size: size, anew: true)
             screen.receive(take(&live))
-            live.write("continued\r\n".utf8)
+            live.write(Array("continued\r\n".utf8))
             screen.receive(take(&live))
             live.hide(id)
             screen.receive(take(&live))
@@ -135,7 +137,7 @@ struct LiveLinesTests {
         live.show(id, lines("one"), size: size, anew: false)
         _ = take(&live)
         live.lostMessages = count
-        #expect(take(&live).hasPrefix("\u{1B}[J(\(text) lost: the terminal accepted no output)\r\n"))
+        #expect(take(&live).hasPrefix("\(LiveLines.erasure())(\(text) lost: the terminal accepted no output)\r\n"))
         #expect(take(&live) == "")
     }
 
@@ -177,7 +179,7 @@ struct LiveLinesTests {
                 foreign.append("")
             case 3 where live.isDrawn:
                 guard foreign[foreign.count - 1].count + 5 < size.columns else { continue }
-                live.write("above\r\n".utf8)
+                live.write(Array("above\r\n".utf8))
                 screen.receive(take(&live))
                 foreign[foreign.count - 1] += "above"
                 foreign.append("")

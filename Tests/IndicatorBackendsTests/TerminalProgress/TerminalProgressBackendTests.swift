@@ -59,14 +59,14 @@ struct TerminalProgressBackendTests {
             try await backend.update(busy("Work"))
             #expect(written().contains("Work"))
             try await backend.update(IndicatorSnapshot())
-            #expect(written() == "\u{1B}[J")
+            #expect(written() == LiveLines.erasure())
             try await backend.update(IndicatorSnapshot())
             #expect(written() == "")
         }
         try await backend.update(busy("Work"))
         _ = written()
         await backend.stop()
-        #expect(written() == "\u{1B}[J")
+        #expect(written() == LiveLines.erasure())
     }
 
     @Test("shows the last activity while nothing is in progress")
@@ -404,7 +404,7 @@ struct TerminalProgressBackendTests {
         await Task(executorPreference: OwnThread()) { await backend.stop() }.value
         #expect(terminal.read() == [])
         terminal.startOutput()
-        #expect(await eventually { written() == "\u{1B}[J" })
+        #expect(await eventually { written() == LiveLines.erasure() })
     }
 
     @Test("throws when the terminal was closed")

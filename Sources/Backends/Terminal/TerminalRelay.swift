@@ -1,0 +1,191 @@
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+
+/// A pseudo terminal whose output appears above the lines of another terminal.
+///
+/// Programs that write to it see a terminal with the size of that one. A thread passes on what they write, unchanged
+/// and in order, and waits while the terminal accepts no bytes, so that they wait, too.
+package final class TerminalRelay: Sendable {
+    /// The path of the side for programs, such as `/dev/pts/3`.
+    package let path: String
+    /// The descriptor of the other side. It does not block, and child processes do not inherit it.
+    package let master: CInt
+
+    private let terminal: SharedTerminal
+    /// Asks the thread to pass on the rest, and to end.
+    private let end: WakeUp
+    private let hasEnded: WakeUp
+
+    /// Creates a pseudo terminal; ``start()`` begins to pass its output on.
+    ///
+    /// - Parameters:
+    ///   - descriptor: a descriptor of the terminal above whose lines the output appears.
+    ///   - isOutputOnly: whether programs only write to it, so that the other terminal, which is not in raw mode, adds
+    ///     a carriage return to each line feed.
+    ///   - environment: the environment variables, which identify that terminal.
+    package convenience init(
+        above descriptor: CInt,
+        isOutputOnly: Bool,
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws {
+        let style = KnownTerminal.recognize(by: environment).title
+        try self.init(
+            above: TerminalRegistry.open(path: TerminalDevice.path(of: descriptor), style: style),
+            isOutputOnly
+        )
+    }
+
+    private init(above terminal: SharedTerminal, _ isOutputOnly: Bool) throws(TerminalTitleError) {
+        let multiplexer = "/dev/ptmx"
+        let master = open(multiplexer, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+        guard master >= 0, let end = WakeUp(), let hasEnded = WakeUp() else {
+            let number = errno
+            if master >= 0 { close(master) }
+            throw .cannotOpen(path: multiplexer, errorNumber: number)
+        }
+        (self.master, self.terminal, self.end, self.hasEnded) = (master, terminal, end, hasEnded)
+        var unlocked: CInt = 0
+        var number: CUnsignedInt = 0
+        // TIOCSPTLCK and TIOCGPTN (ioctl_tty(2)), because Swift imports neither them nor `posix_openpt`.
+        let isReady = ioctl(master, 0x4004_5431, &unlocked) == 0 && ioctl(master, 0x8004_5430, &number) == 0
+        path = "/dev/pts/\(number)"
+        guard isReady else { throw .cannotOpen(path: path, errorNumber: errno) }
+        let modes = terminal.device.modes
+        (isOutputOnly ? modes?.withoutOutputProcessing : modes)?.set(on: master)
+        copySize()
+    }
+
+    deinit {
+        close(master)
+    }
+
+    /// Whether a descriptor refers to the controlling terminal of the process.
+    package static func isControllingTerminal(_ descriptor: CInt) -> Bool {
+        isatty(descriptor) == 1 && TerminalDevice.path(of: descriptor) == TerminalDevice.controllingTerminal
+    }
+
+    /// Makes this terminal the only one that writes to the other one, which is in raw mode meanwhile.
+    package func isOnlyWriter() {
+        terminal.show(commandTerminal: master)
+    }
+
+    /// Follows the size of the other terminal's window.
+    package func copySize() {
+        let size = terminal.device.size
+        var own = winsize()
+        _ = ioctl(master, UInt(TIOCGWINSZ), &own)
+        guard Int(own.ws_col) != size.columns || Int(own.ws_row) != size.rows else { return }
+        (own.ws_col, own.ws_row) = (UInt16(clamping: size.columns), UInt16(clamping: size.rows))
+        _ = ioctl(master, UInt(TIOCSWINSZ), &own)
+    }
+
+    /// Starts to pass the output on.
+    ///
+    /// - Returns: whether the thread was started.
+    package func start() -> Bool {
+        ThreadStarter.start(named: "terminal-relay") { self.passOn() }
+    }
+
+    private func passOn() {
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        var waited = [
+            pollfd(fd: end.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: master, events: Int16(POLLIN), revents: 0),
+        ]
+        while true {
+            poll(&waited, 2, -1)
+            // Before reading: what was written before that is passed on.
+            let isEnding = end.isStopped
+            var count = 0
+            while count < buffer.count {
+                let read = buffer.withUnsafeMutableBytes {
+                    Foundation.read(master, $0.baseAddress.map { $0 + count }, $0.count - count)
+                }
+                if read <= 0 {
+                    // EIO: no program has it open.
+                    if read == 0 || errno != EAGAIN { waited[1].fd = -1 }
+                    break
+                }
+                count += read
+            }
+            if count > 0 {
+                copySize()
+                terminal.changeLines { $0.write(Array(buffer[..<count])) }
+                // On a closed terminal, programs do not wait.
+                _ = try? terminal.settle()
+            } else if isEnding {
+                break
+            }
+        }
+        hasEnded.stop()
+    }
+
+    /// Waits until what was written so far is read, if the terminal accepts bytes.
+    package func catchUp(within limit: Duration) {
+        let deadline = ContinuousClock.now + limit
+        var unread: CInt = 0
+        while ioctl(master, UInt(FIONREAD), &unread) == 0, unread > 0, ContinuousClock.now < deadline { usleep(1000) }
+    }
+
+    /// Passes on what was written so far, and ends.
+    ///
+    /// - Parameter limit: how long to wait at most for a terminal that accepts no bytes.
+    /// - Returns: whether everything was written.
+    package func finish(within limit: Duration) -> Bool {
+        end.stop()
+        var waited = pollfd(fd: hasEnded.descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&waited, 1, CInt(clamping: limit.wholeMilliseconds)) > 0
+    }
+}
+
+/// The modes of a terminal (termios(3)).
+package struct TerminalModes: Sendable {
+    private var value = termios()
+
+    /// Reads the modes; `nil` if the descriptor is not a terminal. The master of a pseudo terminal has the modes of the
+    /// other side.
+    package init?(of descriptor: CInt) {
+        guard tcgetattr(descriptor, &value) == 0 else { return nil }
+    }
+
+    /// Sets the modes, without waiting for the terminal.
+    package func set(on descriptor: CInt) {
+        var value = value
+        tcsetattr(descriptor, TCSANOW, &value)
+    }
+
+    /// The modes in which every byte is passed on.
+    package var raw: TerminalModes {
+        var copy = self
+        cfmakeraw(&copy.value)
+        return copy
+    }
+
+    /// The same modes, in which output is passed on.
+    var withoutOutputProcessing: TerminalModes {
+        var copy = self
+        copy.value.c_oflag &= ~tcflag_t(OPOST)
+        return copy
+    }
+
+    /// Whether bytes are passed on in both directions, and no key sends a signal.
+    package var isRaw: Bool {
+        value.c_lflag & tcflag_t(ICANON | ECHO | ISIG) == 0 && value.c_oflag & tcflag_t(OPOST) == 0
+    }
+
+    /// Whether input is read by lines, with echo.
+    package var isLineMode: Bool { value.c_lflag & tcflag_t(ICANON | ECHO) == tcflag_t(ICANON | ECHO) }
+
+    /// The signal that a key sends to the processes in the foreground.
+    package func signal(ofKey byte: UInt8) -> CInt? {
+        // _POSIX_VDISABLE: no key.
+        guard value.c_lflag & tcflag_t(ISIG) != 0, byte != 0 else { return nil }
+        return withUnsafeBytes(of: value.c_cc) { keys in
+            for (key, signal) in [(VINTR, SIGINT), (VQUIT, SIGQUIT), (VSUSP, SIGTSTP)] where keys[Int(key)] == byte {
+                return signal
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,262 @@
+import Foundation
+import Subprocess
+import TestSupport
+import Testing
+
+/// `indicator exec` with bars: the command is behind a pseudo terminal, and nothing of that shows.
+@Suite(.timeLimit(.minutes(10))) struct ExecTerminalTests {
+    private let program: ExecProgram
+
+    init() throws {
+        program = try ExecProgram()
+        try program.configure("startDelay: 0\nbackends: [terminalProgress]\n")
+    }
+
+    /// Runs a shell in tmux, with a prompt that can be recognized.
+    private func inTerminal(_ shell: String = "/bin/sh", _ body: (Tmux) async throws -> Void) async throws {
+        try await Tmux.withServer { tmux in
+            let assignments = program.variables.filter { !$0.value.isEmpty && $0.key != "PS1" }
+                .map { "\($0.key)='\($0.value)'" }
+            let clear = "NO_COLOR=1 SWIFT_BACKTRACE=enable=no PS1='ready> '"
+            try await tmux.type("exec env -u CI -u ENV \(assignments.joined(separator: " ")) \(clear) \(shell)")
+            try await tmux.type("PS1='ready> '; clear")
+            try #require(await eventually { try await lines(tmux).last == "ready>" })
+            try await body(tmux)
+        }
+    }
+
+    /// The lines of the window that are not empty.
+    private func lines(_ tmux: Tmux) async throws -> [String] {
+        try await tmux.screen.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+            .filter { !$0.isEmpty }
+    }
+
+    private func shows(_ tmux: Tmux, _ condition: ([String]) -> Bool) async throws -> Bool {
+        try await eventually { try await condition(lines(tmux)) }
+    }
+
+    /// Whether bars are shown.
+    private static func hasBars(_ lines: [String]) -> Bool {
+        lines.contains { $0.firstMatch(of: /\ \ \d:\d\d$/) != nil }
+    }
+
+    /// Starts a command under `indicator exec`.
+    private func exec(_ command: String, label: String = "bar", in tmux: Tmux) async throws {
+        try await tmux.type("clear; '\(program.path)' exec --label \(label) -- \(command)")
+    }
+
+    // MARK: - Text
+
+    /// Prints random text in random pieces, and writes the lines that remain to a file.
+    private static let printer = """
+        import random, sys, time
+        seed, path = int(sys.argv[1]), sys.argv[2]
+        r = random.Random(seed)
+        out = sys.stdout.buffer
+        lines = []
+        def put(text):
+            data = text.encode()
+            while data:
+                # tmux reports a change of the size late: a line that has been begun could end at the margin meanwhile.
+                n = len(data) if seed % 2 else r.choice([1, 2, 3, 7, 20, len(data), len(data), len(data)])
+                out.write(data[:n]); out.flush(); data = data[n:]
+                if r.random() < 0.15: time.sleep(r.random() * 0.15)
+        def word(n): return "".join(r.choice("abcdefghij") for _ in range(n))
+        for number in range(60):
+            kind = r.randrange(9)
+            if kind < 3: line = word(r.randrange(1, 200)); put(line + "\\n")
+            elif kind == 3: line = word(r.choice([79, 80, 81, 83, 160])); put(line + "\\n")
+            elif kind == 4: line = word(5) + "日本語ü" + word(5); put(line + "\\n")
+            elif kind == 5: line = word(30); put("\\x1b[3%dm%s\\x1b[m%s\\n" % (r.randrange(8), line[:9], line[9:]))
+            elif kind == 6:
+                line = "done " + word(9)
+                for percent in range(0, 100, 30): put("%d %%\\r" % percent)
+                put(line + "\\n")
+            # When the window becomes smaller, tmux removes what is below the cursor.
+            elif kind == 7 and seed % 2 == 0:
+                line = word(12)
+                put("first\\nsecond\\x1b[A\\r" + line + "\\x1b[K\\x1b[B\\r\\x1b[K"); lines.append(line)
+                line = word(12); put(line + "\\n")
+            else:
+                line = word(7)
+                put("\\x1b]0;%s\\x07%s\\x1b[?1049h\\x1b[H\\x1b[2Jfull screen\\x1b[?1049l%s\\n" % (line, line[:3], line[3:]))
+            lines.append(line)
+        open(path, "w").write("\\n".join(lines))
+        """
+
+    @Test("The window and its history hold exactly the text of the command", arguments: 1...6)
+    func text(seed: Int) async throws {
+        let script = try program.home.write(Self.printer, to: "printer")
+        let expected = program.home.appending("expected")
+        try await inTerminal { tmux in
+            try await exec("python3 \(script) \(seed) \(expected)", in: tmux)
+            var random = SplitMix(state: UInt64(seed))
+            var hasBars = false
+            while !FileManager.default.fileExists(atPath: expected) {
+                if !hasBars { hasBars = Self.hasBars(try await lines(tmux)) }
+                // Odd ones change the size of the window, while nothing but text is wrapped.
+                guard seed % 2 == 1 else { continue }
+                let (columns, rows) = (Int.random(in: 40...100, using: &random), Int.random(in: 8...30, using: &random))
+                try await tmux.command("resize-window", "-x", "\(columns)", "-y", "\(rows)")
+            }
+            #expect(hasBars)
+            #expect(try await shows(tmux) { $0.last == "ready>" })
+            let captured = try await tmux.command("capture-pane", "-p", "-J", "-S", "-").split(separator: "\n")
+                .map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty && !$0.hasPrefix("ready>") }
+            let lines = try program.home.read("expected").split(separator: "\n").map(String.init)
+            // Without the line breaks: tmux forgets for some lines that they were wrapped, also without this program.
+            #expect(captured.joined() == lines.joined())
+        }
+    }
+
+    @Test("A question, its answer and a password remain, and no bar is shown beside a password")
+    func password() async throws {
+        let script = try program.home.write(
+            """
+            printf 'Name: '; read name; stty -echo; printf 'Password: '; read word; stty echo
+            echo; echo "$name $word"; until [ -e "$0.go" ]; do sleep 0.05; done
+            """,
+            to: "script"
+        )
+        try await inTerminal { tmux in
+            try await exec("sh \(script)", in: tmux)
+            #expect(try await shows(tmux) { $0.first == "Name:" && Self.hasBars($0) })
+            try await tmux.type("somebody")
+            #expect(try await shows(tmux) { $0 == ["Name: somebody", "Password:"] })
+            try await tmux.type("secret")
+            #expect(try await shows(tmux) { $0.count == 4 && $0[2] == "somebody secret" && Self.hasBars($0) })
+            try program.home.write("", to: "script.go")
+            #expect(try await shows(tmux) { $0 == ["Name: somebody", "Password:", "somebody secret", "ready>"] })
+        }
+    }
+
+    @Test("A pager has the whole window; after it, the window is as before")
+    func fullScreen() async throws {
+        try await inTerminal { tmux in
+            let text = try program.home.write((1...100).map { "line \($0)" }.joined(separator: "\n"), to: "text")
+            try await exec("sh -c 'echo before; sleep 0.3; less \(text); echo after; sleep 1'", in: tmux)
+            #expect(try await shows(tmux) { $0.count == 24 && $0[0] == "line 1" && $0[22] == "line 23" })
+            try await tmux.command("send-keys", "C-z")
+            #expect(try await shows(tmux) { $0.first == "before" && $0.last == "ready>" && !Self.hasBars($0) })
+            try await tmux.type("fg")
+            #expect(try await shows(tmux) { $0.count == 24 && $0[22] == "line 23" })
+            try await tmux.command("send-keys", "q")
+            #expect(try await shows(tmux) { $0.contains("after") && Self.hasBars($0) })
+            #expect(try await shows(tmux) { $0.first == "before" && $0.last == "ready>" && !Self.hasBars($0) })
+        }
+    }
+
+    // MARK: - The terminal of the command
+
+    @Test("The command has a terminal with the same modes and size, and follows a change of the size")
+    func size() async throws {
+        let script = try program.home.write(
+            """
+            trap 'stty size > "$0.size"' WINCH
+            tty -s && [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty -a </dev/tty > "$0.modes"
+            until [ -e "$0.go" ]; do sleep 0.05; done
+            """,
+            to: "script"
+        )
+        try await inTerminal { tmux in
+            try await tmux.type("stty -ixon; stty -a > \(script).expected")
+            try await exec("sh \(script)", in: tmux)
+            #expect(await eventually { (try? program.home.read("script.modes"))?.contains("icanon") == true })
+            #expect(try program.home.read("script.modes") == program.home.read("script.expected"))
+            try await tmux.command("resize-window", "-x", "70", "-y", "20")
+            #expect(await eventually { (try? program.home.read("script.size")) == "20 70\n" })
+            try program.home.write("", to: "script.go")
+            #expect(try await shows(tmux) { $0.last == "ready>" })
+            try await tmux.type("stty -a > \(script).after")
+            #expect(await eventually { (try? program.home.read("script.after"))?.contains("icanon") == true })
+            func modes(_ name: String) throws -> [String] {
+                try program.home.read(name).split(separator: "\n").dropFirst().map(String.init)
+            }
+            #expect(try modes("script.after") == modes("script.expected"))
+        }
+    }
+
+    @Test("A shell with job control works behind it")
+    func shell() async throws {
+        try await inTerminal { tmux in
+            try await exec("bash --norc --noprofile --noediting -i", in: tmux)
+            #expect(try await shows(tmux) { $0.first == "ready>" && Self.hasBars($0) })
+            try await tmux.type("sleep 1000")
+            try await tmux.command("send-keys", "C-z")
+            #expect(try await shows(tmux) { $0.contains { $0.contains("Stopped") } })
+            try await tmux.type("jobs -l | grep -c sleep; fg")
+            #expect(try await shows(tmux) { $0.contains("1") && $0.contains("sleep 1000") })
+            try await tmux.command("send-keys", "C-c")
+            try await tmux.type("exit 7")
+            #expect(
+                try await shows(tmux) { $0.contains { $0.hasPrefix("✗ bar: exit status 7") } && $0.last == "ready>" }
+            )
+        }
+    }
+
+    @Test("Ctrl-C also ends the script that runs the program, as without it")
+    func scriptIsInterrupted() async throws {
+        try await inTerminal { tmux in
+            let path = try program.home.write("'\(program.path)' exec -- sleep 1000\necho continued\n", to: "script")
+            try await tmux.type("clear; sh \(path)")
+            #expect(try await shows(tmux, Self.hasBars))
+            try await tmux.command("send-keys", "C-c")
+            #expect(try await shows(tmux) { $0.last == "ready>" })
+            #expect(try await !lines(tmux).contains("continued"))
+        }
+    }
+
+    @Test(
+        "A stream that is redirected stays so; the other one is a terminal",
+        arguments: ["</dev/null", ">out", "2>out", "| cat", ">out 2>&1"]
+    )
+    func redirected(redirection: String) async throws {
+        let script = try program.home.write(
+            """
+            for stream in 0 1 2; do test -t $stream && printf $stream; done >"$0.found"
+            echo standard; echo error >&2; exit 3
+            """,
+            to: "script"
+        )
+        let folder = program.home.path
+        var results: [[String]] = []
+        for prefix in ["", "'\(program.path)' exec -- "] {
+            try await inTerminal { tmux in
+                let redirection = redirection.replacing("out", with: "\(folder)/out")
+                try await tmux.type("clear; \(prefix)sh \(script) \(redirection); echo \"status $?\"")
+                #expect(try await shows(tmux) { $0.contains { $0.hasPrefix("status ") } && $0.last == "ready>" })
+                let shown = try await lines(tmux).filter { !$0.hasPrefix("✗") }
+                results.append(
+                    shown.sorted() + [try program.home.read("script.found"), (try? program.home.read("out")) ?? ""]
+                )
+            }
+        }
+        #expect(results[0] == results[1])
+    }
+
+    @Test(
+        "After kill -KILL, the terminal has its modes again, and the command has ended",
+        arguments: ["bash --norc", "dash -i"]
+    )
+    func killed(shell: String) async throws {
+        try await inTerminal(shell) { tmux in
+            let pid = program.home.appending("pid")
+            let script = try program.home.write(#"ps -o ppid= -p $PPID >"$1"; exec sleep 1000"#, to: "script")
+            try await exec("sh \(script) \(pid)", in: tmux)
+            #expect(try await shows(tmux, Self.hasBars))
+            let process = try #require(Int32(program.home.read("pid").trimmingCharacters(in: .whitespacesAndNewlines)))
+            kill(process, SIGKILL)
+            #expect(try await shows(tmux) { $0.contains { $0.hasSuffix("ready>") } })
+            #expect(
+                try await eventually {
+                    try await tmux.type("stty -a > \(program.home.appending("modes"))")
+                    let modes = (try? program.home.read("modes")) ?? ""
+                    return [" icanon ", " isig ", " echo "].allSatisfy { modes.replacing("\n", with: " ").contains($0) }
+                        && modes.contains("\nopost ")
+                }
+            )
+            let left = try await Command.run("ps", ["-t", String(tmux.terminalPath.dropFirst(5)), "-o", "comm="])
+            #expect(!left.output.contains("indicator"))
+        }
+    }
+}
