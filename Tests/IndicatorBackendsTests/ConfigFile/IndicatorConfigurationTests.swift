@@ -104,6 +104,7 @@ struct IndicatorConfigurationTests {
                 "completionDelay = 4 (code)",
                 "minimumVisibleTime = 2 (indicator.yaml:4)",
                 "observe = [indicator, alamofire] (indicator.yaml:5)",
+                "accessible = false (default)",
                 "backends = [terminalTitle, dbusProperty, logFile, audit] (indicator.yaml:6)",
                 "terminalTitle.format = {spinner} {label} ({count}) - {app} (indicator.yaml:9)",
                 "terminalTitle.progress = off (indicator.yaml:10)",
