@@ -29,9 +29,8 @@ package final class TerminalRelay: Sendable {
         isOutputOnly: Bool,
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws {
-        let style = KnownTerminal.recognize(by: environment).title
         try self.init(
-            above: TerminalRegistry.open(path: TerminalDevice.path(of: descriptor), style: style),
+            above: TerminalRegistry.open(path: TerminalDevice.path(of: descriptor), environment: environment),
             isOutputOnly
         )
     }

@@ -91,7 +91,7 @@ extension IndicatorConfiguration {
         return configuration.isEnabled
             && configuration.backends.contains { backend in
                 guard backend.kind.name == "terminalProgress" else { return false }
-                let settings = TerminalProgressSettings(backend.settings)
+                let settings = TerminalProgressSettings(backend.settings, source.context(of: backend))
                 return TerminalProgressBackend.display(settings, descriptor: STDERR_FILENO, environment: environment)
                     == .live
             }
