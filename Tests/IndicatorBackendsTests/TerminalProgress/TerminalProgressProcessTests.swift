@@ -174,7 +174,7 @@ struct TerminalProgressProcessTests {
             #expect(
                 try await eventually {
                     lines = try await text()
-                    return lines.count == 10 && lines[8].contains(" one ") && lines[9].contains(" two ")
+                    return lines.count == 10 && lines[8].hasPrefix("one ") && lines[9].hasPrefix("two ")
                         && lines.dropLast(2) == expected[...]
                 },
                 "\(lines)"
@@ -195,7 +195,7 @@ struct TerminalProgressProcessTests {
     func otherModes() async throws {
         try await inTerminal { tmux in
             try await tell("begin one")
-            #expect(try await shows(tmux) { $0.last?.contains(" one ") == true })
+            #expect(try await shows(tmux) { $0.last?.hasPrefix("one ") == true })
             let path = try await tmux.terminalPath
             for modes in ["-echo", "-icanon"] {
                 _ = try await Command.run("stty", ["-F", path, modes])
@@ -204,11 +204,11 @@ struct TerminalProgressProcessTests {
                     try await eventually {
                         try await tmux.command("send-keys", "-R")
                         try await Task.sleep(for: .milliseconds(500))
-                        return try await !screen(tmux).contains { $0.contains(" one ") }
+                        return try await !screen(tmux).contains { $0.hasPrefix("one ") }
                     }
                 )
                 _ = try await Command.run("stty", ["-F", path, "sane"])
-                #expect(try await shows(tmux) { $0.last?.contains(" one ") == true })
+                #expect(try await shows(tmux) { $0.last?.hasPrefix("one ") == true })
             }
             try await tell("shutdown")
         }
@@ -221,7 +221,7 @@ struct TerminalProgressProcessTests {
             // In the first rows of a window, tmux loses the cursor when lines below it are wrapped.
             for number in 1...30 { try await tell("plain first \(number)") }
             try await tell("begin one", "begin two", "bytes two 1000 2000", "begin three")
-            #expect(try await shows(tmux) { $0.last?.contains(" three ") == true })
+            #expect(try await shows(tmux) { $0.last?.hasPrefix("three ") == true })
             for number in 0..<120 {
                 try await tmux.command(
                     "resize-window",
@@ -467,7 +467,9 @@ struct TerminalProgressProcessTests {
             #expect(await eventually { daemon.errors.contains("warning") && daemon.errors.contains("logFile") })
             #expect(!daemon.errors.contains("terminal"), "\(daemon.errors)")
         }
-        await daemon.end()
+        // The daemon is `setsid`, not the app.
+        try send("return")
+        #expect(await eventually { daemon.status != nil })
     }
 
     @Test("writes a frame with one system call")
