@@ -102,9 +102,12 @@ final class ShownCommand {
             try? terminal.open()
             try? terminal.notify(of: [FinishedActivity(label: label, outcome: outcome, duration: duration)])
         }
+        // The shutdown forgets them.
+        let hasMistakes = !indicator.configurationProblems.isEmpty
         ProcessSignals.shutDownIndicators()
-        if !indicator.configurationProblems.isEmpty, isatty(STDERR_FILENO) == 1 {
-            let note = "indicator: the config file has mistakes; see 'indicator check-config'\n"
+        if hasMistakes, isatty(STDERR_FILENO) == 1 {
+            // The terminal may still be in raw mode.
+            let note = "indicator: the config file has mistakes; see 'indicator check-config'\r\n"
             try? FileHandle.standardError.write(contentsOf: Data(note.utf8))
         }
     }

@@ -135,6 +135,25 @@ import Testing
         )
     }
 
+    /// The shutdown came first, which forgets the mistakes.
+    @Test("A note about mistakes in the config file follows the command", arguments: [true, false])
+    func mistakes(hasMistake: Bool) async throws {
+        try program.configure(hasMistake ? "strtDelay: 3\n" : "startDelay: 3\n")
+        let terminal = try PseudoTerminal()
+        let assignments = program.variables.filter { !$0.value.isEmpty }.map { "\($0.key)=\($0.value)" }
+        let ending = try await terminal.run(
+            "sh",
+            arguments: ["-c", #"exec "$@" 2>/dev/tty"#, "sh", "env"] + assignments
+                + [program.path, "exec", "--", "sh", "-c", "sleep 0.5; echo own >&2; exit 3"],
+            terminalType: "xterm"
+        )
+        #expect(ending.status == 3)
+        let note = "indicator: the config file has mistakes; see 'indicator check-config'"
+        let lines = String(decoding: terminal.read(), as: UTF8.self).split(whereSeparator: \.isNewline)
+        #expect(lines.contains("own"))
+        #expect(lines.contains { $0.hasSuffix(note) } == hasMistake, "\(lines)")
+    }
+
     @Test("No notification for a short command, or on a terminal that is not known to show any")
     func noNotification() async throws {
         for (type, options) in [("foot", []), ("xterm-256color", ["--after", "0"])] {

@@ -8,7 +8,7 @@ public import Logging
 /// A single notification appears when the indicator is shown, is updated in place when its text or progress changes, at
 /// most twice a second, and is closed when the indicator is hidden. It makes no sound. If the user closes it, it stays
 /// closed until the indicator is shown again. If the server does so of its own accord, the next change shows it again.
-/// What each desktop shows of it is in <doc:DesktopsAndTerminals>.
+/// What each desktop shows of it is in <doc:Desktops>.
 ///
 /// With ``DesktopNotificationSettings/whenDone``, a long activity leaves a persistent notification of its outcome, with
 /// normal urgency.

@@ -11,7 +11,7 @@ package struct WatchCommand: AsyncParsableCommand {
             The indicators are the bus names org.activityindicator.Indicator1.*, as a panel sees them. Prints a line \
             for each existing indicator, then one whenever an indicator appears, changes or vanishes, until interrupted.
 
-            With --json, each line is an object: {"event": "appeared"|"changed"|"vanished", "name": ...}, with all \
+            With --json, each line is an object: {"event": "appeared"|"changed"|"finished"|"vanished", "name": ...}, with all \
             properties unless the indicator has vanished, and the names of the changed ones. "progress" is null when \
             it is unknown. "finished" has the label, outcome, message and seconds of an activity that has ended.
 

@@ -21,7 +21,7 @@ package struct WatchedIndicator: Encodable {
         package var seconds: Double
 
         /// `12.3 s`.
-        package var duration: String { "\((seconds * 10).rounded() / 10) s" }
+        package var duration: String { "\(NumberStyle.current.text(seconds, digits: 1)) s" }
     }
 
     package var event: Event
