@@ -79,7 +79,8 @@ import Testing
                 line = word(12); put(line + "\\n")
             else:
                 line = word(7)
-                put("\\x1b]0;%s\\x07%s\\x1b[?1049h\\x1b[H\\x1b[2Jfull screen\\x1b[?1049l%s\\n" % (line, line[:3], line[3:]))
+                screen = "\\x1b[?1049h\\x1b[H\\x1b[2Jfull screen\\x1b[?1049l"
+                put("\\x1b]0;%s\\x07%s%s%s\\n" % (line, line[:3], screen, line[3:]))
             lines.append(line)
         open(path, "w").write("\\n".join(lines))
         """

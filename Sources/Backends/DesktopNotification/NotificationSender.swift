@@ -202,8 +202,8 @@ final class NotificationSender {
         return true
     }
 
-    /// Why the notification was closed, if libnotify knows that it was: the reason of `NotificationClosed`. Reports that
-    /// once.
+    /// Why the notification was closed, if libnotify knows that it was: the reason of `NotificationClosed`. Reports
+    /// that once.
     func consumeClosed() -> UInt32? {
         guard let current, let object = current.object, let reason = object.closedReason else { return nil }
         current.identifier = 0

@@ -25,8 +25,8 @@ private enum ServerStyle {
     /// GNOME: low urgency only in the list below the clock, from which the expiry does not remove it; others first as a
     /// banner for 4 s, with which a transient one is removed. Each change of one with normal urgency shows its banner
     /// again, and keeps those of other apps away. GNOME 48 loses one whose urgency changes. Only the connection that
-    /// has shown one may change it. So the user gets a banner, which is not changed, and then another notification, with
-    /// low urgency, in the list.
+    /// has shown one may change it. So the user gets a banner, which is not changed, and then another notification,
+    /// with low urgency, in the list.
     case list
     /// Cinnamon: for 4 s after the last change, which it then reports as closed by the user.
     case brief

@@ -75,7 +75,7 @@ struct LogTransitions: Sendable {
 
     /// The event since the previous snapshot; `nil` if there is nothing to log.
     ///
-    /// If the visibility is the same as before but not of the same period, snapshots in between were dropped. This is an
+    /// If the visibility is the same as before but of another period, snapshots in between were dropped. This is an
     /// event too, so that the log does not suggest that nothing changed.
     ///
     /// - Parameter mayReportLabel: whether a new label is an event now; if not, a later call reports it.

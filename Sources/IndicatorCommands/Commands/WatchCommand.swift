@@ -11,13 +11,14 @@ package struct WatchCommand: AsyncParsableCommand {
             The indicators are the bus names org.activityindicator.Indicator1.*, as a panel sees them. Prints a line \
             for each existing indicator, then one whenever an indicator appears, changes or vanishes, until interrupted.
 
-            With --json, each line is an object: {"event": "appeared"|"changed"|"finished"|"vanished", "name": ...}, with all \
-            properties unless the indicator has vanished, and the names of the changed ones. "progress" is null when \
-            it is unknown. "finished" has the label, outcome, message and seconds of an activity that has ended.
+            With --json, each line is an object: {"event": "appeared"|"changed"|"finished"|"vanished", "name": ...}, \
+            with all properties unless the indicator has vanished, and the names of the changed ones. "progress" is \
+            null when it is unknown. "finished" has the label, outcome, message and seconds of an activity that has \
+            ended.
 
             With --format, prints one line for all apps, and another one whenever it changes, at most ten a second: \
-            for waybar, i3bar, polybar, tmux, or as plain text. It is empty while no indicator is shown. The outcome of \
-            work stays for five seconds.
+            for waybar, i3bar, polybar, tmux, or as plain text. It is empty while no indicator is shown. The outcome \
+            of work stays for five seconds.
 
             With --mqtt, watches the indicators of all machines on an MQTT broker. Also prints finished activities, \
             'lost' for an indicator whose process or connection died, and 'vanished' for one that the broker no longer \

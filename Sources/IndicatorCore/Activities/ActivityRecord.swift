@@ -109,8 +109,8 @@ final class ActivityRecord: @unchecked Sendable {
     /// Whether it has a label, or a member with one.
     var isListed: Bool { place != nil }
 
-    /// Its place in a list: the order of the activity with a label that began first of itself and, if it has none or has
-    /// ended, its members.
+    /// Its place in a list: its order, or if it has no label or has ended, that of the first activity with a label
+    /// below it.
     var place: UInt64? { label != nil && !hasEnded ? order : group?.listed.first?.order }
     /// The place at which it is in the list of its group, or of the activities without one.
     var listedAt: UInt64?

@@ -3,9 +3,9 @@ import Synchronization
 
 /// The objects whose activities must not outlive them: tracked objects, and the tasks of notifications.
 ///
-/// They are in ``shardCount`` small tables, so that growing, shrinking or checking one holds the manager's lock for a few
-/// microseconds, even with a hundred thousand objects. That long, a thread that needs the lock looks again before it
-/// sleeps; one that sleeps may be woken on the core of the thread that had the lock, and wait for its time slice.
+/// They are in ``shardCount`` small tables, so that growing, shrinking or checking one holds the manager's lock for a
+/// few microseconds, even with a hundred thousand objects. That long, a thread that needs the lock looks again before
+/// it sleeps; one that sleeps may be woken on the core of the thread that had the lock, and wait for its time slice.
 struct ObservedObjects: @unchecked Sendable {
     // `@unchecked`: the objects are only retained and compared.
 

@@ -2,11 +2,11 @@ import Foundation
 import IndicatorThreads
 package import Logging
 
-/// Passes messages to another handler on a thread of its own, in their order: whoever logs never waits for that handler.
+/// Passes messages to another handler on a thread of its own, in their order: a thread that logs never waits for it.
 ///
-/// Most handlers write to standard error while they hold stdio's lock, for which `exit` waits. So the thread first waits
-/// until standard error is writable; a terminal that was stopped by Ctrl-S is not. At most ``capacity`` messages wait;
-/// how many were lost is logged.
+/// Most handlers write to standard error while they hold stdio's lock, for which `exit` waits. So the thread first
+/// waits until standard error is writable; a terminal that was stopped by Ctrl-S is not. At most ``capacity`` messages
+/// wait; how many were lost is logged.
 struct BackgroundLogHandler: LogHandler {
     /// The messages that wait, of all handlers.
     private struct State: Sendable {
