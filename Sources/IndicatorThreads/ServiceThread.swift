@@ -18,8 +18,9 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     /// Serves the timers of the process, and short jobs of the indicator.
     package static let shared = ServiceThread(name: "indicator")
 
-    /// Runs what may run code of the app, such as the `deinit` of a value, and may block: no timer waits for it.
-    package static let forCallersCode = ServiceThread(name: "ind-callers", isKept: false)
+    /// Runs what may run code of the app, such as the `deinit` of a value, and may block: no timer waits for it, nor,
+    /// unless 16 pieces block at the same time, the rest of such work.
+    package static let forCallersCode = ServiceThread(name: "ind-callers", isKept: false, limit: 16)
 
     private let name: String
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -31,7 +32,9 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     private var isJobsTurn = false
     /// The time until which the thread waits; `nil` while it does not.
     private var waitsUntil: Int64?
-    private var isRunning = false
+    /// How many threads there are, and how many there may be.
+    private var count = 0
+    private let limit: Int
     private var isKept: Bool
 
     /// Creates a thread.
@@ -40,9 +43,11 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     ///   - name: the name in debuggers. Linux uses the first 15 bytes.
     ///   - isKept: whether it waits for work until ``close()``. Otherwise it ends without work, and new work starts
     ///     another.
-    package init(name: String, isKept: Bool = true) {
+    ///   - limit: how many threads share the work. Another one starts while all work; order is then not kept.
+    package init(name: String, isKept: Bool = true, limit: Int = 1) {
         self.name = name
         self.isKept = isKept
+        self.limit = limit
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
@@ -80,10 +85,12 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     /// Adds work for a time, and starts the thread, or wakes it if it would wait longer.
     private func add(at time: Int64, _ body: () -> Void) {
         let mustStart = withMutex {
-            if let waitsUntil, time < waitsUntil { pthread_cond_signal(condition) }
+            let isWoken = waitsUntil.map { time < $0 } ?? false
+            if isWoken { pthread_cond_signal(condition) }
             body()
-            defer { isRunning = true }
-            return !isRunning
+            guard count < limit, count == 0 || !isWoken && limit > 1 else { return false }
+            count += 1
+            return true
         }
         if mustStart == true, !ThreadStarter.start(named: name, work) {
             // The process has reached its limit of threads: uses one of libdispatch's.
@@ -160,7 +167,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
                 pthread_cond_wait(condition, mutex)
                 waitsUntil = nil
             } else {
-                isRunning = false
+                count -= 1
                 return nil
             }
         }

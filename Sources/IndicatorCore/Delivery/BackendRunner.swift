@@ -188,7 +188,7 @@ final class BackendRunner: SnapshotReceiver {
         timer.set(afterwards.deadline, version: afterwards.timerVersion, deadlineHasCome)
         // From separate tasks: the calling thread may hold the status lock of a task that it cancels.
         for waiter in afterwards.waiters {
-            Task.detached(executorPreference: ServiceThread.shared) { waiter.resume() }
+            Task.detached(executorPreference: ServiceThread.forCallersCode) { waiter.resume() }
         }
         for event in afterwards.events { log(event) }
         afterwards.loop?.resume(returning: afterwards.operation)

@@ -93,7 +93,7 @@ final class SnapshotSubscription: SnapshotReceiver {
     /// task, and two such threads could deadlock.
     func attend() {
         if state.withLock({ exchange(&$0.isWaking, with: true) }) { return }
-        Task.detached(executorPreference: ServiceThread.shared) { [self] in
+        Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
             state.withLock { $0.isWaking = false }
             continuation.yield()
         }

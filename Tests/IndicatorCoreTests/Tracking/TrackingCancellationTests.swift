@@ -149,6 +149,34 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
+    /// One thread did all such work: a `deinit` that blocked delayed the statuses of all trackers.
+    @Test func aValueThatBlocksWhenItIsReleasedDelaysNoOtherStatus() async {
+        let isReleasing = Gate()
+        let semaphore = DispatchSemaphore(value: 0)
+        let tracker = ActivityTracker<Token>(equalWhen: ===)
+        let (stream, continuation) = AsyncStream<Int>.makeStream()
+        let task = Task {
+            let value: @Sendable (Int) -> Token? = { _ in
+                Token {
+                    isReleasing.open()
+                    semaphore.wait()
+                }
+            }
+            for await _ in stream.trackActivity(in: tracker, value: value) {}
+        }
+        continuation.yield(1)
+        #expect(await eventually { tracker.status.associatedValue != nil })
+        task.cancel()
+        await isReleasing.pass()
+        let other = ActivityTracker<Int>()
+        var statuses = other.statuses.makeAsyncIterator()
+        let activity = other.begin(1)
+        while let status = await statuses.next(), status.associatedValue != 1 {}
+        activity.end()
+        semaphore.signal()
+        await task.value
+    }
+
     @Test func aStatusIsNotReleasedInTheCancellationHandlerOfItsSubscriber() async {
         // Equal values: the subscription keeps the first one, the tracker the second one.
         let tracker = ActivityTracker<Token> { _, _ in true }
