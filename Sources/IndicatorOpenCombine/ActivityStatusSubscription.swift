@@ -5,7 +5,7 @@ import OpenCombine
 /// The subscription of one subscriber to a tracker's statuses. It keeps the latest status until there is demand, and
 /// delivers one at a time.
 final class ActivityStatusSubscription<Downstream: Subscriber, Value: Sendable>:
-    Subscription, Delivering, @unchecked Sendable
+    Subscription, Detachable, @unchecked Sendable
 where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
     // `@unchecked`: `state` lets only one thread deliver at a time, so calls of `schedule` do not overlap, nor do calls
     // of `downstream`. As with every publisher, `downstream` must support being called on different threads.
@@ -92,15 +92,21 @@ where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
     }
 
     func cancel() {
-        let (tracker, status) = state.withLock { state in
-            state.isOver = true
-            return (state.tracker, state.latest.take())
-        }
-        tracker?.unsubscribe(self)
+        state.withLock { $0.isOver = true }
         // `Publisher.values` calls this in a cancellation handler, which must not release the tracker or its values.
-        Task.detached(executorPreference: ServiceThread.forCallersCode) {
-            withExtendedLifetime((tracker, status)) {}
-        }
+        detached { $0.release() }
+    }
+
+    fileprivate func release() {
+        let (tracker, _) = state.withLock { ($0.tracker, $0.latest.take()) }
+        tracker?.unsubscribe(self)
+    }
+
+    /// Calls a function in a task of its own.
+    private func detached(_ body: @escaping @Sendable (any Detachable) -> Void) {
+        // The type of the subscriber is not `Sendable`.
+        let this: any Detachable = self
+        Task.detached(executorPreference: ServiceThread.forCallersCode) { body(this) }
     }
 
     // MARK: - Delivery
@@ -128,13 +134,12 @@ where Downstream.Input == ActivityStatus<Value>, Downstream.Failure == Never {
         if let schedule {
             schedule { self.deliver() }
         } else {
-            // The type of the subscriber is not `Sendable`.
-            let delivering: any Delivering = self
-            Task.detached(executorPreference: ServiceThread.forCallersCode) { delivering.deliver() }
+            detached { $0.deliver() }
         }
     }
 }
 
-private protocol Delivering: Sendable {
+private protocol Detachable: Sendable {
     func deliver()
+    func release()
 }

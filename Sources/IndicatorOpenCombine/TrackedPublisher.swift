@@ -50,7 +50,8 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
     typealias Input = Downstream.Input
     typealias Failure = Downstream.Failure
 
-    private let activity: ManagedTrackedActivity<Value>
+    /// The activity; `nil` after its end.
+    private let activity: Locked<ManagedTrackedActivity<Value>?>
     private let initialValue: Value?
     private let value: ((Input) -> Value?)?
     private let downstream: Downstream
@@ -62,16 +63,13 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
         value: ((Input) -> Value?)?,
         downstream: Downstream
     ) {
-        self.activity = activity
+        self.activity = Locked(activity)
         self.initialValue = initialValue
         self.value = value
         self.downstream = downstream
     }
 
-    // `Publisher.values` cancels in a cancellation handler, which may also release the last reference.
-    deinit {
-        activity.endInHandler()
-    }
+    deinit { endInHandler() }
 
     func receive(subscription: any Subscription) {
         let isAccepted = upstream.withLock { $0.accept(UncheckedSubscription(subscription)) }
@@ -80,15 +78,18 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
     }
 
     func receive(_ input: Input) -> Subscribers.Demand {
-        activity.begin(initialValue)
-        if let value, !activity.hasEnded { activity.update(value(input)) }
+        if let activity = activity.withLock({ $0 }) {
+            activity.begin(initialValue)
+            if let value, !activity.hasEnded { activity.update(value(input)) }
+        }
         return downstream.receive(input)
     }
 
     func receive(completion: Subscribers.Completion<Failure>) {
-        activity.begin(initialValue)
+        let activity = activity.withLock { $0.take() }
+        activity?.begin(initialValue)
         _ = upstream.withLock { $0.end() }
-        activity.end()
+        activity?.end()
         downstream.receive(completion: completion)
     }
 
@@ -99,7 +100,17 @@ private final class TrackedSubscription<Downstream: Subscriber, Value: Sendable>
     func cancel() {
         let subscription = upstream.withLock { $0.end() }
         subscription?.base.cancel()
+        endInHandler()
+    }
+
+    /// `Publisher.values` cancels in a cancellation handler, which may also release the last reference to this object:
+    /// a task gets that to the activity, and with it to the tracker.
+    private func endInHandler() {
+        guard let activity = activity.withLock({ $0.take() }) else { return }
         activity.endInHandler()
+        Task.detached(executorPreference: ServiceThread.forCallersCode) { [activity = consume activity] in
+            withExtendedLifetime(activity) {}
+        }
     }
 }
 

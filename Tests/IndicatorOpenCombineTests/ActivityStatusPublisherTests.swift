@@ -67,7 +67,7 @@ import Testing
         #expect(subscriber.completion == .finished)
     }
 
-    @Test func aCancelledSubscriptionIsReleased() {
+    @Test func aCancelledSubscriptionIsReleased() async {
         let tracker = ActivityTracker<Int>()
         weak var weakSubscriber: Puller<ActivityStatus<Int>, Never>?
         do {
@@ -78,7 +78,40 @@ import Testing
         }
         #expect(weakSubscriber?.elements.count == 1)
         weakSubscriber?.cancel()
-        #expect(weakSubscriber == nil)
+        #expect(await eventually { weakSubscriber == nil })
+    }
+
+    /// The last status that a subscriber received may have the last reference to a value. Its `deinit` may resume a
+    /// task, which must not happen in a cancellation handler: see `TrackedPublisherTests`.
+    @Test func aValueIsNotReleasedByCancelling() async {
+        final class Item: Sendable {
+            let onRelease: @Sendable () -> Void
+
+            init(_ onRelease: @escaping @Sendable () -> Void) { self.onRelease = onRelease }
+
+            deinit { onRelease() }
+        }
+        let threads = Locked<[String?]>([])
+        // All are equal: nothing is delivered for the second one.
+        let tracker = ActivityTracker<Item> { _, _ in true }
+        let activity = tracker.begin(Item { threads.withLock { $0.append(Thread.current.name) } })
+        let subscription = Locked(Unchecked(tracker.publisher.sink { _ in }))
+        activity.update(Item {})
+        #expect(threads.withLock { $0.isEmpty })
+        let thread = JoinableThread {
+            Thread.current.name = "cancelling"
+            subscription.withLock { $0 }.value.cancel()
+        }
+        await thread.join()
+        #expect(await eventually { threads.withLock { !$0.isEmpty } })
+        #expect(threads.withLock { !$0.contains("cancelling") })
+    }
+
+    private struct Unchecked: @unchecked Sendable {
+        // `@unchecked`: `AnyCancellable` may be cancelled on any thread.
+        let value: AnyCancellable
+
+        init(_ value: AnyCancellable) { self.value = value }
     }
 
     @Test func aSubscriberMayCancelWhileItReceives() {

@@ -106,6 +106,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     }
 
     /// Ends a subscription. A delivery in progress is still received. Delivers nothing itself.
+    /// Not in a cancellation handler: releases the last status that the subscriber received.
     package func unsubscribe(_ subscriber: any AnyObject & Sendable) {
         _ = withState { $0.remove { $0.subscriber === subscriber } }
     }
