@@ -54,6 +54,8 @@ package struct ActivityList: Sendable {
     /// Which member is sampled next, and how many have been sampled since one had advanced.
     private var nextSample: UInt64 = 0
     private var unchangedCount = 0
+    /// Whether the next list is published to sample further members, and not because of a change.
+    private var continuesSampling = false
     private var anonymousCount = 0
     private var nextOrder: UInt64 = 0
     /// The list for snapshots; `nil` after a change.
@@ -109,6 +111,8 @@ package struct ActivityList: Sendable {
         var activities: [ActivityDetails] = []
         var time: Duration?
         if members.count > 0 {
+            // Members may have advanced since without a report.
+            if isMeasured, !exchange(&continuesSampling, with: false) { unchangedCount = 0 }
             sampleMembers()
             let now = now()
             time = now
@@ -149,25 +153,26 @@ package struct ActivityList: Sendable {
         }
     }
 
-    /// The activities at the top of the list, in the order in which they began. The members of a group without a label,
-    /// or of one that has ended, take its place.
-    private var roots: [ActivityRecord] {
-        var roots: [ActivityRecord] = []
-        for record in listed.values {
-            // Further members may have begun after what follows their group.
-            if roots.count == Self.longestList, roots[roots.count - 1].order < record.listedAt ?? 0 { break }
-            Self.appendRoots(of: record, to: &roots, limit: roots.count + Self.longestList)
-            roots.sort { $0.order < $1.order }
-            roots.removeLast(max(roots.count - Self.longestList, 0))
-        }
-        return roots
-    }
+    /// The first activities at the top of the list, in the order in which they began. The members of a group without a
+    /// label, or of one that has ended, take its place.
+    private var roots: [ActivityRecord] { Self.roots(of: listed, before: .max) }
 
-    private static func appendRoots(of record: ActivityRecord, to roots: inout [ActivityRecord], limit: Int) {
-        if record.label != nil, !record.hasEnded { return roots.append(record) }
-        for member in record.group.map(\.listed)?.values(from: 0, limit: longestList) ?? [] where roots.count < limit {
-            appendRoots(of: member, to: &roots, limit: limit)
+    private static func roots(of list: OrderedList<ActivityRecord>, before bound: UInt64) -> [ActivityRecord] {
+        var (roots, bound): ([ActivityRecord], UInt64) = ([], bound)
+        for record in list.values {
+            // Further members may have begun after what follows their group.
+            if record.listedAt ?? 0 > bound { break }
+            if record.label != nil, !record.hasEnded {
+                roots.append(record)
+            } else if let group = record.group {
+                roots += Self.roots(of: group.listed, before: bound)
+            }
+            guard roots.count >= longestList else { continue }
+            roots.sort { $0.order < $1.order }
+            roots.removeLast(roots.count - longestList)
+            bound = roots[roots.count - 1].order
         }
+        return roots.sorted { $0.order < $1.order }
     }
 
     /// The details that an activity has itself, without its members.
@@ -222,6 +227,7 @@ package struct ActivityList: Sendable {
     mutating func takeEstimateEnd(by now: Duration) -> Bool {
         guard let estimateEnd, estimateEnd <= now else { return false }
         self.estimateEnd = nil
+        continuesSampling = true
         return true
     }
 
@@ -306,7 +312,8 @@ package struct ActivityList: Sendable {
 
     /// An activity has advanced. Returns whether a snapshot shows that.
     mutating func hasAdvanced(_ record: ActivityRecord) -> Bool {
-        hasChanged(record, !record.hasEnded && record.isListed)
+        record.updateShare()
+        return hasChanged(record, !record.hasEnded && record.isListed)
     }
 
     private mutating func hasChanged(_ record: ActivityRecord, _ isListed: Bool) -> Bool {

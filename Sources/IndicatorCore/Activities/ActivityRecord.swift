@@ -321,9 +321,10 @@ public struct ActivityDetails: Sendable, Hashable, Identifiable {
     private static func cut(_ text: String) -> String {
         var end = text.utf8.index(text.startIndex, offsetBy: 4096)
         while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
-        let part = text[..<end]
+        // Copied: in a substring, the end of the last character would be searched for in the whole text.
+        let part = String(text[..<end])
         let characters = part.dropLast()
-        return String(characters.isEmpty ? part : characters)
+        return characters.isEmpty ? part : String(characters)
     }
 
     /// Computes ``rate`` and ``remaining`` from what is done.

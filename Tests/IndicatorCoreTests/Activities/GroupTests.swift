@@ -208,6 +208,40 @@ import Testing
         for activity in silent + groups { activity.end() }
     }
 
+    /// The list was cut before it was sorted.
+    @Test func whatBeganFirstIsListedFirstBesideAnInnerGroup() {
+        let outer = ManagedActivity(in: manager)
+        let inner = ManagedActivity(in: outer)
+        let first = inner.begin("first")
+        let second = outer.begin("second")
+        let others = (0..<20).map { ManagedActivity("\($0)", in: inner) }
+        #expect(labels == ["first", "second"] + (0..<14).map { "\($0)" })
+        first.end()
+        second.end()
+        for activity in others + [inner, outer] { activity.end() }
+    }
+
+    /// Only some of many members are read for each snapshot, and an advance of another one was never seen.
+    @Test func theAdvanceOfOneOfManyMembersIsSeen() async throws {
+        let indicator = TestIndicator(delays: try IndicatorDelays(startDelay: .zero))
+        let group = ManagedActivity("Group", unit: .bytes, in: indicator.manager)
+        let members = (0..<3000).map { _ in ManagedActivity(total: 100, unit: .bytes, in: group) }
+        func advance(_ index: Int) async {
+            members[index].advance(by: 5)
+            // In the next publications, as many as it takes to read all.
+            for _ in 0..<6 { indicator.clock.advance(by: .milliseconds(100)) }
+        }
+        func completed() -> Int? { indicator.surface.snapshots.last?.activities.first?.completed }
+        await advance(0)
+        #expect(await eventually { completed() == 5 })
+        for (count, index) in [2999, 1500, 10, 2000].enumerated() {
+            await advance(index)
+            #expect(await eventually { completed() == 10 + 5 * count }, "\(index)")
+        }
+        for activity in members + [group] { activity.end() }
+        await indicator.manager.shutdown()
+    }
+
     @Test func whatBeganFirstIsListedFirstBesideManyMembers() {
         let group = ManagedActivity(in: manager)
         let first = group.begin("first member")
@@ -248,7 +282,8 @@ import Testing
             return record
         }
         func progress(_ second: Int) -> Double? {
-            list.activities(at: { .seconds(second) }, isMeasured: true).first?.progress
+            _ = list.takeEstimateEnd(by: .seconds(second))
+            return list.activities(at: { .seconds(second) }, isMeasured: true).first?.progress
         }
         let size = ActivityList.sampleSize
         let group = begin("Group", total: nil, in: nil)
