@@ -162,9 +162,13 @@ package final class IndicatorEngine: Sendable {
         if mustClose { close() }
     }
 
+    /// Without the logger: another thread may have had a lock of its handler, or of the C library, at the fork.
     private func reportFork() {
         ForkedProcess.reportOnce {
-            logger.warning("The indicator is off in this process, which was forked from the one that shows it")
+            let text: StaticString =
+                "indicator: The indicator is off in this process, which was forked from the one that shows it\n"
+            var request = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+            if poll(&request, 1, 0) > 0 { _ = write(STDERR_FILENO, text.utf8Start, text.utf8CodeUnitCount) }
         }
     }
 
@@ -295,7 +299,7 @@ package final class IndicatorEngine: Sendable {
             return nil
         }
         if let refusal {
-            logger.error("The backend '\(runner.name)' was not added: \(refusal)")
+            logger.inBackground.error("The backend '\(runner.name)' was not added: \(refusal)")
             return false
         }
         backend.attach(
@@ -352,13 +356,17 @@ package final class IndicatorEngine: Sendable {
     private static func wait(atMost timeLimit: Duration, _ body: @escaping @Sendable () async -> Void) async {
         await withCheckedContinuation { continuation in
             let waiting = Locked<CheckedContinuation<Void, Never>?>(continuation)
+            let resume: @Sendable () -> Void = { waiting.withLock { $0.take() }?.resume() }
             let limit = min(max(timeLimit, .zero), TimeSource.longest)
             let end = ServiceThread.now + Int64(limit / .nanoseconds(1))
-            let call = ServiceThread.shared.call(at: end) { waiting.withLock { $0.take() }?.resume() }
-            Task.detached(executorPreference: ServiceThread.shared) {
+            // Elsewhere than on the timers' thread: the executor of the caller may block.
+            let call = ServiceThread.shared.call(at: end) {
+                Task.detached(executorPreference: ServiceThread.forCallersCode) { resume() }
+            }
+            Task.detached(executorPreference: ServiceThread.forCallersCode) {
                 await body()
                 ServiceThread.shared.cancelCall(call)
-                waiting.withLock { $0.take() }?.resume()
+                resume()
             }
         }
     }

@@ -43,7 +43,7 @@ extension IndicatorManager {
 
 extension IndicatorEngine {
     package func observe(_ notifications: TaskNotifications, in center: NotificationCenter) -> NotificationObservation {
-        let tasks = TaskIdentities(find: notifications.identity.find, logger: logger)
+        let tasks = TaskIdentities(find: notifications.identity.find, logger: logger.inBackground)
         let (label, update) = (notifications.label, notifications.update)
         let observation = NotificationObservation(center: center)
         // The closures retain the engine, which cancels the observation when its manager is deallocated.
@@ -63,8 +63,9 @@ extension IndicatorEngine {
                 self.change { machine, now in machine.change(now) { $0.startTask(task, label: label, at: now) } }
             }
         }
-        for (name, input) in inputs { observation.add(name) { if let task = tasks.key(of: $0) { input(task, $0) } } }
+        // Counted before it observes: see `ActivityObject.Role`.
         keep(observation)
+        for (name, input) in inputs { observation.add(name) { if let task = tasks.key(of: $0) { input(task, $0) } } }
         return observation
     }
 }

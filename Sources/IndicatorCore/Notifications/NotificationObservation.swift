@@ -22,8 +22,12 @@ public final class NotificationObservation: Sendable {
     package var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
     func add(_ name: Notification.Name, handler: @escaping @Sendable (Notification) -> Void) {
-        let token = State(tokens: [center.addObserver(forName: name, object: nil, queue: nil, using: handler)])
-        state.withLock { $0.tokens += token.tokens }
+        let new = State(tokens: [center.addObserver(forName: name, object: nil, queue: nil, using: handler)])
+        let isCancelled = state.withLock { state in
+            if !state.isCancelled { state.tokens += new.tokens }
+            return state.isCancelled
+        }
+        if isCancelled { center.removeObserver(new.tokens[0]) }
     }
 
     /// Stops observing. Tasks in progress remain so until they are released or end otherwise.
