@@ -475,7 +475,7 @@ struct TerminalProgressProcessTests {
     @Test("writes a frame with one system call")
     func writes() async throws {
         let terminal = try PseudoTerminal()
-        let daemon = try start(on: terminal)
+        let daemon = try start(on: terminal, environment: ["XDG_RUNTIME_DIR": folder.path])
         // The system calls of the process that write, as the kernel counts them (proc(5)).
         func count() throws -> Int {
             let text = try String(contentsOfFile: "/proc/\(processID())/io", encoding: .utf8)
@@ -499,8 +499,8 @@ struct TerminalProgressProcessTests {
         #expect(await eventually { frames() >= 20 })
         try await tell("end one", "end two")
         #expect(await eventually { written().hasSuffix("\u{1B}[J\u{1B}8") })
-        // A write for each frame, one that removes the lines, and the answers to the five commands.
-        #expect(try count() - before == frames() + 1 + 5)
+        // A write for each frame, one that removes the lines, the record, and the answers to the five commands.
+        #expect(try count() - before == frames() + 1 + 1 + 5)
         try send("return")
         #expect(await eventually { !daemon.isRunning })
     }
