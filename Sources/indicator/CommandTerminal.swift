@@ -99,9 +99,7 @@ final class CommandTerminal: Sendable {
 
     /// Repairs the terminal after this program was killed: removes its lines, and ends raw mode unless the shell has.
     func repair() {
-        // CAN ends a sequence that is partly written. The lines are below the cursor.
-        let sequences = Array("\u{18}\u{1B}[?7h\u{1B}[m\u{1B}[J".utf8)
-        _ = write(outer, sequences, sequences.count)
+        TerminalRelay.repair(outer)
         if TerminalModes(of: outer)?.isRaw == true { modes.withLock { $0 }.set(on: outer) }
     }
 

@@ -76,6 +76,8 @@ struct ExecCommand: ParsableCommand {
     func run() throws {
         // Unmodified: they may not be UTF-8.
         let arguments = CommandLine.unsafeArgv + Int(CommandLine.argc) - command.count
+        // Before the command writes to the terminal.
+        TerminalRelay.clearLeftovers()
         let terminal = lasted == nil ? CommandTerminal(app: app) : nil
         var child: ChildCommand
         do throws(ChildCommand.StartError) {

@@ -59,6 +59,10 @@ struct LiveLines: Sendable {
     /// Whether the terminal shows something that other output would damage, or will as soon as the text allows it.
     var isDrawn: Bool { !shown.isEmpty || isUnfinished || !wantedLines.isEmpty }
 
+    /// Whether lines remain below the cursor if the process is killed. Does not change where lines are only hidden for
+    /// other output.
+    var leavesLines: Bool { !shown.isEmpty || !claims.isEmpty && !isSuspended && !isClosed }
+
     /// Whether control sequences that do not move the cursor can be written now.
     var allowsSequences: Bool { !isUnfinished && (isClosed || cursor.isBetweenSequences && text.isEmpty) }
 
@@ -216,6 +220,11 @@ struct LiveLines: Sendable {
         // next one.
         return String(repeating: " ", count: columns) + "\r" + Self.eraseToEnd
     }
+
+    /// CAN: ends a control sequence that is partly written.
+    static let endsSequence = "\u{18}"
+    /// Removes the lines of a process that was killed. They are below the cursor.
+    static let repair = "\(endsSequence)\u{1B}[?7h\u{1B}[m\(eraseBelow)"
 
     /// ED: erases from the cursor to the end of the window.
     private static let eraseBelow = "\u{1B}[J"

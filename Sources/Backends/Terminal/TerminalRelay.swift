@@ -69,6 +69,17 @@ package final class TerminalRelay: Sendable {
         terminal.show(commandTerminal: master)
     }
 
+    /// Removes the lines of a process that was killed from a terminal.
+    package static func repair(_ descriptor: CInt) {
+        let sequences = Array(LiveLines.repair.utf8)
+        _ = write(descriptor, sequences, sequences.count)
+    }
+
+    /// Clears what processes that were killed have left in the controlling terminal, if there is one.
+    package static func clearLeftovers(environment: [String: String] = ProcessInfo.processInfo.environment) {
+        _ = try? TerminalRegistry.open(path: TerminalDevice.controllingTerminal, environment: environment)
+    }
+
     /// Follows the size of the other terminal's window.
     package func copySize() {
         let size = terminal.device.size

@@ -215,7 +215,7 @@ extension KnownTerminal {
     }
 
     /// How the title is set and restored.
-    enum TitleStyle: Sendable, Hashable {
+    enum TitleStyle: String, Codable, Sendable, Hashable {
         /// Saved on the terminal's stack and restored from there.
         case stack
         /// Like `stack`, but the title is emptied before it is restored, for terminals that may have no stack: they

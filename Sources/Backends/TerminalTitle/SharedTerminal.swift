@@ -6,13 +6,15 @@ import Synchronization
 /// A terminal with the state of its title and of the lines that are drawn on it, shared by the backends of this process
 /// that use it.
 ///
-/// Can be used from any thread. Its lock is held for non-blocking writes, never while waiting.
+/// Can be used from any thread. Its lock is held for non-blocking writes and for those of the record, never while
+/// waiting for the terminal.
 final class SharedTerminal: Sendable {
     let device: TerminalDevice
 
     private struct State {
         var ledger: TitleLedger
         var lines = LiveLines()
+        var record: TerminalRecord
         var failure: TerminalTitleError?
         /// Whether the last log message timed out.
         var hasTimedOut = false
@@ -22,9 +24,13 @@ final class SharedTerminal: Sendable {
     /// The descriptor of a command's terminal that is shown on this one; otherwise negative.
     private let commandTerminal = Atomic<CInt>(-1)
 
-    init(device: TerminalDevice, ledger: TitleLedger) {
+    /// Takes over what killed processes have left in the terminal; the first write clears it.
+    init(device: TerminalDevice, environment: [String: String]) {
         self.device = device
-        state = Locked(State(ledger: ledger))
+        let known = KnownTerminal.recognize(by: environment)
+        var ledger = TitleLedger(style: known.title, charset: known.charset(in: environment))
+        ledger.clear(TerminalRecord.takeLeftovers(on: device, environment: environment))
+        state = Locked(State(ledger: ledger, record: TerminalRecord(environment: environment)))
     }
 
     deinit {
@@ -32,6 +38,7 @@ final class SharedTerminal: Sendable {
         change { $0.close() }
         changeLines { $0.close() }
         _ = try? writeWithoutWaiting()
+        withSignalsBlocked { state.withLock { $0.record.close() } }
     }
 
     /// Whether the terminal was closed and must be opened again.
@@ -131,6 +138,11 @@ final class SharedTerminal: Sendable {
             try state.withLock { state throws(TerminalTitleError) -> (Bool, Int) in
                 var written = 0
                 if let failure = state.failure { throw failure }
+                defer {
+                    var leftover = state.ledger.leftover
+                    leftover.hasLines = state.lines.leavesLines
+                    state.record.update(to: leftover, on: device)
+                }
                 do throws(TerminalTitleError) {
                     state.lines.resize(to: device.size)
                     while true {
@@ -184,20 +196,21 @@ enum TerminalRegistry {
         return getpid()
     }()
 
-    /// Opens a terminal, or returns it if it is already open.
+    /// Opens a terminal, or returns it if it is already open. Clears what killed processes have left in it.
     static func open(path: String, environment: [String: String]) throws(TerminalTitleError) -> SharedTerminal {
         _ = owner
         let device = try TerminalDevice(path: path)
-        let known = KnownTerminal.recognize(by: environment)
-        let ledger = TitleLedger(style: known.title, charset: known.charset(in: environment))
-        return change { state in
+        let terminal = change { state in
             let open = state.terminals.compactMap(\.terminal)
             let shared = open.first { $0.device.number == device.number && !$0.isClosed }
-            let terminal = shared ?? SharedTerminal(device: device, ledger: ledger)
+            // With the lock, so that only one backend takes over what is left, and before another one shows its title.
+            let terminal = shared ?? SharedTerminal(device: device, environment: environment)
             state.terminals = (shared == nil ? open + [terminal] : open).map(WeakTerminal.init)
             // Returns `open`, so that no terminal is released, and possibly deallocated, while the lock is held.
             return (terminal, open)
         }.0
+        _ = try? terminal.settle(within: .zero)
+        return terminal
     }
 
     /// Restores a terminal that accepts no bytes now as soon as it does, on a thread that waits for it.

@@ -47,6 +47,20 @@ struct TitleLedger: Sendable {
         self.charset = charset
     }
 
+    /// What remains in the terminal if the process is killed.
+    var leftover: TerminalRecord.Leftover {
+        TerminalRecord.Leftover(
+            title: shown.title == nil ? nil : style,
+            originalTitle: shown.title == nil || originalTitle.isEmpty ? nil : originalTitle,
+            hasProgress: shown.progress != nil
+        )
+    }
+
+    /// Restores what killed processes have left, before anything is shown.
+    mutating func clear(_ leftovers: [TerminalRecord.Leftover]) {
+        unwritten = ArraySlice(charset.bytes(of: leftovers.map(\.restoration).joined()))
+    }
+
     /// Sets the title to restore for ``KnownTerminal/TitleStyle/window``, unless a title is shown now.
     mutating func remember(_ title: String) {
         if shown.title == nil { originalTitle = title }
