@@ -200,11 +200,12 @@ import Testing
         try await inTerminal { tmux in
             try await exec("bash --norc --noprofile --noediting -i", in: tmux)
             #expect(try await shows(tmux) { $0.first == "ready>" && Self.hasBars($0) })
-            try await tmux.type("sleep 1000")
+            try await tmux.type("sh -c 'echo begun; exec sleep 1000'")
+            #expect(try await shows(tmux) { $0.contains("begun") })
             try await tmux.command("send-keys", "C-z")
             #expect(try await shows(tmux) { $0.contains { $0.contains("Stopped") } })
             try await tmux.type("jobs -l | grep -c sleep; fg")
-            #expect(try await shows(tmux) { $0.contains("1") && $0.contains("sleep 1000") })
+            #expect(try await shows(tmux) { $0.contains("1") && $0.contains { $0.hasPrefix("sh -c") } })
             try await tmux.command("send-keys", "C-c")
             try await tmux.type("exit 7")
             #expect(
