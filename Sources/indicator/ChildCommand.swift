@@ -189,12 +189,25 @@ struct ChildCommand {
         return Self.groupSignals.contains(number)
     }
 
-    /// Whether the command is stopped: the third field of `stat` (proc(5)), after the name in parentheses.
+    /// Whether the command is stopped.
     private var isStopped: Bool {
-        guard let stat = try? String(contentsOfFile: "/proc/\(identifier)/stat", encoding: .isoLatin1) else {
-            return true
+        guard let fields = Self.fields(of: String(identifier)) else { return true }
+        return fields.first == "T"
+    }
+
+    /// Whether a process of a group is neither stopped nor has ended.
+    static func isRunning(group: pid_t) -> Bool {
+        let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return processes.contains { name in
+            guard name.first?.isNumber == true, let fields = fields(of: name), fields.count > 2 else { return false }
+            return fields[2] == String(group) && !["T", "Z", "X"].contains(fields[0])
         }
-        return stat[(stat.lastIndex(of: ")") ?? stat.startIndex)...].dropFirst(2).first == "T"
+    }
+
+    /// The fields of a process's `stat` (proc(5)) after the name in parentheses: the state, the parent, the group.
+    private static func fields(of process: String) -> [Substring]? {
+        guard let stat = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .isoLatin1) else { return nil }
+        return stat[(stat.lastIndex(of: ")") ?? stat.startIndex)...].dropFirst().split(separator: " ")
     }
 
     private static var isInForeground: Bool {

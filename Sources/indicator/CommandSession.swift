@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorBackends
 
 /// The process that leads the session of a command on a ``CommandTerminal``, between `indicator` and the command.
 ///
@@ -26,6 +27,7 @@ enum CommandSession {
         setsid()
         // The first terminal that the leader of a session opens becomes its controlling terminal.
         let inner = open(terminal.path, O_RDWR)
+        guard inner >= 0 else { fail("cannot open '\(terminal.path)': \(String(cString: strerror(errno)))", 126) }
         for stream in terminal.streams { dup2(inner, stream) }
         if inner > STDERR_FILENO { close(inner) }
         let spawn = CommandSpawn(mask: mask, ownsGroup: true)
@@ -34,18 +36,15 @@ enum CommandSession {
         do throws(ChildCommand.StartError) {
             command = try spawn(arguments)
         } catch {
-            let message = Array("indicator: \(error)\n".utf8)
-            _ = write(STDERR_FILENO, message, message.count)
-            exit(error.status)
+            fail("\(error)", error.status)
         }
+        terminal.report.pointee.command = command
         var foreground = command
         var signals = signals
         while true {
             var status: Int32 = 0
             while waitpid(command, &status, WNOHANG | WUNTRACED) == command {
-                guard status & 0x7F == 0x7F else { end(ChildCommand.Ending(status: status)) }
-                let current = tcgetpgrp(STDIN_FILENO)
-                if current != getpgrp() { foreground = current }
+                guard status & 0x7F == 0x7F else { end(ChildCommand.Ending(status: status), on: terminal) }
                 kill(getpid(), SIGSTOP)
             }
             var info = siginfo_t()
@@ -53,20 +52,34 @@ enum CommandSession {
             switch number {
             case SIGCHLD: break
             case SIGCONT where info._sifields._kill.si_pid == parent:
-                tcsetpgrp(STDIN_FILENO, info._sifields._rt.si_sigval.sival_int == 1 ? foreground : getpgrp())
+                // The command itself may have another job in the foreground.
+                let current = tcgetpgrp(STDIN_FILENO)
+                let isInForeground = current != getpgrp()
+                if isInForeground { foreground = current }
+                let isWanted = info._sifields._rt.si_sigval.sival_int == 1
+                if isWanted != isInForeground { tcsetpgrp(STDIN_FILENO, isWanted ? foreground : getpgrp()) }
                 kill(-command, SIGCONT)
             // From the kernel: the other side of the terminal was closed, because the parent has ended. It may not have
             // been replaced yet as the parent.
-            case SIGHUP where info.si_code > 0:
-                terminal.repair()
-                kill(command, SIGHUP)
+            case SIGHUP:
+                if info.si_code > 0 { terminal.repair() }
+                // As the kernel does when a terminal is closed.
+                kill(-command, SIGHUP)
             case 1...: kill(command, number)
             default: break
             }
         }
     }
 
-    private static func end(_ ending: ChildCommand.Ending) -> Never {
+    private static func fail(_ message: String, _ status: Int32) -> Never {
+        let message = Array("indicator: \(message)\r\n".utf8)
+        _ = write(STDERR_FILENO, message, message.count)
+        exit(status)
+    }
+
+    private static func end(_ ending: ChildCommand.Ending, on terminal: CommandTerminal) -> Never {
+        // Now: the end of the session's leader resets them. A command that was killed has left them by mistake.
+        if case .exited = ending { terminal.report.pointee.modes = TerminalModes(of: STDIN_FILENO) }
         // When its leader ends, the processes in the foreground of the session get SIGHUP: those that the command has
         // left behind stay.
         tcsetpgrp(STDIN_FILENO, getpgrp())

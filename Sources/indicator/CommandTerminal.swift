@@ -19,8 +19,19 @@ final class CommandTerminal: Sendable {
     /// The terminal of this program.
     private let outer: CInt
     private let modes: Locked<TerminalModes>
+    /// What the process that leads the session tells this one, in memory that both share.
+    nonisolated(unsafe) let report: UnsafeMutablePointer<Report>
+    /// The modes of the pseudo terminal at the start of the command.
+    private let initialModes: TerminalModes?
     private let isPassingKeys = Atomic(false)
     private let keysChanged: WakeUp
+
+    struct Report {
+        /// The process ID and the process group of the command; 0 before it was started.
+        var command: pid_t = 0
+        /// The modes that the command has left, if it has exited.
+        var modes: TerminalModes?
+    }
 
     /// Opens a pseudo terminal if the app's configuration shows bars on this terminal; otherwise the command needs
     /// none. Also `nil` in the background, where no bars are drawn.
@@ -33,17 +44,28 @@ final class CommandTerminal: Sendable {
         let terminals = standard.filter { TerminalRelay.isControllingTerminal($0) }
         streams = terminals.count == 3 ? standard : terminals.filter { $0 != STDIN_FILENO }
         guard let modes = TerminalModes(of: outer), tcgetpgrp(outer) == getpgrp(), let keysChanged = WakeUp(),
-            let relay = try? TerminalRelay(above: STDERR_FILENO, isOutputOnly: terminals.count < 3)
+            let relay = try? TerminalRelay(above: STDERR_FILENO, isOutputOnly: terminals.count < 3),
+            let memory = Self.sharedMemory(of: MemoryLayout<Report>.size)
         else {
             if outer >= 0 { close(outer) }
             return nil
         }
         (self.relay, self.keysChanged) = (relay, keysChanged)
         self.modes = Locked(modes)
+        initialModes = TerminalModes(of: relay.master)
+        report = memory.bindMemory(to: Report.self, capacity: 1)
+        report.initialize(to: Report())
     }
 
     deinit {
         close(outer)
+        munmap(report, MemoryLayout<Report>.size)
+    }
+
+    /// Memory that this process shares with those that it forks.
+    private static func sharedMemory(of size: Int) -> UnsafeMutableRawPointer? {
+        let memory = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
+        return memory == MAP_FAILED ? nil : memory
     }
 
     /// Whether the command has a session on the pseudo terminal.
@@ -73,7 +95,19 @@ final class CommandTerminal: Sendable {
     func copySize() { relay.copySize() }
 
     /// Passes on what the stopped command has written, if the terminal accepts it.
-    func catchUp() { relay.catchUp(within: .milliseconds(100)) }
+    func catchUp() {
+        // Other processes of its group, such as a pager that a script runs, may still have to restore the screen.
+        let group = report.pointee.command
+        for _ in 0..<100 where group > 0 && ChildCommand.isRunning(group: group) { usleep(10_000) }
+        relay.catchUp(within: .milliseconds(100))
+    }
+
+    /// Restores the modes of this program's terminal after the end of the command, with the changes of one that has
+    /// exited.
+    func end() {
+        if let changed = report.pointee.modes, changed != initialModes { modes.withLock { $0 = changed } }
+        suspend()
+    }
 
     /// Restores the modes of this program's terminal.
     func suspend() {
@@ -85,11 +119,12 @@ final class CommandTerminal: Sendable {
     /// Sets this program's terminal to raw mode if this process is in its foreground.
     func resume() {
         copySize()
-        guard hasSession, isInForeground, !isPassingKeys.load(ordering: .relaxed),
-            let current = TerminalModes(of: outer)
-        else { return }
-        modes.withLock { $0 = current }
-        current.raw.set(on: outer)
+        guard hasSession, isInForeground, let current = TerminalModes(of: outer) else { return }
+        // Not what ``isPassingKeys`` says: `kill -STOP` stops this process without ``suspend()``.
+        if !current.isRaw {
+            modes.withLock { $0 = current }
+            current.raw.set(on: outer)
+        }
         isPassingKeys.store(true, ordering: .relaxed)
         keysChanged.wake()
     }
@@ -109,28 +144,49 @@ final class CommandTerminal: Sendable {
         var keys = [UInt8](repeating: 0, count: 4096)
         var pending: ArraySlice<UInt8> = []
         var isClosed = false
+        // Whether keys are for a program that has opened this program's terminal by name, such as pinentry(1): it has
+        // changed the modes, and restores them.
+        var isInUse = false
         while true {
-            let isReading = pending.isEmpty && !isClosed && isPassingKeys.load(ordering: .relaxed)
+            let isReading = pending.isEmpty && !isClosed && !isInUse && isPassingKeys.load(ordering: .relaxed)
             var waited = [
                 pollfd(fd: keysChanged.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: isReading ? outer : -1, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: pending.isEmpty ? -1 : relay.master, events: Int16(POLLOUT), revents: 0),
             ]
-            poll(&waited, 3, -1)
+            poll(&waited, 3, isInUse ? 50 : -1)
             if waited[0].revents != 0 { keysChanged.clear() }
-            if waited[1].revents != 0, isPassingKeys.load(ordering: .relaxed) {
+            if isInUse || waited[1].revents != 0 {
+                // Reading fails outside the foreground, where `kill -STOP` may have left this process.
+                if !isInForeground {
+                    isPassingKeys.store(false, ordering: .relaxed)
+                    // ``resume()`` may have been called meanwhile.
+                    if isInForeground { isPassingKeys.store(true, ordering: .relaxed) }
+                }
+                isInUse = isPassingKeys.load(ordering: .relaxed) && TerminalModes(of: outer)?.isRaw == false
+            }
+            if waited[1].revents != 0, !isInUse, isPassingKeys.load(ordering: .relaxed) {
                 let count = read(outer, &keys, keys.count)
-                if count > 0 { pending = keys[..<count] }
-                isClosed = count == 0 || count < 0 && errno != EAGAIN && errno != EINTR && isInForeground
+                if count > 0 {
+                    pending = keys[..<count]
+                    signalGroup(pending)
+                }
+                isClosed = count <= 0 && waited[1].revents & Int16(POLLHUP | POLLERR) != 0
             }
             guard !pending.isEmpty else { continue }
-            let modes = TerminalModes(of: relay.master)
             let count = pending.withUnsafeBytes { write(relay.master, $0.baseAddress, $0.count) }
             if count < 0, errno != EAGAIN, errno != EINTR { return }
-            let written = pending.prefix(max(count, 0))
-            pending = pending.dropFirst(written.count)
-            // The command has received the signal from its terminal; this process ignores its own.
-            for key in written { if let signal = modes?.signal(ofKey: key) { kill(0, signal) } }
+            pending = pending.dropFirst(max(count, 0))
         }
+    }
+
+    /// Sends the signals of keys to this process's group, which must get them before the command can end. This process
+    /// ignores its own.
+    private func signalGroup(_ keys: ArraySlice<UInt8>) {
+        // Otherwise, a shell has another job in the foreground of the session.
+        guard tcgetpgrp(relay.master) == report.pointee.command, let modes = TerminalModes(of: relay.master) else {
+            return
+        }
+        for key in keys { if let signal = modes.signal(ofKey: key) { kill(0, signal) } }
     }
 }

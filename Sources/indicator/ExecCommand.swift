@@ -11,7 +11,8 @@ struct ExecCommand: ParsableCommand {
         abstract: "Run a command, show it as an activity, and notify when it is done.",
         usage: "indicator exec [--label <text>] [--notify <when>] [--after <seconds>] [--app <name>] -- <command> ...",
         discussion: """
-            The command runs as without 'indicator': with the same terminal, streams, environment and arguments. \
+            The command runs as without 'indicator': with the same streams, environment and arguments. While bars are \
+            shown, its terminal is a pseudo terminal with the same modes and size. \
             Ctrl-C, Ctrl-Z, 'fg' and 'kill' work as usual, and 'indicator' ends with its exit status or signal. The \
             status is 127 if there is no such command, and 126 if it cannot be run.
 
@@ -107,7 +108,7 @@ struct ExecCommand: ParsableCommand {
                 } else if let reported = ending.reported {
                     shownCommand(began).end(reported.outcome)
                 }
-                terminal?.suspend()
+                terminal?.end()
                 ChildCommand.end(ending)
             }
         }

@@ -147,6 +147,25 @@ import Testing
         }
     }
 
+    @Test("Ctrl-Z waits until every process of the command has restored the screen")
+    func slowStop() async throws {
+        let child = """
+            import os, signal, sys, time
+            def stop(*_): time.sleep(0.2); print("restored", flush=True); os.kill(os.getpid(), signal.SIGSTOP)
+            signal.signal(signal.SIGTSTP, stop)
+            print("begun", flush=True)
+            while True: signal.pause()
+            """
+        let path = try program.home.write(child, to: "child")
+        try await inTerminal { tmux in
+            try await exec("sh -c 'python3 \(path); true'", in: tmux)
+            #expect(try await shows(tmux) { $0.first == "begun" && Self.hasBars($0) })
+            try await tmux.command("send-keys", "C-z")
+            #expect(try await shows(tmux) { $0.last == "ready>" })
+            #expect(try await lines(tmux).contains { $0.hasSuffix("restored") })
+        }
+    }
+
     // MARK: - The terminal of the command
 
     @Test("The command has a terminal with the same modes and size, and follows a change of the size")
@@ -182,11 +201,12 @@ import Testing
         try await inTerminal { tmux in
             try await exec("bash --norc --noprofile --noediting -i", in: tmux)
             #expect(try await shows(tmux) { $0.first == "ready>" && Self.hasBars($0) })
-            try await tmux.type("sleep 1000")
+            try await tmux.type("sh -c 'echo begun; exec sleep 1000'")
+            #expect(try await shows(tmux) { $0.contains("begun") })
             try await tmux.command("send-keys", "C-z")
             #expect(try await shows(tmux) { $0.contains { $0.contains("Stopped") } })
             try await tmux.type("jobs -l | grep -c sleep; fg")
-            #expect(try await shows(tmux) { $0.contains("1") && $0.contains("sleep 1000") })
+            #expect(try await shows(tmux) { $0.contains("1") && $0.contains { $0.hasPrefix("sh -c") } })
             try await tmux.command("send-keys", "C-c")
             try await tmux.type("exit 7")
             #expect(
@@ -204,6 +224,128 @@ import Testing
             try await tmux.command("send-keys", "C-c")
             #expect(try await shows(tmux) { $0.last == "ready>" })
             #expect(try await !lines(tmux).contains("continued"))
+        }
+    }
+
+    @Test("Ctrl-C for a job of a shell behind it does not end the script that runs the program")
+    func jobIsInterrupted() async throws {
+        try await inTerminal { tmux in
+            let shell = "'\(program.path)' exec -- bash --norc --noprofile --noediting -i"
+            let path = try program.home.write("\(shell)\necho continued\n", to: "script")
+            try await tmux.type("clear; sh \(path)")
+            #expect(try await shows(tmux) { $0.first == "ready>" && Self.hasBars($0) })
+            try await tmux.type("sh -c 'echo started; exec sleep 1000'")
+            #expect(try await shows(tmux) { $0.contains("started") })
+            let job = program.home.appending("job")
+            try await tmux.command("send-keys", "C-c")
+            try await tmux.type("echo interrupted >\(job)")
+            #expect(await eventually { (try? program.home.read("job")) == "interrupted\n" })
+            try await tmux.type("exit")
+            #expect(try await shows(tmux) { $0.contains("continued") && $0.last == "ready>" })
+        }
+    }
+
+    @Test("A SIGCONT changes nothing in a shell that runs a job behind it")
+    func continued() async throws {
+        try await inTerminal { tmux in
+            try await exec("bash --norc --noprofile --noediting -i", in: tmux)
+            #expect(try await shows(tmux) { $0.first == "ready>" && Self.hasBars($0) })
+            try await tmux.type("ps -o ppid= -p $PPID >\(program.home.appending("pid")); cat")
+            let process = try await processID()
+            try await tmux.type("one")
+            #expect(try await shows(tmux) { lines in lines.filter { $0 == "one" }.count == 2 })
+            for _ in 0..<5 {
+                kill(process, SIGCONT)
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            try await tmux.type("two")
+            #expect(try await shows(tmux) { lines in lines.filter { $0 == "two" }.count == 2 })
+            try await tmux.command("send-keys", "C-c")
+            try await tmux.type("exit")
+            #expect(try await shows(tmux) { $0.last == "ready>" && !Self.hasBars($0) })
+        }
+    }
+
+    @Test("After kill -STOP and fg, keys reach the command once")
+    func stopped() async throws {
+        let script = try program.home.write(
+            #"ps -o ppid= -p $PPID >"$1"; read name; echo "got $name"; read name"#,
+            to: "script"
+        )
+        try await inTerminal("bash --norc --noprofile --noediting") { tmux in
+            try await exec("sh \(script) \(program.home.appending("pid"))", in: tmux)
+            #expect(try await shows(tmux, Self.hasBars))
+            kill(try await processID(), SIGSTOP)
+            #expect(try await shows(tmux) { $0.last == "ready>" })
+            try await tmux.type("clear; fg")
+            #expect(try await shows(tmux) { $0.contains { $0.contains(" exec ") } && Self.hasBars($0) })
+            try await tmux.type("somebody")
+            #expect(try await shows(tmux) { $0.contains("got somebody") })
+            #expect(try await lines(tmux).filter { $0.contains("somebody") } == ["somebody", "got somebody"])
+            try await tmux.type("")
+            #expect(try await shows(tmux) { $0.last == "ready>" })
+        }
+    }
+
+    /// The process ID of the program, which a command has written to a file.
+    private func processID() async throws -> pid_t {
+        try #require(await eventually { (try? program.home.read("pid"))?.hasSuffix("\n") == true })
+        return try #require(pid_t(program.home.read("pid").trimmingCharacters(in: .whitespacesAndNewlines)))
+    }
+
+    @Test("A program that opens the terminal by name reads a password from it")
+    func openedByName() async throws {
+        let script = try program.home.write(
+            """
+            modes=$(stty -g <"$1"); until [ -e "$0.go" ]; do sleep 0.05; done
+            stty -echo -icanon min 1 <"$1"; printf 'Pass: ' >"$1"; dd bs=1 count=6 <"$1" 2>/dev/null >"$0.word"
+            stty "$modes" <"$1"; echo; read word; echo "$word"
+            """,
+            to: "script"
+        )
+        try await inTerminal { tmux in
+            try await exec("sh \(script) $(tty)", in: tmux)
+            #expect(try await shows(tmux, Self.hasBars))
+            try program.home.write("", to: "script.go")
+            #expect(try await shows(tmux) { $0.first == "Pass:" })
+            for key in ["s", "e", "c", "r", "e", "t"] {
+                try await tmux.command("send-keys", key)
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            #expect(await eventually { (try? program.home.read("script.word")) == "secret" })
+            #expect(try await shows(tmux) { $0.first == "Pass:" && Self.hasBars($0) })
+            try await tmux.type("word")
+            #expect(try await shows(tmux) { $0 == ["Pass:", "word", "word", "ready>"] })
+        }
+    }
+
+    @Test(
+        "When the terminal is closed, a command that ignores SIGHUP cannot write, and its children get the signal, too",
+        arguments: [
+            #"trap "" HUP; echo $$ >"$1"; while echo text; do sleep 0.05; done"#,
+            #"sleep 1000 & echo $! >"$1"; wait"#,
+        ]
+    )
+    func closedTerminal(text: String) async throws {
+        let script = try program.home.write(text, to: "script")
+        try await inTerminal { tmux in
+            try await exec("sh \(script) \(program.home.appending("pid"))", in: tmux)
+            #expect(try await shows(tmux, Self.hasBars))
+            let process = try await processID()
+            try await tmux.command("kill-server")
+            #expect(await eventually { kill(process, 0) != 0 })
+        }
+    }
+
+    @Test("Modes that the command leaves stay set, as without the program")
+    func modesRemain() async throws {
+        try await inTerminal { tmux in
+            try await exec("sh -c 'stty -ixon; sleep 0.3'", in: tmux)
+            #expect(try await shows(tmux, Self.hasBars))
+            #expect(try await shows(tmux) { $0.last == "ready>" })
+            try await tmux.type("stty -a > \(program.home.appending("modes"))")
+            #expect(await eventually { (try? program.home.read("modes"))?.contains(" icanon ") == true })
+            #expect(try program.home.read("modes").contains("-ixon"))
         }
     }
 

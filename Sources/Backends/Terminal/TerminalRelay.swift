@@ -122,13 +122,26 @@ package final class TerminalRelay: Sendable {
             if count > 0 {
                 copySize()
                 terminal.changeLines { $0.write(Array(buffer[..<count])) }
-                // On a closed terminal, programs do not wait.
-                _ = try? terminal.settle()
+                do {
+                    try terminal.settle()
+                } catch {
+                    hangUp()
+                }
             } else if isEnding {
                 break
             }
         }
         hasEnded.stop()
+    }
+
+    /// Closes the pseudo terminal, because the other one was closed: programs get the same errors as on that one.
+    private func hangUp() {
+        let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+        // Without a descriptor, what programs write is read and dropped.
+        guard null >= 0 else { return }
+        // The number stays valid for other threads.
+        dup2(null, master)
+        close(null)
     }
 
     /// Waits until what was written so far is read, if the terminal accepts bytes.
@@ -150,7 +163,7 @@ package final class TerminalRelay: Sendable {
 }
 
 /// The modes of a terminal (termios(3)).
-package struct TerminalModes: Sendable {
+package struct TerminalModes: Sendable, Equatable {
     private var value = termios()
 
     /// Reads the modes; `nil` if the descriptor is not a terminal. The master of a pseudo terminal has the modes of the
@@ -165,10 +178,20 @@ package struct TerminalModes: Sendable {
         tcsetattr(descriptor, TCSANOW, &value)
     }
 
+    package static func == (first: TerminalModes, second: TerminalModes) -> Bool {
+        let (first, second) = (first.value, second.value)
+        return first.c_iflag == second.c_iflag && first.c_oflag == second.c_oflag && first.c_cflag == second.c_cflag
+            && first.c_lflag == second.c_lflag && first.keys == second.keys
+    }
+
     /// The modes in which every byte is passed on.
+    ///
+    /// After the first byte, a read waits a tenth of a second for a second one. Other programs that read keys do not
+    /// want that, which distinguishes their modes from these.
     package var raw: TerminalModes {
         var copy = self
         cfmakeraw(&copy.value)
+        withUnsafeMutableBytes(of: &copy.value.c_cc) { ($0[Int(VMIN)], $0[Int(VTIME)]) = (2, 1) }
         return copy
     }
 
@@ -179,9 +202,10 @@ package struct TerminalModes: Sendable {
         return copy
     }
 
-    /// Whether bytes are passed on in both directions, and no key sends a signal.
+    /// Whether these are modes of ``raw``, which no other program has changed since.
     package var isRaw: Bool {
         value.c_lflag & tcflag_t(ICANON | ECHO | ISIG) == 0 && value.c_oflag & tcflag_t(OPOST) == 0
+            && value.keys[Int(VMIN)] == 2 && value.keys[Int(VTIME)] == 1
     }
 
     /// Whether input is read by lines, with echo.
@@ -191,11 +215,15 @@ package struct TerminalModes: Sendable {
     package func signal(ofKey byte: UInt8) -> CInt? {
         // _POSIX_VDISABLE: no key.
         guard value.c_lflag & tcflag_t(ISIG) != 0, byte != 0 else { return nil }
-        return withUnsafeBytes(of: value.c_cc) { keys in
-            for (key, signal) in [(VINTR, SIGINT), (VQUIT, SIGQUIT), (VSUSP, SIGTSTP)] where keys[Int(key)] == byte {
-                return signal
-            }
-            return nil
+        let keys = value.keys
+        for (key, signal) in [(VINTR, SIGINT), (VQUIT, SIGQUIT), (VSUSP, SIGTSTP)] where keys[Int(key)] == byte {
+            return signal
         }
+        return nil
     }
+}
+
+extension termios {
+    /// `c_cc` as an array.
+    fileprivate var keys: [UInt8] { withUnsafeBytes(of: c_cc) { Array($0) } }
 }

@@ -51,9 +51,9 @@ final class SharedTerminal: Sendable {
         withSignalsBlocked { state.withLock { body(&$0.ledger) } }
     }
 
-    /// Changes the lines without drawing them; ``settle(within:)`` draws them.
+    /// Changes the lines without drawing them; ``settle(within:)`` draws them. No effect on a closed terminal.
     func changeLines(_ body: (inout LiveLines) -> Void) {
-        withSignalsBlocked { state.withLock { body(&$0.lines) } }
+        withSignalsBlocked { state.withLock { if $0.failure == nil { body(&$0.lines) } } }
     }
 
     /// Shows a command's terminal on this one, which is in raw mode meanwhile.
@@ -69,13 +69,20 @@ final class SharedTerminal: Sendable {
     var isInLineMode: Bool {
         let command = commandTerminal.load(ordering: .relaxed)
         guard let modes = command >= 0 ? TerminalModes(of: command) : device.modes else { return true }
-        return modes.isLineMode
+        return modes.isLineMode && (command < 0 || isOnlyWriter)
+    }
+
+    /// Whether others write only to a command's terminal. A program that has opened this one by name, such as
+    /// pinentry(1), has changed its modes.
+    private var isOnlyWriter: Bool {
+        guard commandTerminal.load(ordering: .relaxed) >= 0 else { return false }
+        return device.modes.map { $0.isRaw || $0.isLineMode } ?? true
     }
 
     /// Hides the lines of a claim while other programs use the terminal.
     func giveWay(_ id: LiveLines.ClaimID) {
         // Only the lines above a command's terminal are still where they were drawn.
-        let isOnlyWriter = commandTerminal.load(ordering: .relaxed) >= 0
+        let isOnlyWriter = isOnlyWriter
         changeLines { if isOnlyWriter { $0.hide(id) } else { $0.forget(id) } }
     }
 
