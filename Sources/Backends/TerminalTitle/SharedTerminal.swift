@@ -81,9 +81,13 @@ final class SharedTerminal: Sendable {
 
     /// Hides the lines of a claim while other programs use the terminal.
     func giveWay(_ id: LiveLines.ClaimID) {
-        // Only the lines above a command's terminal are still where they were drawn.
-        let isOnlyWriter = isOnlyWriter
-        changeLines { if isOnlyWriter { $0.hide(id) } else { $0.forget(id) } }
+        // Only the lines above a command's terminal are still where they were drawn. A program that has opened this
+        // one by name may have drawn where they would be erased: the next text of the command erases them.
+        if isOnlyWriter {
+            changeLines { $0.hide(id) }
+        } else if commandTerminal.load(ordering: .relaxed) < 0 {
+            changeLines { $0.forget(id) }
+        }
     }
 
     /// Whether lines are drawn that other output would damage.
