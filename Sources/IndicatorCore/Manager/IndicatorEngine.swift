@@ -226,18 +226,21 @@ package final class IndicatorEngine: Sendable {
     }
 
     /// Checks the observed objects, part by part. Returns what to release.
-    private func checkLifetimes(at now: Duration) -> [Any] {
+    private func checkLifetimes(at now: Duration) -> [[Any]] {
         let parts = read { $0.list.objectPartCount }
-        var released: [Any] = []
+        var all: [[Any]] = []
         for part in 0..<parts {
+            var released: [Any] = []
             change { machine, time in
                 machine.checkLifetimes(part: part, of: parts, at: max(now, time()), releasing: &released)
             }
+            // Not with the lock held: a long array may move.
+            all.append(released)
             // The lock is not fair: on one core, a thread that waits for it would wait for all parts. On Linux 6.18,
             // sched_yield(2) would cost a time slice on a busy machine.
             if part % 64 == 63 { usleep(10) }
         }
-        return released
+        return all
     }
 
     // MARK: - Receivers

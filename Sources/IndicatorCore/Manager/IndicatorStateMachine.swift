@@ -252,7 +252,7 @@ package struct IndicatorStateMachine: Sendable {
     ) -> Actions? {
         change({ now }) { list in
             var change = list.endActivitiesOfEndedObjects(part: part, of: parts, at: { now })
-            released += exchange(&change.released, with: [])
+            released = exchange(&change.released, with: [])
             return change
         }
     }
