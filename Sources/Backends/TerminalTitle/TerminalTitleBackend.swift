@@ -11,8 +11,8 @@ import IndicatorThreads
 ///   (XTWINOPS 23) when the indicator is hidden, the backend is stopped, or the process exits by returning from `main`
 ///   or calling `exit`. For signals that end or stop the process, see `IndicatorManager.configured(for:)`. A terminal
 ///   that accepts no bytes at exit (Ctrl-S) keeps the title: the process does not wait for it.
-/// - After SIGKILL or a crash, the title remains until the next app with a terminal backend starts in that terminal; see
-///   <doc:LiveProgress>.
+/// - After SIGKILL or a crash, the title remains until the next app with a terminal backend starts in that terminal:
+///   see <doc:LiveProgress>.
 /// - If the terminal may have no stack, the title is also emptied; most terminals then show their own. urxvt and st
 ///   have none: the title is read from the X server first, and set again.
 /// - A terminal that is not known to have a title, or that would lose its own, keeps it, unless
