@@ -82,9 +82,17 @@ import Testing
             try #require(await shows(tmux) { hasBars($0) && hasLast($0) })
             try #require(await eventually { try await tmux.title.contains("bar") })
             try await killProcess(in: "pid")
-            #expect(try await shows(tmux) { $0.contains { $0.hasPrefix("ready>") } && hasBars($0) && hasLast($0) })
+            // The first one is that of the command that was killed.
+            #expect(try await shows(tmux) { $0.filter { $0.hasPrefix("ready>") }.count == 2 && hasBars($0) })
             try await tmux.type("'\(program.path)' exec -- true; echo do''ne")
-            #expect(try await shows(tmux) { $0.suffix(2) == ["done", "ready>"] && !hasBars($0) })
+            var lines: [String] = []
+            #expect(
+                try await shows(tmux) {
+                    lines = $0
+                    return $0.suffix(2) == ["done", "ready>"] && !hasBars($0)
+                },
+                "\(lines)"
+            )
         }
     }
 }

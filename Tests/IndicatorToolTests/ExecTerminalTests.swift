@@ -264,6 +264,8 @@ import Testing
             try await tmux.type("two")
             #expect(try await shows(tmux) { lines in lines.filter { $0 == "two" }.count == 2 })
             try await tmux.command("send-keys", "C-c")
+            // What is typed before the key has had its effect is discarded.
+            #expect(try await shows(tmux) { $0.contains("ready>") })
             try await tmux.type("exit")
             #expect(try await shows(tmux) { $0.last == "ready>" && !Self.hasBars($0) })
         }

@@ -68,9 +68,12 @@ final class InteractiveShell: Sendable {
 
     /// Presses Ctrl-Z until the shell reports that its job has stopped: `fg` prints the job before it continues it.
     func stopJob(_ text: String = "Stopped") async throws {
-        for _ in 0..<100 {
+        for number in 0..<20 {
             terminal.type("\u{1A}")
-            if (try? await wait(for: text, within: .seconds(1))) != nil { return }
+            guard (try? await wait(for: text, within: .seconds(5))) != nil else { continue }
+            // The shell may have read a key that was pressed again: Ctrl-U discards it.
+            if number > 0 { terminal.type("\u{15}") }
+            return
         }
         try await wait(for: text, within: .zero)
     }
