@@ -19,7 +19,9 @@ final class CommandTerminal: Sendable {
     /// The terminal of this program.
     private let outer: CInt
     private let modes: Locked<TerminalModes>
-    /// What the process that leads the session tells this one, in memory that both share.
+    /// What the process that leads the session reports to this one, in memory that both share.
+    // Unsafe: after `init`, only that process writes it: the command, one word, when it starts it, and the modes before
+    // it ends, after which this process reads them.
     nonisolated(unsafe) let report: UnsafeMutablePointer<Report>
     /// The modes of the pseudo terminal at the start of the command.
     private let initialModes: TerminalModes?
