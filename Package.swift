@@ -44,7 +44,11 @@ let package = Package(
         // Threads, timers, locks, and ordering between threads. Independent of indicators.
         .target(
             name: "IndicatorThreads",
-            dependencies: ["CLinux", .product(name: "DequeModule", package: "swift-collections")]
+            dependencies: [
+                "CLinux",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
+            ]
         ),
         .target(
             name: "IndicatorCore",

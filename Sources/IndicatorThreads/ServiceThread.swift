@@ -1,5 +1,6 @@
 import DequeModule
 import Foundation
+import HeapModule
 
 /// A dedicated thread of the indicator: an executor for tasks, and a timer for calls.
 ///
@@ -26,8 +27,9 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var jobs: Deque<UnownedJob> = []
-    /// The scheduled calls. There are few: one for each waiting indicator or backend.
-    private var calls: [UInt64: (time: Int64, body: @Sendable () -> Void)] = [:]
+    /// The scheduled calls, and how many of them are cancelled.
+    private var calls = Heap<Call>()
+    private var cancelledCount = 0
     private var lastCall: UInt64 = 0
     private var isJobsTurn = false
     /// The time until which the thread waits; `nil` while it does not.
@@ -71,15 +73,16 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     /// Calls `body` at a time, on the thread. A long call delays others.
     ///
     /// - Parameter time: the time, as of ``now``.
-    /// - Returns: the number of the call, for ``cancelCall(_:)``.
-    package func call(at time: Int64, _ body: @escaping @Sendable () -> Void) -> UInt64 {
-        var number: UInt64 = 0
+    /// - Returns: the call, for ``cancelCall(_:)``.
+    @discardableResult
+    package func call(at time: Int64, _ body: @escaping @Sendable () -> Void) -> Call {
+        let call = Call(time: time, body)
         add(at: time) {
             lastCall += 1
-            number = lastCall
-            calls[number] = (time, body)
+            call.number = lastCall
+            calls.insert(call)
         }
-        return number
+        return call
     }
 
     /// Adds work for a time, and starts the thread, or wakes it if it would wait longer.
@@ -99,9 +102,18 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     }
 
     /// Cancels a call that has not begun.
-    package func cancelCall(_ number: UInt64) {
+    package func cancelCall(_ call: Call) {
         // Returns the closure, so that it is not released while the mutex is locked.
-        _ = withMutex { calls.removeValue(forKey: number) }
+        _ = withMutex {
+            let body = call.body.take()
+            if body != nil { cancelledCount += 1 }
+            // Otherwise, a cancelled call is removed when its time comes.
+            if cancelledCount > 1000, cancelledCount > calls.count / 2 {
+                calls = Heap(calls.unordered.filter { $0.body != nil })
+                cancelledCount = 0
+            }
+            return body
+        }
     }
 
     /// Lets the thread end when it has no more work.
@@ -146,20 +158,46 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         case call(@Sendable () -> Void)
     }
 
+    /// A scheduled call.
+    package final class Call: Comparable, @unchecked Sendable {
+        // `@unchecked`: the mutex of the thread protects the variables.
+
+        fileprivate let time: Int64
+        fileprivate var number: UInt64 = 0
+        /// Removed when the call begins, or is cancelled.
+        fileprivate var body: (@Sendable () -> Void)?
+
+        fileprivate init(time: Int64, _ body: @escaping @Sendable () -> Void) {
+            self.time = time
+            self.body = body
+        }
+
+        package static func < (one: Call, other: Call) -> Bool {
+            (one.time, one.number) < (other.time, other.number)
+        }
+        package static func == (one: Call, other: Call) -> Bool { one === other }
+    }
+
     /// Waits for work; `nil` when the thread should end. Called with the mutex locked.
     private func next() -> Work? {
         while true {
-            // Only its number and time, so that the closure is not retained while the thread waits.
-            let first = calls.lazy.map { ($0.value.time, $0.key) }.min(by: <)
-            let left = first.map { time, _ in time == .min ? 0 : time - Self.now }
+            while let first = calls.min, first.body == nil {
+                calls.removeMin()
+                cancelledCount -= 1
+            }
+            let first = calls.min
+            let left = first.map { $0.time == .min ? 0 : $0.time - Self.now }
             // Jobs and calls alternate, so that neither starves the other.
             isJobsTurn.toggle()
             if isJobsTurn || left ?? 1 > 0, let job = jobs.popFirst() { return .job(job) }
-            if let (time, number) = first, let left {
-                if left <= 0, let call = calls.removeValue(forKey: number) { return .call(call.body) }
-                let (seconds, nanoseconds) = time.quotientAndRemainder(dividingBy: 1_000_000_000)
+            if let first, let left {
+                if left <= 0, let body = first.body.take() {
+                    calls.removeMin()
+                    return .call(body)
+                }
+                let (seconds, nanoseconds) = first.time.quotientAndRemainder(dividingBy: 1_000_000_000)
                 var end = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
-                waitsUntil = time
+                waitsUntil = first.time
                 pthread_cond_timedwait(condition, mutex, &end)
                 waitsUntil = nil
             } else if isKept {

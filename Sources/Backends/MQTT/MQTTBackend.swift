@@ -34,7 +34,7 @@ public final class MQTTBackend: IndicatorBackend {
         var lastError: MQTTError?
         /// The earliest time of the next attempt, on the clock of ``ServiceThread/now``.
         var nextAttempt: Int64 = 0
-        var call: UInt64?
+        var call: ServiceThread.Call?
     }
 
     /// How long ``start()`` waits for the broker, and for a name server. The attempt continues, and the backend starts

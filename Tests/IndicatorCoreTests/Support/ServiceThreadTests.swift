@@ -14,7 +14,7 @@ import TestSupport
         let gate = DispatchSemaphore(value: 0)
         _ = thread.call(at: ServiceThread.now) { gate.wait() }
         let start = ServiceThread.now
-        func call(_ name: String, after milliseconds: Int64) -> UInt64 {
+        func call(_ name: String, after milliseconds: Int64) -> ServiceThread.Call {
             thread.call(at: start + milliseconds * 1_000_000) { made.withLock { $0.append(name) } }
         }
         _ = call("second", after: 30)
@@ -27,6 +27,27 @@ import TestSupport
         // The job may run before, between or after the calls.
         #expect(made.withLock { $0.filter { $0 != "job" } } == ["first", "second"])
         #expect(ServiceThread.now >= start + 30_000_000)
+    }
+
+    @Test("Of many calls in any order, also cancelled ones, the others are made in the order of their times")
+    func many() async {
+        var generator = SplitMix(state: 11)
+        let thread = ServiceThread(name: "many", isKept: false)
+        let made = Locked<[Int]>([])
+        let gate = DispatchSemaphore(value: 0)
+        thread.call(at: ServiceThread.now) { gate.wait() }
+        let start = ServiceThread.now
+        var expected: [Int] = []
+        for number in Array(0..<5000).shuffled(using: &generator) {
+            let call = thread.call(at: start + Int64(number)) { made.withLock { $0.append(number) } }
+            if number % 5 == 0 { expected.append(number) } else { thread.cancelCall(call) }
+            // Without effect.
+            if number % 5 == 1 { thread.cancelCall(call) }
+        }
+        gate.signal()
+        #expect(await eventually { made.withLock { $0.count } == expected.count })
+        #expect(made.withLock { $0 } == expected.sorted())
+        #expect(await eventually { threadState(named: "many") == nil })
     }
 
     @Test("A sleeping thread wakes up for an earlier call")
@@ -66,10 +87,10 @@ import TestSupport
         do {
             let (one, other) = (Token(), Token())
             (first, second) = (one, other)
-            let number = thread.call(at: ServiceThread.now + 3600 * 1_000_000_000) { withExtendedLifetime(one) {} }
+            let call = thread.call(at: ServiceThread.now + 3600 * 1_000_000_000) { withExtendedLifetime(one) {} }
             _ = thread.call(at: ServiceThread.now) { withExtendedLifetime(other) {} }
             #expect(first != nil)
-            thread.cancelCall(number)
+            thread.cancelCall(call)
         }
         #expect(first == nil)
         #expect(await eventually { second == nil })
