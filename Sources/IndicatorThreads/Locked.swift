@@ -32,6 +32,9 @@ public struct Locked<Value>: ~Copyable, @unchecked Sendable {
         let address = value._address
         return try body(&address.pointee)
     }
+
+    /// Whether a thread sleeps until the lock is released, or has been woken and does not have it yet.
+    package var isAwaited: Bool { lock.isAwaited }
 }
 
 /// A lock of atomics and futex(2), which the thread sanitizer understands.
@@ -57,6 +60,9 @@ struct FutexLock: ~Copyable, Sendable {
     borrowing func unlock() {
         if state.wrappingSubtract(1, ordering: .releasing).oldValue != 1 { wakeNext() }
     }
+
+    /// Whether a thread waits, or has been woken.
+    var isAwaited: Bool { state.load(ordering: .relaxed) > Self.locked }
 
     private static let (locked, woken, waiter) = (UInt32(1), UInt32(2), UInt32(4))
     /// How often a thread looks before it waits. It pauses twice as long each time: two threads that look often take

@@ -236,9 +236,9 @@ package final class IndicatorEngine: Sendable {
             }
             // Not with the lock held: a long array may move.
             all.append(released)
-            // The lock is not fair: on one core, a thread that waits for it would wait for all parts. On Linux 6.18,
-            // sched_yield(2) would cost a time slice on a busy machine.
-            if part % 64 == 63 { usleep(10) }
+            // The lock is not fair, and the kernel may wake a waiting thread on this thread's core, where it would wait
+            // for the end of a time slice. On Linux 6.18, sched_yield(2) would cost one on a busy machine.
+            if storage.isAwaited { usleep(1) }
         }
         return all
     }

@@ -22,6 +22,33 @@ import Testing
         for thread in threads { await thread.join() }
     }
 
+    @Test("A lock is awaited from the time at which a thread sleeps until that thread has had it")
+    func awaited() async {
+        final class Box: Sendable {
+            let value = Locked(0)
+            var isAwaited: Bool { value.isAwaited }
+        }
+        let box = Box()
+        box.value.withLock { $0 = 1 }
+        #expect(!box.isAwaited)
+        let (isLocked, mayUnlock) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let holder = JoinableThread {
+            box.value.withLock { _ in
+                isLocked.signal()
+                mayUnlock.wait()
+            }
+        }
+        let waiting = JoinableThread {
+            isLocked.wait()
+            box.value.withLock { $0 = 2 }
+        }
+        #expect(await eventually { box.isAwaited })
+        mayUnlock.signal()
+        await holder.join()
+        await waiting.join()
+        #expect(!box.isAwaited && box.value.withLock { $0 } == 2)
+    }
+
     @Test("No change is lost, and no thread waits forever, with more threads than processors")
     func exclusion() async {
         let rounds = 2_000
