@@ -40,6 +40,23 @@ final class ActivityGroup {
         fileprivate var isVague: Bool { total == nil && !hasEnded && (done != 0 || progress > 0) }
     }
 
+    /// The membership of an activity in progress.
+    final class Membership {
+        let group: ActivityRecord
+        /// In how many groups the member is nested.
+        let depth: Int
+        /// What the member contributes, and for how many steps that was computed.
+        var share: Share?
+        var sharedSteps = 0
+        /// Whether its share is about to be updated.
+        var isShareDue = false
+
+        init(in group: ActivityRecord) {
+            self.group = group
+            depth = group.depth + 1
+        }
+    }
+
     /// Sums of shares. Fractions are integers, too: sums of integers are exact, so that what is subtracted again leaves
     /// nothing.
     private struct Sums {
@@ -152,11 +169,13 @@ final class ActivityGroup {
 
     /// A member has ended.
     ///
-    /// - Parameter share: what it contributed last.
-    func finish(_ member: ActivityRecord, _ share: Share) {
+    /// - Parameters:
+    ///   - old: what it contributed to the sums.
+    ///   - share: what it contributed last.
+    func finish(_ member: ActivityRecord, _ old: Share?, _ share: Share) {
         var share = share
         share.end(member.outcome)
-        replace(member.share, with: share)
+        replace(old, with: share)
         memberCount -= 1
         finishedCount += 1
         guard case .failed(let message) = member.outcome else { return }

@@ -138,8 +138,9 @@ package struct ActivityList: Sendable {
         // From the innermost groups to the outermost, each once.
         var due: [[ActivityRecord]] = Array(repeating: [], count: Self.greatestDepth + 1)
         func add(_ record: ActivityRecord) {
-            if !record.isShareDue { due[record.depth].append(record) }
-            record.isShareDue = true
+            guard let membership = record.membership, !membership.isShareDue else { return }
+            membership.isShareDue = true
+            due[membership.depth].append(record)
         }
         for record in sample where record.hasAdvanced {
             add(record)
@@ -147,7 +148,7 @@ package struct ActivityList: Sendable {
         }
         for depth in due.indices.reversed() {
             for record in due[depth] {
-                record.isShareDue = false
+                record.membership?.isShareDue = false
                 if let group = record.updateShareInGroup() { add(group) }
             }
         }
@@ -269,7 +270,7 @@ package struct ActivityList: Sendable {
             let group = parent.group ?? ActivityGroup()
             parent.group = group
             group.memberCount += 1
-            (record.parent, record.depth) = (parent, parent.depth + 1)
+            record.membership = ActivityGroup.Membership(in: parent)
             members.set(record.order, to: record)
             memberCount += 1
             cachedActivities = nil
@@ -282,14 +283,14 @@ package struct ActivityList: Sendable {
     /// own, and so on.
     private mutating func list(_ record: ActivityRecord) {
         cachedActivities = nil
-        var record = record
-        while record.place != record.listedAt {
-            guard let parent = record.parent, let group = parent.group else {
-                return Self.move(record, in: &listed, to: record.place)
-            }
-            Self.move(record, in: &group.listed, to: record.place)
-            record = parent
+        let place = record.place
+        guard place != record.listedAt else { return }
+        // Recursive, at most ``greatestDepth`` times: a loop would retain and release the record.
+        guard let parent = record.parent, let group = parent.group else {
+            return Self.move(record, in: &listed, to: place)
         }
+        Self.move(record, in: &group.listed, to: place)
+        list(parent)
     }
 
     private static func move(_ record: ActivityRecord, in list: inout OrderedList<ActivityRecord>, to place: UInt64?) {
@@ -357,14 +358,15 @@ package struct ActivityList: Sendable {
             record.outcome = group.outcome(record.outcome, failsWithMembers: record.failsWithMembers)
             memberCount -= group.memberCount
         }
-        if let parent = record.parent {
+        if let membership = record.membership {
+            let parent = membership.group
             members.set(record.order, to: nil)
             if let group = parent.group { Self.move(record, in: &group.listed, to: nil) }
             list(parent)
-            record.parent = nil
+            record.membership = nil
             if !parent.hasEnded {
                 record.endedAsMember = true
-                parent.group?.finish(record, share)
+                parent.group?.finish(record, membership.share, share)
                 memberCount -= 1
                 parent.updateShare()
             }

@@ -30,15 +30,8 @@ final class ActivityRecord: @unchecked Sendable {
     /// Its state as a group; `nil` until an activity begins in it.
     // Unchecked: the lock excludes other accesses, and the check is measurable.
     @exclusivity(unchecked) var group: ActivityGroup?
-    /// The group that it is a member of, while it is in progress. If the group has ended, the activity is independent.
-    var parent: ActivityRecord?
-    /// In how many groups it is nested.
-    var depth = 0
-    /// What it contributes to its group, and for how many steps that was computed.
-    var share: ActivityGroup.Share?
-    private var sharedSteps = 0
-    /// Whether its share is about to be updated.
-    var isShareDue = false
+    /// Its membership in a group, while it is in progress.
+    var membership: ActivityGroup.Membership?
     /// How it ended.
     var outcome = ActivityOutcome.unspecified
     /// When it ended, on the manager's clock.
@@ -68,6 +61,12 @@ final class ActivityRecord: @unchecked Sendable {
 
     /// Whether the activity has ended.
     var hasEnded: Bool { end != nil }
+
+    /// The group that it is a member of, while it is in progress. If the group has ended, the activity is independent.
+    var parent: ActivityRecord? { membership?.group }
+
+    /// In how many groups it is nested.
+    var depth: Int { membership?.depth ?? 0 }
 
     /// The current details, but not when it began.
     var currentDetails: ActivityDetails { details(label: label, attention: attention) }
@@ -138,7 +137,7 @@ final class ActivityRecord: @unchecked Sendable {
     }
 
     /// Whether steps were added since ``updateShare()``.
-    var hasAdvanced: Bool { steps.load(ordering: .relaxed) != sharedSteps }
+    var hasAdvanced: Bool { membership.map { steps.load(ordering: .relaxed) != $0.sharedSteps } ?? false }
 
     /// Updates what it contributes to its group, what that contributes to its own, and so on.
     func updateShare() {
@@ -148,13 +147,13 @@ final class ActivityRecord: @unchecked Sendable {
 
     /// Updates what it contributes to its group. Returns the group if that has changed.
     func updateShareInGroup() -> ActivityRecord? {
-        guard let parent, !parent.hasEnded else { return nil }
-        sharedSteps = steps.load(ordering: .relaxed)
+        guard let membership, !membership.group.hasEnded else { return nil }
+        membership.sharedSteps = steps.load(ordering: .relaxed)
         let new = currentShare
-        if new == share { return nil }
-        parent.group?.replace(share, with: new)
-        share = new
-        return parent
+        if new == membership.share { return nil }
+        membership.group.group?.replace(membership.share, with: new)
+        membership.share = new
+        return membership.group
     }
 
     /// Whether the details stay the same until the next update.
