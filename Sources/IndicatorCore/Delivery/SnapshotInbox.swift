@@ -108,7 +108,7 @@ struct SnapshotInbox: Sendable {
 
 extension IndicatorSnapshot {
     /// Whether this snapshot is new to a receiver that shows `delivered`.
-    fileprivate func isNews(after delivered: IndicatorSnapshot?) -> Bool {
+    func isNews(after delivered: IndicatorSnapshot?) -> Bool {
         guard let delivered else { return true }
         return !finished.isEmpty || self != delivered.withoutFinished
     }

@@ -45,6 +45,7 @@ package final class IndicatorEngine: Sendable {
     let logger: Logger
     private let ownStorage: Locked<Storage>
     private let timer: DeadlineTimer
+    private let broadcaster = SnapshotBroadcaster()
 
     init(delays: IndicatorDelays, isEnabled: Bool, clock: any Clock<Duration>, logger: Logger) {
         self.logger = logger
@@ -245,22 +246,27 @@ package final class IndicatorEngine: Sendable {
 
     // MARK: - Receivers
 
-    /// Adds a receiver of snapshots, which receives the current one first. Returns whether it was added.
-    private func add(_ receiver: some SnapshotReceiver, if condition: (borrowing Storage) -> Bool) -> Bool {
+    /// Publishes what is pending for the existing receivers, adds another one, and returns what `body` does with the
+    /// current snapshot. Without effect if `condition` does not hold.
+    private func add<Result: Sendable>(
+        _ receiver: some SnapshotReceiver,
+        if condition: (borrowing Storage) -> Bool,
+        _ body: (IndicatorSnapshot) -> Result
+    ) -> Result? {
         let now = time.now
-        let actions: Actions? = storage.withLock { storage in
+        let added: (Actions, Result)? = storage.withLock { storage in
             guard condition(storage) else { return nil }
             // Activities that ended earlier are for the existing receivers only.
             var actions = storage.machine.publishPending(at: now) ?? Actions()
             post(&actions, storage)
             actions.receivers.append(receiver)
-            storage.receivers.append(receiver)
+            if !storage.receivers.contains(where: { $0 === receiver }) { storage.receivers.append(receiver) }
             updateAudience(of: &storage)
-            _ = receiver.post(storage.machine.snapshot { now })
-            return actions
+            return (actions, body(storage.machine.snapshot { now }))
         }
-        if let actions { perform(actions) }
-        return actions != nil
+        guard let (actions, result) = added else { return nil }
+        perform(actions)
+        return result
     }
 
     private func remove(_ receiver: some SnapshotReceiver, from storage: inout Storage) {
@@ -274,17 +280,18 @@ package final class IndicatorEngine: Sendable {
 
     /// Subscribes to snapshots. The subscription ends immediately if the indicator was shut down.
     func subscribe() -> SnapshotSubscription {
-        let subscription = SnapshotSubscription()
-        if !add(subscription, if: { !$0.machine.isShutDown }) {
-            _ = subscription.post(snapshot)
-            subscription.finish(timeLimit: .zero, at: .zero)
-            subscription.attend()
+        if let subscription = add(broadcaster, if: { !$0.machine.isShutDown }, broadcaster.subscribe) {
+            return subscription
         }
-        return subscription
+        let ended = SnapshotBroadcaster()
+        ended.finish(timeLimit: .zero, at: .zero)
+        return ended.subscribe(snapshot)
     }
 
     func unsubscribe(_ subscription: SnapshotSubscription) {
-        storage.withLock { remove(subscription, from: &$0) }
+        storage.withLock { storage in
+            if subscription.end() { remove(broadcaster, from: &storage) }
+        }
     }
 
     // MARK: - Backends
@@ -314,9 +321,11 @@ package final class IndicatorEngine: Sendable {
                 backendStatuses: { [self] in backendStatuses }
             )
         )
-        let isNeeded = add(runner) { $0.runners.contains { $0 === runner } && !$0.machine.isShutDown }
+        let isNeeded: Void? = add(runner, if: { $0.runners.contains { $0 === runner } && !$0.machine.isShutDown }) {
+            _ = runner.post($0)
+        }
         // The backend was removed, or the indicator was shut down, in the meantime.
-        if !isNeeded { runner.finish(timeLimit: .zero, at: time.now) }
+        if isNeeded == nil { runner.finish(timeLimit: .zero, at: time.now) }
         runner.run()
         return true
     }
