@@ -363,7 +363,7 @@ extension ActivityTracker {
                 return (exchange(&state.isWaking, with: true), old)
             }
             if wasWaking { return }
-            // From a separate task, as in `SnapshotSubscription`.
+            // From a separate task, as in `SnapshotBroadcaster`.
             Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
                 let (status, isFinished) = state.withLock { state in
                     state.isWaking = false
