@@ -57,6 +57,10 @@ final class CommandTerminal: Sendable {
         initialModes = TerminalModes(of: relay.master)
         report = memory.bindMemory(to: Report.self, capacity: 1)
         report.initialize(to: Report())
+        // gpg(1) has the terminal that its variable names opened by pinentry(1), which changes nothing but the echo.
+        if hasSession, let name = ttyname(STDERR_FILENO), let old = getenv("GPG_TTY"), strcmp(old, name) == 0 {
+            setenv("GPG_TTY", relay.path, 1)
+        }
     }
 
     deinit {

@@ -326,6 +326,25 @@ import Testing
         }
     }
 
+    /// pinentry-tty(1), which gpg(1) has opened the outer terminal, got no key.
+    @Test("GPG_TTY names the terminal of the command, unless it names another one", arguments: [true, false])
+    func gpgTerminal(isOwn: Bool) async throws {
+        let script = try program.home.write(
+            #"echo "$GPG_TTY" >"$1"; tty >>"$1"; until [ -e "$0.go" ]; do sleep 0.05; done"#,
+            to: "script"
+        )
+        let names = program.home.appending("names")
+        try await inTerminal { tmux in
+            try await tmux.type("export GPG_TTY=\(isOwn ? "$(tty)" : "/dev/pts/9999")")
+            try await exec("sh \(script) \(names)", in: tmux)
+            #expect(try await shows(tmux, Self.hasBars))
+            let lines = try program.home.read("names").split(separator: "\n")
+            #expect(lines.count == 2 && (isOwn ? lines[0] == lines[1] : lines[0] == "/dev/pts/9999"))
+            try program.home.write("", to: "script.go")
+            #expect(try await shows(tmux) { $0.last == "ready>" })
+        }
+    }
+
     @Test(
         "When the terminal is closed, a command that ignores SIGHUP cannot write, and its children get the signal, too",
         arguments: [
