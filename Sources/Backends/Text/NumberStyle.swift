@@ -110,8 +110,7 @@ package struct Percentage: Sendable, Hashable {
     /// The percentage of a progress of 0…1, rounded down so that 100 means finished; `nil` if the progress is unknown.
     package init?(_ progress: Double?) {
         guard let progress, !progress.isNaN else { return nil }
-        // 0.29 × 100 is 28.999…, and an indicator's progress is up to 2⁻³² less than the activity's: such values are
-        // rounded up.
+        // 0.29 × 100 is 28.999…, which is meant as 29.
         value = Int((min(max(progress, 0), 1) * 100 + 1e-6).rounded(.down))
     }
 

@@ -69,7 +69,8 @@ package struct ReplayTimeline {
         }
         if hasAnonymous { all.append(row("(no id)", anonymous, open: "in progress")) }
         let indicator = row("indicator", indicator, open: "still shown")
-        return Timeline(rows: all, indicator: indicator, start: start, end: last)
+        // A little longer, so that the last end is visible.
+        return Timeline(rows: all, indicator: indicator, start: start, end: last + (last - start) * 0.04)
     }
 
     private mutating func started(_ id: String, growth: Int, at time: Double) {

@@ -28,8 +28,8 @@ public struct Activity: ~Copyable, Sendable {
     /// The activity's details: ``ActivityDetails/label``, ``ActivityDetails/progress``, ``ActivityDetails/total``,
     /// ``ActivityDetails/attention`` and so on.
     ///
-    /// An activity that begins without details takes its place in the order of labels when its first detail is set.
-    /// What a group's members do is only in snapshots.
+    /// Snapshots list activities in the order in which they began. One that began without details counts as begun when
+    /// the first one is set. What the members of a group do is only in snapshots.
     public subscript<Value>(dynamicMember member: WritableKeyPath<ActivityDetails, Value>) -> Value {
         get { handle.details[keyPath: member] }
         nonmutating set { handle.update { $0[keyPath: member] = newValue } }

@@ -11,7 +11,7 @@ public import Synchronization
 ///
 /// All changes while the word is watched; a first beginning in the phase ``Phase/inactive``; a last end in the phase
 /// ``Phase/active``. In the other phases a delay runs or the indicator is disabled, and the machine decides by the
-/// state at the end of that phase (rule 10 of the design).
+/// state at the end of that phase (rule 10 of <doc:RulesOfVisibility>).
 ///
 /// ## Why no edge is lost
 ///

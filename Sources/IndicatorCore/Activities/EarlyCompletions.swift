@@ -1,7 +1,8 @@
 import DequeModule
 
-/// The completions of tasks that are not in progress, to ignore the beginnings that they have overtaken (rule 7 of the
-/// design); and the latest ends, because a repeated completion has not overtaken anything. It keeps nothing alive.
+/// The completions of tasks that are not in progress, to ignore the beginnings that they have overtaken (rule 7 of
+/// <doc:RulesOfVisibility>); and the latest ends, because a repeated completion has not overtaken anything. It keeps
+/// nothing alive.
 struct EarlyCompletions: Sendable {
     /// How long one is remembered: a beginning exactly that much later counts.
     static var window: Duration { .milliseconds(250) }

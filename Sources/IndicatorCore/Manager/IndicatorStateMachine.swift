@@ -229,7 +229,7 @@ package struct IndicatorStateMachine: Sendable {
     // MARK: - Inputs: time
 
     /// Whether the objects must be checked before ``advance(to:)``: regularly, and before the start delay's deadline is
-    /// decided, so that a deallocated object never shows the indicator (rule 11 of the design).
+    /// decided, so that a deallocated object never shows the indicator (rule 11 of <doc:RulesOfVisibility>).
     func isLifetimeCheckDue(at now: Duration) -> Bool {
         guard list.objectCount > 0 else { return false }
         if let lifetimeCheckDue, lifetimeCheckDue <= now { return true }
@@ -286,7 +286,7 @@ package struct IndicatorStateMachine: Sendable {
     }
 
     /// Passes unreported changes to the visibility machine, as if they had happened before any due deadline (rule 10 of
-    /// the design).
+    /// <doc:RulesOfVisibility>).
     private mutating func catchUp() -> [VisibilityChange] {
         let isBusy = counter.isBusy
         switch phase {

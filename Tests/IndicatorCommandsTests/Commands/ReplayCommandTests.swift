@@ -9,6 +9,24 @@ import Testing
         changes.map { #"{"t_ms": \#($0.t_ms), "visible": \#($0.visible)}"# + "\n" }.joined()
     }
 
+    /// `Tests/IndicatorCoreTests/Resources/traces` are the files that the article's figures name.
+    @Test func drawsTheFiguresOfTheArticleOnTheRules() async throws {
+        let path = "../../../Sources/IndicatorCore/IndicatorCore.docc/RulesOfVisibility.md"
+        let url = URL(filePath: #filePath).deletingLastPathComponent().appending(path: path)
+        let article = try String(contentsOf: url.standardized, encoding: .utf8)
+        let figures = article.matches(of: /Trace `([a-z-]+)`:\n\n```\n([^`]*)```\n/)
+        #expect(figures.count > 10)
+        let demo = try DemoProgram()
+        for figure in figures {
+            let file = "\(WorkedExamples.folder)/\(figure.1).json"
+            let result = try await demo.run("replay", file, environment: ["LANG": "C.UTF-8"])
+            let lines = result.output.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+                String(line.reversed().drop { $0 == " " }.reversed())
+            }
+            #expect(lines.joined(separator: "\n") == figure.2, "Trace \(figure.1)")
+        }
+    }
+
     @Test func findsTheWorkedExamples() {
         #expect(WorkedExamples.names.count == 20)
     }
@@ -89,11 +107,11 @@ import Testing
         #expect(result.status == 0)
         #expect(
             result.output == """
-                           0 s            1 s            2 s            3 s
-                           ├──────────────┼──────────────┼──────────────┼───
-                a          ━━━━━━━━━━━━━━━━━━━━━━━ ╺━━━━━━━━━━━━━━━━━━━━━
-                           ├──────────────┼──────────────┼──────────────┼───
-                indicator                 ▐█████████████████████████████████
+                           0 s           1 s            2 s            3 s
+                           ├─────────────┼──────────────┼──────────────┼────
+                a          ━━━━━━━━━━━━━━━━━━━━━━ ╺━━━━━━━━━━━━━━━━━━━━
+                           ├─────────────┼──────────────┼──────────────┼────
+                indicator                ▐████████████████████████████████
 
                            ━━ in progress   ██ indicator shown
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import IndicatorCore
 
-/// Late timers (rule 10 of the design), on the state machine itself.
+/// Late timers (rule 10 of <doc:RulesOfVisibility>), on the state machine itself.
 @Suite struct IndicatorStateMachineTests {
     private let clock = VirtualClock()
 
