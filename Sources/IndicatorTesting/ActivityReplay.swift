@@ -5,7 +5,7 @@ import IndicatorThreads
 ///
 /// Uses the same ``IndicatorStateMachine`` as a manager. It replays traces in tests and in the `replay` command, and
 /// computes the expected visibility of an indicator.
-package struct ActivityReplay {
+package final class ActivityReplay {
     /// An input of the indicator.
     package enum Event: Sendable, Hashable {
         /// An activity begins. With an identity it is an observed task; without one it is only counted.
@@ -41,7 +41,7 @@ package struct ActivityReplay {
     package var deadline: Duration? { machine.deadline }
 
     /// Applies an event. Deadlines up to and including `now` pass first.
-    package mutating func apply(_ event: Event, at now: Duration) -> [VisibilityChange] {
+    package func apply(_ event: Event, at now: Duration) -> [VisibilityChange] {
         let changes = advance(to: now)
         let actions =
             switch event {
@@ -60,12 +60,12 @@ package struct ActivityReplay {
     }
 
     /// Changes the delays.
-    package mutating func setDelays(_ delays: IndicatorDelays, at now: Duration) -> [VisibilityChange] {
+    package func setDelays(_ delays: IndicatorDelays, at now: Duration) -> [VisibilityChange] {
         advance(to: now) + Self.changes(machine.setDelays(delays, at: now))
     }
 
     /// Advances the time without an event.
-    package mutating func advance(to now: Duration) -> [VisibilityChange] {
+    package func advance(to now: Duration) -> [VisibilityChange] {
         var changes: [VisibilityChange] = []
         // A deadline may be followed by another one.
         while let deadline = machine.deadline, deadline <= now {
@@ -77,7 +77,7 @@ package struct ActivityReplay {
     }
 
     /// Lets all running delays end, as without further events.
-    package mutating func finish() -> [VisibilityChange] {
+    package func finish() -> [VisibilityChange] {
         var changes: [VisibilityChange] = []
         while let deadline = machine.deadline { changes += advance(to: deadline) }
         return changes

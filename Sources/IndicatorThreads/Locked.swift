@@ -9,7 +9,7 @@ public import Synchronization
 ///
 /// Public, since nothing of `package` access is inlined into other modules. This module is not a product.
 @frozen
-public struct Locked<Value>: ~Copyable, @unchecked Sendable {
+public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     // `@unchecked`: `value` is only accessed while `lock` is held.
     @usableFromInline let lock = FutexLock()
     /// The storage that `Mutex` and `Atomic` use: part of their frozen layout, although its name has an underscore.

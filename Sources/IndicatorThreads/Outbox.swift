@@ -2,11 +2,11 @@ import DequeModule
 
 /// Work that is added under a lock and performed outside it, in the same order, without threads waiting for each other.
 ///
-/// The outbox is a value protected by the lock. The thread that appends an element calls ``attend()``; if the result is
-/// `true`, it processes batches until there are none, or another thread continues:
+/// The outbox is a value protected by the lock. The thread that appends an element calls ``beginDelivery()``. If the
+/// result is `true`, it processes batches until there are none, or another thread continues:
 ///
 /// ```swift
-/// let mustDeliver = state.withLock { $0.outbox.append(event); return $0.outbox.attend() }
+/// let mustDeliver = state.withLock { $0.outbox.append(event); return $0.outbox.beginDelivery() }
 /// if mustDeliver {
 ///     while let batch = state.withLock({ $0.outbox.nextBatch() }) { batch.forEach(deliver) }
 /// }
@@ -26,7 +26,7 @@ package struct Outbox<Element> {
     }
 
     /// Returns whether elements wait and no thread processes them. The caller then must process them.
-    package mutating func attend() -> Bool {
+    package mutating func beginDelivery() -> Bool {
         guard !isAttended, !elements.isEmpty else { return false }
         isAttended = true
         return true

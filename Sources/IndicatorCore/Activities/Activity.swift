@@ -190,8 +190,8 @@ struct ActivityHandle: ~Copyable, Sendable {
         reference._withUnsafeGuaranteedRef { record in
             let isFirst = record.advance(by: amount)
             engine._withUnsafeGuaranteedRef { engine in
-                // After the addition: see ``ActivityCounter/isWatched``.
-                guard isFirst || engine.counter.isWatched else { return }
+                // After the addition: see ``ActivityCounter/reportsChanges``.
+                guard isFirst || engine.counter.reportsChanges else { return }
                 engine.change { machine, now in
                     machine.change(now) { .init(changesDetails: $0.hasAdvanced(record)) }
                 }

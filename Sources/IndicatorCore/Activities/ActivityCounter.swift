@@ -4,14 +4,14 @@ public import Synchronization
 /// Counts the activities in progress without a lock, and decides which changes of the count concern the state machine.
 ///
 /// One atomic ``word`` holds everything that a change depends on: the number of activities in progress, the phase,
-/// which is the latest decision of the state machine, and whether the word is *watched*: every change must be reported.
-/// The upper bits hold how many of the activities are members of groups, which only the owner of the lock changes.
+/// which is the latest decision of the state machine, and whether every change must be reported. The upper bits hold
+/// how many of the activities are members of groups, which only the owner of the lock changes.
 ///
 /// ## Which changes concern the state machine
 ///
-/// All changes while the word is watched; a first beginning in the phase ``Phase/inactive``; a last end in the phase
-/// ``Phase/active``. In the other phases a delay runs or the indicator is disabled, and the machine decides by the
-/// state at the end of that phase (rule 10 of <doc:RulesOfVisibility>).
+/// All changes while ``reportsChanges`` is set; a first beginning in the phase ``Phase/inactive``; a last end in the
+/// phase ``Phase/active``. In the other phases a delay runs or the indicator is disabled, and the machine decides by
+/// the state at the end of that phase (rule 10 of <doc:RulesOfVisibility>).
 ///
 /// ## Why no edge is lost
 ///
@@ -57,7 +57,7 @@ package final class ActivityCounter: Sendable {
     /// How many members of groups there can be.
     static var largestMemberCount: Int { 1 << 24 - 1 }
     private static var phaseUnit: UInt64 { 2 }
-    @usableFromInline static var watchedBit: UInt64 { 1 }
+    @usableFromInline static var reportingBit: UInt64 { 1 }
 
     @usableFromInline let word: Atomic<UInt64>
     private let lastEnd = Atomic<Int64>(.min)
@@ -88,13 +88,13 @@ package final class ActivityCounter: Sendable {
     @inlinable
     package func begin() -> Bool {
         let old = word.wrappingAdd(Self.unit, ordering: .acquiringAndReleasing).oldValue
-        guard old < Self.unit || old & Self.watchedBit != 0 else { return false }
+        guard old < Self.unit || old & Self.reportingBit != 0 else { return false }
         return mustReport(beginningAfter: old)
     }
 
     @usableFromInline
     func mustReport(beginningAfter old: UInt64) -> Bool {
-        old & Self.watchedBit != 0 || Self.phase(of: old) == .inactive
+        old & Self.reportingBit != 0 || Self.phase(of: old) == .inactive
     }
 
     /// Decrements the count, unless that concerns the state machine.
@@ -104,7 +104,7 @@ package final class ActivityCounter: Sendable {
     @inlinable
     package func end() -> Bool {
         var old = word.load(ordering: .relaxed)
-        while old >= 2 * Self.unit, old & Self.watchedBit == 0 {
+        while old >= 2 * Self.unit, old & Self.reportingBit == 0 {
             let (exchanged, original) = word.weakCompareExchange(
                 expected: old,
                 desired: old - Self.unit,
@@ -129,7 +129,7 @@ package final class ActivityCounter: Sendable {
     ///   - isReported: whether an end that concerns the state machine is counted, too.
     private func subtract(members: Int, isReported: Bool) -> Bool {
         func concernsMachine(_ word: UInt64) -> Bool {
-            word & Self.watchedBit != 0 || word < 2 * Self.unit && Self.phase(of: word) == .active
+            word & Self.reportingBit != 0 || word < 2 * Self.unit && Self.phase(of: word) == .active
         }
         var old = word.load(ordering: .relaxed)
         while isReported || !concernsMachine(old) {
@@ -160,9 +160,9 @@ package final class ActivityCounter: Sendable {
 
     /// Whether every change must be reported.
     ///
-    /// For a thread that has changed something else first. That change, this read and ``setWatched(_:)`` are
-    /// sequentially consistent: a machine that has set the watch sees the change, or the result is `true`.
-    var isWatched: Bool { word.load(ordering: .sequentiallyConsistent) & Self.watchedBit != 0 }
+    /// For a thread that has changed something else first. That change, this read and ``setReportsChanges(_:)`` are
+    /// sequentially consistent: a machine that has requested reports sees the change, or the result is `true`.
+    var reportsChanges: Bool { word.load(ordering: .sequentiallyConsistent) & Self.reportingBit != 0 }
 
     /// The latest decision of the state machine.
     package var phase: Phase { Self.phase(of: current) }
@@ -196,7 +196,7 @@ package final class ActivityCounter: Sendable {
     /// Increments the count, and changes the number of members. Returns whether that concerns the state machine.
     func add(members: Int) -> Bool {
         let old = word.wrappingAdd(Self.unit &+ Self.word(members: members), ordering: .acquiringAndReleasing).oldValue
-        return old & Self.watchedBit != 0 || old < Self.unit && mustReport(beginningAfter: old)
+        return old & Self.reportingBit != 0 || old < Self.unit && mustReport(beginningAfter: old)
     }
 
     /// Decrements the count in any case, and changes the number of members. Returns whether that concerns the state
@@ -224,12 +224,12 @@ package final class ActivityCounter: Sendable {
     }
 
     /// Sets whether every change must be reported.
-    package func setWatched(_ isWatched: Bool) {
-        guard isWatched != (word.load(ordering: .relaxed) & Self.watchedBit != 0) else { return }
-        if isWatched {
-            word.bitwiseOr(Self.watchedBit, ordering: .sequentiallyConsistent)
+    package func setReportsChanges(_ reportsChanges: Bool) {
+        guard reportsChanges != (word.load(ordering: .relaxed) & Self.reportingBit != 0) else { return }
+        if reportsChanges {
+            word.bitwiseOr(Self.reportingBit, ordering: .sequentiallyConsistent)
         } else {
-            word.bitwiseAnd(~Self.watchedBit, ordering: .acquiringAndReleasing)
+            word.bitwiseAnd(~Self.reportingBit, ordering: .acquiringAndReleasing)
         }
     }
 }

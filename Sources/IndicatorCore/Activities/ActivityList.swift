@@ -117,7 +117,7 @@ package struct ActivityList: Sendable {
             let now = now()
             time = now
             // Samples the others soon.
-            if isMeasured, unchangedCount < members.count { estimateEnd = now + IndicatorStateMachine.refreshInterval }
+            if isMeasured, unchangedCount < members.count { estimateEnd = now + PublicationState.interval }
         }
         for record in roots {
             if !record.isConstant, time == nil { time = now() }

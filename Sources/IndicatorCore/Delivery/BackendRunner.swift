@@ -56,7 +56,7 @@ final class BackendRunner: SnapshotReceiver {
         timer = DeadlineTimer(time: time)
     }
 
-    var audience: IndicatorStateMachine.Audience { delivery.includesHidden ? .always : .whileVisible }
+    var audience: PublicationState.Audience { delivery.includesHidden ? .always : .whileVisible }
 
     var status: BackendStatus {
         storage.withLock { storage in
@@ -99,7 +99,7 @@ final class BackendRunner: SnapshotReceiver {
         }
     }
 
-    func attend() {
+    func startDelivery() {
         change { _, _ in [] }
     }
 

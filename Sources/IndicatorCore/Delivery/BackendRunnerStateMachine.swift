@@ -150,7 +150,7 @@ struct BackendRunnerStateMachine: Sendable {
 
     private mutating func nextCall(at now: Duration) -> Operation? {
         switch phase {
-        case .idle where finish == nil || inbox.hasNews(delivered: nil):
+        case .idle where finish == nil || inbox.hasChanges(since: nil):
             // Also when finishing: a snapshot that was posted before the start must not be lost.
             return .start
         case .unavailable(let retryAt) where finish == nil:
@@ -204,7 +204,7 @@ struct BackendRunnerStateMachine: Sendable {
             delivered = nil
             if finish == nil { events.append(waitToRetry(from: now)) } else { phase = .stopped }
         }
-        if case .running = phase, outage != nil, !inbox.hasNews(delivered: delivered) {
+        if case .running = phase, outage != nil, !inbox.hasChanges(since: delivered) {
             outage = nil
             events.append(.recovered)
         }

@@ -48,7 +48,7 @@ struct BackgroundLogHandler: LogHandler {
             } else {
                 state.lostCount += 1
             }
-            return state.outbox.attend()
+            return state.outbox.beginDelivery()
         }
         guard mustWrite else { return }
         Task.detached(executorPreference: Self.thread) { [logger] in Self.writeAll(logger) }

@@ -83,7 +83,7 @@ struct SnapshotInbox: Sendable {
             item.snapshot.takeOver(earlier)
             earlier = FinishedActivities()
             if case .everyTransition = delivery.mode, item.isTransition { return item.snapshot }
-            if item.snapshot.isNews(after: delivered),
+            if item.snapshot.differs(from: delivered),
                 item.snapshot.isVisible || delivered?.isVisible == true || delivery.includesHidden
             {
                 return item.snapshot
@@ -94,7 +94,7 @@ struct SnapshotInbox: Sendable {
     }
 
     /// Whether ``take(delivered:)`` would return a snapshot.
-    func hasNews(delivered: IndicatorSnapshot?) -> Bool {
+    func hasChanges(since delivered: IndicatorSnapshot?) -> Bool {
         var copy = self
         return copy.take(delivered: delivered) != nil
     }
@@ -108,7 +108,7 @@ struct SnapshotInbox: Sendable {
 
 extension IndicatorSnapshot {
     /// Whether this snapshot is new to a receiver that shows `delivered`.
-    func isNews(after delivered: IndicatorSnapshot?) -> Bool {
+    func differs(from delivered: IndicatorSnapshot?) -> Bool {
         guard let delivered else { return true }
         return !finished.isEmpty || self != delivered.withoutFinished
     }

@@ -20,7 +20,7 @@ import Synchronization
 package final class IndicatorEngine: Sendable {
     /// The state that the lock protects. Receivers have their own locks, which are also taken under this one. Those of
     /// timers are not.
-    private struct Storage: Sendable {
+    private struct Storage: ~Copyable, Sendable {
         var machine: IndicatorStateMachine
         /// The backends, in the order in which they were added.
         var runners: [BackendRunner] = []
@@ -200,7 +200,7 @@ package final class IndicatorEngine: Sendable {
 
     private func perform(_ actions: Actions) {
         if let wake = actions.wake { timer.set(wake.deadline, version: wake.version, deadlineHasCome) }
-        for receiver in actions.receivers { receiver.attend() }
+        for receiver in actions.receivers { receiver.startDelivery() }
     }
 
     // MARK: - Time
@@ -436,18 +436,18 @@ package final class IndicatorEngine: Sendable {
 /// A receiver of snapshots: a backend's runner, or a subscription.
 protocol SnapshotReceiver: AnyObject, Sendable {
     /// Which changes it observes.
-    var audience: IndicatorStateMachine.Audience { get }
+    var audience: PublicationState.Audience { get }
 
     /// Adds a snapshot to the inbox. Called under the engine's lock, so it takes only its own.
     ///
-    /// - Returns: whether the caller must call ``attend()`` after unlocking.
+    /// - Returns: whether the caller must call ``startDelivery()`` after unlocking.
     func post(_ snapshot: IndicatorSnapshot) -> Bool
 
-    /// No more snapshots follow. Called as ``post(_:)``; the caller must call ``attend()``.
+    /// No more snapshots follow. Called as ``post(_:)``; the caller must call ``startDelivery()``.
     func finish(timeLimit: Duration, at now: Duration)
 
     /// Begins what has become necessary. Called without a lock, on any thread, in any order.
-    func attend()
+    func startDelivery()
 }
 
 /// A resource with the lifetime of a manager, such as the watcher of its config file.

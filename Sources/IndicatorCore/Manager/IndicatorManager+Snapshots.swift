@@ -110,7 +110,7 @@ final class SnapshotBroadcaster: SnapshotReceiver {
     /// A leaf: taken under the engine's lock, and that of a subscription.
     private let state = Locked(State())
 
-    var audience: IndicatorStateMachine.Audience { .always }
+    var audience: PublicationState.Audience { .always }
 
     /// Adds a subscription, whose first snapshot is `snapshot`.
     func subscribe(_ snapshot: IndicatorSnapshot) -> SnapshotSubscription {
@@ -155,7 +155,7 @@ final class SnapshotBroadcaster: SnapshotReceiver {
                 snapshot.finishedActivities = state.finished.last(state.finishedCount - position.finishedCount)
                 position.first = nil
                 (position.version, position.finishedCount) = (state.version, state.finishedCount)
-                if snapshot.isNews(after: position.delivered) {
+                if snapshot.differs(from: position.delivered) {
                     position.delivered = snapshot
                     return snapshot
                 }
@@ -174,7 +174,7 @@ final class SnapshotBroadcaster: SnapshotReceiver {
     /// Resuming a task takes its status lock. A calling thread that runs a cancellation handler holds that of another
     /// task, and two such threads could deadlock. The executor of a subscriber may block; only the ones of its part
     /// wait for it.
-    func attend() {
+    func startDelivery() {
         if state.withLock({ exchange(&$0.isWaking, with: true) }) { return }
         Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
             let waiting = state.withLock { state in

@@ -7,9 +7,9 @@ package import IndicatorThreads
 /// lists. Each input returns the actions to perform. ``IndicatorEngine`` calls it under its lock and performs the
 /// actions after unlocking; `ActivityReplay` of IndicatorTesting does neither.
 ///
-/// It is a value with shared parts: the ``ActivityCounter``, which other threads change concurrently, and the records
-/// of activities. A counter has one machine; do not copy it.
-package struct IndicatorStateMachine: Sendable {
+/// It cannot be copied: it has shared parts, the ``ActivityCounter``, which other threads change concurrently, and the
+/// records of activities.
+package struct IndicatorStateMachine: ~Copyable, Sendable {
     /// The actions to perform after an input.
     package struct Actions: @unchecked Sendable {
         // `@unchecked`: `released` is only released.
@@ -26,39 +26,16 @@ package struct IndicatorStateMachine: Sendable {
         fileprivate var isEmpty: Bool { publications.isEmpty && wake == nil && released.isEmpty }
     }
 
-    /// Which receivers observe changes that do not affect the visibility.
-    enum Audience: Sendable, Comparable {
-        case nobody
-        /// Receivers that show the indicator while it is visible.
-        case whileVisible
-        /// At least one receiver that observes the count and the label while the indicator is hidden, too.
-        case always
-    }
-
     /// The time, read from a clock only if it is needed.
     package typealias Now = ActivityList.Now
-
-    /// The minimum interval between snapshots that do not change the visibility: 100 ms.
-    static var refreshInterval: Duration { .milliseconds(100) }
 
     private let counter: ActivityCounter
     private var visibility: VisibilityStateMachine
     private(set) var list: ActivityList
-    private var since: Date
-    /// How often the indicator was shown or hidden.
-    private var period = 0
-    /// The label that was last published, and when it last changed.
-    private var label: String?
-    private var labelSince: Date
-    /// The activities that were published last while work was in progress and the indicator was visible.
-    private var shownActivities: [ActivityDetails] = []
-    private var audience = Audience.nobody
-    private var isOrphaned = false
-    private var publishedAt: Duration?
+    private var publication: PublicationState
     /// The phase that the current input has published, if any.
-    private var publishedPhase: ActivityCounter.Phase?
-    /// When postponed changes are published.
-    private var refreshDue: Duration?
+    private var phaseAtPublication: ActivityCounter.Phase?
+    private var isOrphaned = false
     private var lifetimeCheckDue: Duration?
     /// The time of the last ``Actions/wake``, until it comes.
     private var wakesAt: Duration?
@@ -85,8 +62,7 @@ package struct IndicatorStateMachine: Sendable {
     ) {
         self.counter = counter
         list = ActivityList(wallClock: wallClock ?? .system(at: now, isFollowed: false))
-        since = list.date(at: now)
-        labelSince = since
+        publication = PublicationState(since: list.date(at: now))
         visibility = VisibilityStateMachine(delays: delays, isEnabled: isEnabled)
         counter.setPhase(phase)
     }
@@ -119,12 +95,10 @@ package struct IndicatorStateMachine: Sendable {
             isEnabled: visibility.isEnabled,
             activityCount: count,
             activities: list.activities(at: now, isMeasured: isMeasured),
-            since: since
+            since: publication.since
         )
-        snapshot.period = period
-        snapshot.labelSince = labelSince
         snapshot.startDelay = visibility.delays.startDelay
-        if count == 0, snapshot.isVisible { snapshot.lastActivities = shownActivities }
+        publication.complete(&snapshot)
         return snapshot
     }
 
@@ -148,7 +122,7 @@ package struct IndicatorStateMachine: Sendable {
 
     private mutating func apply(_ change: ActivityList.Change, members: Int, _ now: Now) -> Actions? {
         // A change of details has no effect if a refresh is due or no receiver observes details.
-        var hasChanged = change.changesDetails && refreshDue == nil && isHeard
+        var hasChanged = change.changesDetails && publication.due == nil && isObserved
         if change.countChange > 0, counter.add(members: members) { hasChanged = true }
         for index in 0..<max(-change.countChange, 0) where counter.remove(members: index == 0 ? members : 0) {
             hasChanged = true
@@ -195,14 +169,14 @@ package struct IndicatorStateMachine: Sendable {
 
     /// Sets which changes are observed. Call it before a new receiver's first snapshot is made, so that no change is
     /// missed.
-    mutating func setAudience(_ audience: Audience) {
-        self.audience = audience
-        setWatched(isHeard && refreshDue == nil)
+    mutating func setAudience(_ audience: PublicationState.Audience) {
+        publication.audience = audience
+        setReportsChanges(isObserved && publication.due == nil)
     }
 
     /// Publishes postponed changes and finished activities, before the receivers change.
     mutating func publishPending(at now: Duration) -> Actions? {
-        if refreshDue != nil || !list.finished.isEmpty { publish(at: now) }
+        if publication.due != nil || !list.finished.isEmpty { publish(at: now) }
         return finish(hasChanged: false) { now }
     }
 
@@ -223,7 +197,7 @@ package struct IndicatorStateMachine: Sendable {
     /// The manager was deallocated: from now on every change is reported.
     mutating func setOrphaned() {
         isOrphaned = true
-        setWatched(true)
+        setReportsChanges(true)
     }
 
     // MARK: - Inputs: time
@@ -267,8 +241,8 @@ package struct IndicatorStateMachine: Sendable {
         apply(catchUp(), at: now)
         apply(visibility.advance(to: now), at: now)
         settle { now }
-        if let due = refreshDue, due <= now { publish(at: now) }
-        let hasEstimateEnded = isHeard && list.takeEstimateEnd(by: now)
+        if let due = publication.due, due <= now { publish(at: now) }
+        let hasEstimateEnded = isObserved && list.takeEstimateEnd(by: now)
         return finish(hasChanged: visibility.state != stateBefore || hasEstimateEnded) { now }
     }
 
@@ -320,8 +294,7 @@ package struct IndicatorStateMachine: Sendable {
         guard !changes.isEmpty else { return }
         followWallClock(isForced: true)
         for (index, change) in changes.enumerated() {
-            since = list.date(at: change.instant)
-            period += 1
+            publication.beginPeriod(list.date(at: change.instant))
             let isLast = index == changes.count - 1
             let state: IndicatorState? = isLast ? nil : change.isVisible ? .active : .inactive
             publish(state: state, change, at: now)
@@ -331,66 +304,51 @@ package struct IndicatorStateMachine: Sendable {
     /// Corrects all dates if the wall clock was set. Reads the clock itself: the time of an input may be older.
     private mutating func followWallClock(isForced: Bool = false) {
         let shift = list.followWallClock({ counter.time.now }, isForced: isForced)
-        if shift != 0 { (since, labelSince) = (since + shift, labelSince + shift) }
+        publication.shift(by: shift)
     }
 
     // MARK: - Publishing
 
     /// Whether a receiver observes changes that do not affect the visibility.
-    private var isHeard: Bool { audience == .always || audience == .whileVisible && visibility.isVisible }
+    private var isObserved: Bool { publication.isObserved(isVisible: visibility.isVisible) }
 
-    private func setWatched(_ isWatched: Bool) { counter.setWatched(isWatched || isOrphaned) }
+    private func setReportsChanges(_ reportsChanges: Bool) { counter.setReportsChanges(reportsChanges || isOrphaned) }
 
     private mutating func publish(state: IndicatorState? = nil, _ change: VisibilityChange? = nil, at now: Duration) {
-        let before = publishedAt
-        publishedAt = now
-        publishedPhase = phase
-        refreshDue = nil
+        phaseAtPublication = phase
         // Before the snapshot is made: a change that it does not contain is reported.
-        setWatched(isHeard)
+        setReportsChanges(isObserved)
         counter.setPhase(phase)
         var snapshot = snapshot({ now }, isMeasured: true)
         if let state { snapshot.state = state }
-        if snapshot.activityCount > 0 || !snapshot.isVisible { shownActivities = snapshot.activities }
         snapshot.finishedActivities = list.takeFinished()
-        if snapshot.label != label {
-            label = snapshot.label
-            let beginning = snapshot.activities.first?.since ?? .distantPast
-            let isNew = before.map { beginning > list.date(at: $0) } ?? true
-            labelSince = snapshot.finished.last?.date ?? (isNew ? beginning : list.date(at: now))
-            snapshot.labelSince = labelSince
-        }
+        publication.publish(&snapshot, at: now) { list.date(at: $0) }
         actions.publications.append((snapshot, change))
     }
 
-    /// Publishes a change that does not change the visibility, at most every ``refreshInterval``.
+    /// Publishes a change that does not change the visibility, at most every ``PublicationState/interval``.
     private mutating func publishSoon(_ now: Now) {
-        guard isHeard else { return setWatched(false) }
-        guard refreshDue == nil else { return }
+        guard isObserved else { return setReportsChanges(false) }
+        guard publication.due == nil else { return }
         let now = now()
-        if let publishedAt, now < publishedAt + Self.refreshInterval {
-            refreshDue = publishedAt + Self.refreshInterval
-            // Until then, further changes need no report.
-            setWatched(false)
-        } else {
-            publish(at: now)
-        }
+        // Until a postponed publication, further changes need no report.
+        if publication.postpone(at: now) { setReportsChanges(false) } else { publish(at: now) }
     }
 
     /// Completes an input: settles the phase, publishes, sets the timer.
     private mutating func finish(hasChanged: Bool, _ now: Now) -> Actions? {
         settle(now)
         // The state may have changed since it was published.
-        if hasChanged, publishedPhase != phase { publishSoon(now) }
-        publishedPhase = nil
+        if hasChanged, phaseAtPublication != phase { publishSoon(now) }
+        phaseAtPublication = nil
         setTimer()
         return actions.isEmpty ? nil : exchange(&actions, with: Actions())
     }
 
     /// Requests a wake-up at the earliest deadline.
     private mutating func setTimer() {
-        let estimateEnd = isHeard ? list.estimateEnd : nil
-        if let next = earliest(earliest(visibility.deadline, refreshDue), earliest(lifetimeCheckDue, estimateEnd)),
+        let estimateEnd = isObserved ? list.estimateEnd : nil
+        if let next = earliest(earliest(visibility.deadline, publication.due), earliest(lifetimeCheckDue, estimateEnd)),
             wakesAt.map({ next < $0 }) ?? true
         {
             wakesAt = next

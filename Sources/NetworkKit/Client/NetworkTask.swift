@@ -279,7 +279,7 @@ public final class NetworkTask: Sendable {
         state.withLock { state in
             guard let event = change(&state) else { return false }
             state.outbox.append(event)
-            return state.outbox.attend()
+            return state.outbox.beginDelivery()
         }
     }
 

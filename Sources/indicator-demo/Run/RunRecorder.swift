@@ -122,7 +122,7 @@ extension RunRecorder {
 
     /// When the indicator should have been shown and hidden, computed from when the requests began, paused and ended.
     func expectedVisibility(delays: IndicatorDelays, isEnabled: Bool) -> [VisibilityChange] {
-        var replay = ActivityReplay(delays: delays, isEnabled: isEnabled)
+        let replay = ActivityReplay(delays: delays, isEnabled: isEnabled)
         var changes: [VisibilityChange] = []
         for moment in moments {
             switch moment.event {

@@ -35,14 +35,14 @@ import Testing
         #expect(counter.phase == phase)
     }
 
-    @Test func everyChangeIsReportedWhileTheCountIsWatched() {
+    @Test func everyChangeIsReportedWhileThatIsRequested() {
         let counter = counter(.active)
-        counter.setWatched(true)
+        counter.setReportsChanges(true)
         #expect(counter.begin())
         #expect(counter.begin())
         #expect(!counter.end())
         #expect(counter.count == 2)
-        counter.setWatched(false)
+        counter.setReportsChanges(false)
         #expect(!counter.begin())
         #expect(counter.count == 3)
         #expect(counter.end())

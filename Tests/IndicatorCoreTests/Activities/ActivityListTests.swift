@@ -80,20 +80,20 @@ import Testing
 @Suite struct OutboxTests {
     @Test func oneThreadAttendsAndHandlesAllInOrder() {
         var outbox = Outbox<Int>()
-        var attends: [Bool] = []
+        var begins: [Bool] = []
         var batches: [[Int]?] = []
-        attends.append(outbox.attend())
+        begins.append(outbox.beginDelivery())
         outbox.append(1)
-        attends.append(outbox.attend())
+        begins.append(outbox.beginDelivery())
         outbox.append(2)
-        attends.append(outbox.attend())
+        begins.append(outbox.beginDelivery())
         batches.append(outbox.nextBatch())
         outbox.append(3)
-        attends.append(outbox.attend())
+        begins.append(outbox.beginDelivery())
         batches.append(outbox.nextBatch())
         batches.append(outbox.nextBatch())
-        attends.append(outbox.attend())
-        #expect(attends == [false, true, false, false, false])
+        begins.append(outbox.beginDelivery())
+        #expect(begins == [false, true, false, false, false])
         #expect(batches == [[1, 2], [3], nil])
     }
 }

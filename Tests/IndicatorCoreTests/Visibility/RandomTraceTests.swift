@@ -174,7 +174,7 @@ struct RandomTrace: CustomStringConvertible {
 
     /// The changes of visibility that the library computes for the trace.
     func replay() throws -> [TickByTickIndicator.Change] {
-        var replay = ActivityReplay(delays: try Self.delays(initialDelays))
+        let replay = ActivityReplay(delays: try Self.delays(initialDelays))
         var changes: [VisibilityChange] = []
         for (time, step) in steps {
             let now = Self.tick * time

@@ -75,7 +75,7 @@ extension Trace.Change {
 
     @Test("A worked example holds exactly", arguments: try Trace.all)
     func holds(_ trace: Trace) throws {
-        var replay = ActivityReplay(delays: try trace.delays)
+        let replay = ActivityReplay(delays: try trace.delays)
         var changes: [Trace.Change] = []
         for event in trace.events {
             changes += replay.apply(event.replayed, at: .milliseconds(event.t_ms)).map(Trace.Change.init)
