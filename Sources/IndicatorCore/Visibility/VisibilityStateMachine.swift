@@ -4,20 +4,8 @@
 /// ``advance(to:)`` at ``deadline``, and applies the returned changes: none, one or two, in order. "Now" is a monotonic
 /// time, as the `Duration` since any origin.
 ///
-/// The rules are in IndicatorCore's documentation: those of the two best-known iOS managers, with their known bugs
-/// fixed.
+/// <doc:RulesOfVisibility> has the rules.
 package struct VisibilityStateMachine: Sendable {
-    private enum State {
-        /// Hidden, and no delay runs. Busy only while disabled.
-        case inactive
-        /// Hidden; at `deadline` the indicator is shown if work is in progress.
-        case delayingStart(deadline: Duration)
-        /// Shown, and busy.
-        case active(hiddenAtEarliest: Duration)
-        /// Shown, and not busy; hidden at `deadline`.
-        case delayingCompletion(deadline: Duration, hiddenAtEarliest: Duration)
-    }
-
     /// The delays. A change of one takes effect the next time that it begins.
     package var delays: IndicatorDelays
     /// Whether work is in progress, as last reported.
@@ -25,7 +13,12 @@ package struct VisibilityStateMachine: Sendable {
     /// Whether the indicator may be shown.
     package private(set) var isEnabled: Bool
 
-    private var internalState = State.inactive
+    /// The current state. An indicator that is `inactive` is busy only while it is disabled.
+    package private(set) var state = IndicatorState.inactive
+    /// When ``advance(to:)`` is due; `nil` while no delay runs.
+    package private(set) var deadline: Duration?
+    /// While the indicator is shown: when the minimum visible time ends.
+    private var hiddenAtEarliest = Duration.zero
     /// The time of the latest input. Inputs with an earlier time count as made at this time.
     package private(set) var latest = Duration.zero
 
@@ -35,43 +28,15 @@ package struct VisibilityStateMachine: Sendable {
         self.isEnabled = isEnabled
     }
 
-    /// The current state.
-    package var state: IndicatorState {
-        switch internalState {
-        case .inactive: .inactive
-        case .delayingStart: .delayingStart
-        case .active: .active
-        case .delayingCompletion: .delayingCompletion
-        }
-    }
-
     /// Whether the indicator is shown.
     package var isVisible: Bool { state.isVisible }
-
-    /// When ``advance(to:)`` is due; `nil` while no delay runs.
-    package var deadline: Duration? {
-        switch internalState {
-        case .inactive, .active: nil
-        case .delayingStart(let deadline), .delayingCompletion(let deadline, _): deadline
-        }
-    }
 
     /// Processes the deadlines up to and including `now`.
     package mutating func advance(to now: Duration) -> [VisibilityChange] {
         latest = max(latest, now)
-        switch internalState {
-        case .delayingStart(let deadline) where deadline <= latest:
-            guard isBusy else {
-                internalState = .inactive
-                return []
-            }
-            return show(at: deadline)
-        case .delayingCompletion(let deadline, _) where deadline <= latest:
-            internalState = .inactive
-            return [VisibilityChange(isVisible: false, instant: deadline)]
-        case .inactive, .delayingStart, .active, .delayingCompletion:
-            return []
-        }
+        guard let deadline, deadline <= latest else { return [] }
+        if state == .delayingStart, isBusy { return show(at: deadline) }
+        return state == .delayingStart ? enter(.inactive) : hide(at: deadline)
     }
 
     /// Sets whether work is in progress. Without a change, this is ``advance(to:)``.
@@ -95,51 +60,48 @@ package struct VisibilityStateMachine: Sendable {
         if enabled {
             guard isBusy else { return changes }
             guard waitsForTimer else { return changes + workBegan() }
-            internalState = .delayingStart(deadline: latest + delays.startDelay)
+            _ = enter(.delayingStart, until: latest + delays.startDelay)
             // So that no earlier input reaches the deadline.
             latest -= .nanoseconds(1)
             return changes
         }
-        let wasVisible = isVisible
-        internalState = .inactive
-        return wasVisible ? changes + [VisibilityChange(isVisible: false, instant: latest)] : changes
+        return changes + (isVisible ? hide(at: latest) : enter(.inactive))
     }
 
     private mutating func workBegan() -> [VisibilityChange] {
-        switch internalState {
+        switch state {
         case .inactive:
             guard delays.startDelay > .zero else { return show(at: latest) }
-            internalState = .delayingStart(deadline: latest + delays.startDelay)
-        case .delayingStart:
-            break
-        case .delayingCompletion(_, let hiddenAtEarliest):
-            internalState = .active(hiddenAtEarliest: hiddenAtEarliest)
-        case .active:
-            preconditionFailure("work began in state \(internalState), which is busy")
+            return enter(.delayingStart, until: latest + delays.startDelay)
+        case .delayingStart: return []
+        case .delayingCompletion: return enter(.active)
+        case .active: preconditionFailure("work began in state \(state), which is busy")
         }
-        return []
     }
 
     private mutating func workEnded() -> [VisibilityChange] {
-        switch internalState {
-        case .delayingStart:
-            return []
-        case .active(let hiddenAtEarliest):
+        switch state {
+        case .delayingStart: return []
+        case .active:
             let deadline = max(latest + delays.completionDelay, hiddenAtEarliest)
-            guard deadline > latest else {
-                internalState = .inactive
-                return [VisibilityChange(isVisible: false, instant: latest)]
-            }
-            internalState = .delayingCompletion(deadline: deadline, hiddenAtEarliest: hiddenAtEarliest)
-            return []
-        case .inactive, .delayingCompletion:
-            preconditionFailure("work ended in state \(internalState), which is not busy")
+            return deadline > latest ? enter(.delayingCompletion, until: deadline) : hide(at: latest)
+        case .inactive, .delayingCompletion: preconditionFailure("work ended in state \(state), which is not busy")
         }
     }
 
+    /// Enters a state without a change of the visibility.
+    private mutating func enter(_ state: IndicatorState, until deadline: Duration? = nil) -> [VisibilityChange] {
+        (self.state, self.deadline) = (state, deadline)
+        return []
+    }
+
     private mutating func show(at instant: Duration) -> [VisibilityChange] {
-        internalState = .active(hiddenAtEarliest: instant + delays.minimumVisibleTime)
-        return [VisibilityChange(isVisible: true, instant: instant)]
+        hiddenAtEarliest = instant + delays.minimumVisibleTime
+        return enter(.active) + [VisibilityChange(isVisible: true, instant: instant)]
+    }
+
+    private mutating func hide(at instant: Duration) -> [VisibilityChange] {
+        enter(.inactive) + [VisibilityChange(isVisible: false, instant: instant)]
     }
 }
 
