@@ -117,7 +117,7 @@ extension NetworkClient {
         return try await task.run { [self] in
             let partial = try await blocking {
                 PartialFile.removeLeftovers(in: file.deletingLastPathComponent(), for: file)
-                return try PartialFile(for: file, mode: 0o666)
+                return try PartialFile(for: file)
             }
             // Not only when it is released: the thread of the last write may release it later.
             defer { partial.remove() }
@@ -158,7 +158,7 @@ extension NetworkClient {
                 if let range, partial.count < range.length {
                     throw transfer.failure(.incompleteBody, "the server sent only a part of the requested range")
                 }
-                try await blocking { try partial.moveIntoPlace() }
+                try await blocking { try partial.moveIntoPlace(isShared: true) }
                 return NetworkResponse(ReceivedResponse(head: head, data: Data()))
             }
         }

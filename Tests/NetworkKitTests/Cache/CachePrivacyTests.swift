@@ -150,7 +150,6 @@ import Testing
             let directory = folder.url.appending(path: "\(round)")
             let keys = Locked<Set<Data>>([])
             DispatchQueue.concurrentPerform(iterations: 8) { _ in
-                // Each has its own lock of the folder, like a process.
                 let key = try? CacheDisk(directory: directory, capacity: 1000).hash.keyData
                 keys.withLock { _ = $0.insert(key ?? Data()) }
             }
@@ -163,7 +162,7 @@ import Testing
         for _ in 0..<3 {
             try Data("half".utf8).write(to: directory.appending(path: ".0.cache.\(UUID()).partial"))
         }
-        let writing = try PartialFile(for: directory.appending(path: "1.cache"), mode: 0o600)
+        let writing = try PartialFile(for: directory.appending(path: "1.cache"))
         #expect(ResponseCache(directory: directory).removedLeftovers == 3)
         try writing.write(Data("whole".utf8))
         try writing.moveIntoPlace()
