@@ -291,6 +291,7 @@ import Testing
             ("206 Partial Content", "Content-Range: bytes 4-5/6", "45"),
             ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nETag: \"y\"", "new789"),
             ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nETag: W/\"x\"", "new789"),
+            ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nContent-Encoding: gzip", "456789"),
             ("416 Range Not Satisfiable", "Content-Range: bytes */4", ""),
         ]
     )
