@@ -90,6 +90,10 @@ public struct NetworkRequest: Sendable {
         if let user = parts.user {
             copy.credentials = credentials ?? Credentials(user: user, password: parts.password ?? "")
         }
+        // libcurl would end them at a NUL, and Digest would send a line break as it is.
+        if let used = copy.credentials, (used.user + used.password).unicodeScalars.contains(where: \.isControl) {
+            throw .invalidRequest("the user name or the password contains a control character (RFC 7617 §2)")
+        }
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
         guard let url = parts.url else {
             throw .invalidRequest("'\(url.withoutSecrets)' is not an http or https URL with a host")
@@ -102,6 +106,10 @@ public struct NetworkRequest: Sendable {
     }
 }
 
+extension Unicode.Scalar {
+    fileprivate var isControl: Bool { value < 0x20 || value == 0x7F }
+}
+
 extension Double {
     /// This number of seconds; `nil` when it is longer than a lifetime.
     var limit: Duration? { self < 1e10 ? .seconds(self) : nil }
@@ -111,9 +119,9 @@ extension Double {
 public struct Credentials: Sendable {
     /// The authentication scheme.
     public enum Scheme: Sendable {
-        /// Digest or Basic, the best that the server supports. Costs an additional request.
+        /// Digest or, only over TLS, Basic: the best that the server supports. Costs an additional request.
         case any
-        /// `Basic` (RFC 7617), sent with the first request. Use it over TLS only.
+        /// `Basic` (RFC 7617), sent with the first request. Without TLS, everyone on the way can read the password.
         case basic
         /// `Digest` (RFC 7616).
         case digest

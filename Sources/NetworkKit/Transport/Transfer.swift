@@ -251,7 +251,7 @@ final class Transfer: @unchecked Sendable {
         if let credentials = request.credentials {
             curl_kit_set_string(handle, CURLOPT_USERNAME, credentials.user)
             curl_kit_set_string(handle, CURLOPT_PASSWORD, credentials.password)
-            curl_kit_set_long(handle, CURLOPT_HTTPAUTH, credentials.scheme.bits)
+            curl_kit_set_long(handle, CURLOPT_HTTPAUTH, credentials.scheme.bits(isEncrypted: origin.first == "https"))
         }
         for field in request.headers {
             let line = field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
@@ -482,9 +482,9 @@ extension TransportFailure.Kind {
 }
 
 extension Credentials.Scheme {
-    fileprivate var bits: Int {
+    fileprivate func bits(isEncrypted: Bool) -> Int {
         switch self {
-        case .any: Int(CURLAUTH_BASIC_BITS | CURLAUTH_DIGEST_BITS)
+        case .any: Int(CURLAUTH_DIGEST_BITS | (isEncrypted ? CURLAUTH_BASIC_BITS : 0))
         case .basic: Int(CURLAUTH_BASIC_BITS)
         case .digest: Int(CURLAUTH_DIGEST_BITS)
         }
