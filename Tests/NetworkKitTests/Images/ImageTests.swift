@@ -55,8 +55,10 @@ import Testing
         let folder = try TemporaryDirectory()
         let list = try await Command.run("pkg-config", ["--variable=gdk_pixbuf_cache_file", "gdk-pixbuf-2.0"])
         var loaders = try String(contentsOfFile: list.output.trimmingCharacters(in: .newlines), encoding: .utf8)
-        let xpm = try #require(loaders.firstRange(of: #""/* XPM */""#))
-        loaders.replaceSubrange(xpm, with: "\"BM\"")
+        // gdk-pixbuf asks GIO for the type, if it was built so.
+        for (own, claimed) in [(#""/* XPM */""#, #""BM""#), (#""image/x-xpixmap""#, #""image/bmp""#)] {
+            loaders.replaceSubrange(try #require(loaders.firstRange(of: own)), with: claimed)
+        }
         let changed = try folder.write(loaders, to: "loaders.cache")
         let file = folder.url.appending(path: "image.bmp")
         try await Self.convert(to: "bmp").write(to: file)
