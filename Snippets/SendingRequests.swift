@@ -9,7 +9,6 @@ import NetworkKit
 
 let server = URL(string: "http://127.0.0.1:8080")!
 let token = "secret"
-let signature = "secret"
 let password = "secret"
 
 struct Post: Codable, Sendable {
@@ -89,7 +88,7 @@ func use(_ indicator: IndicatorManager) async throws {
 
     // snippet.secrets
     let service = NetworkClient(interceptors: [
-        .header("X-Signature", signature, isSensitive: true),
+        .header("X-App-Version", "2.1", isSensitive: false),
         .credentials(Credentials(user: "me", password: password), hosts: ["store.example.com"]),
     ])
     print(try await service.curlDescription(of: Store.topFree(limit: 10)))

@@ -45,6 +45,27 @@ static inline CURLcode curl_kit_set_debug_function(CURL *handle, curl_kit_debug_
     return curl_easy_setopt(handle, CURLOPT_DEBUGFUNCTION, value);
 }
 
+static inline CURLcode curl_kit_set_open_function(CURL *handle, curl_opensocket_callback value) {
+    return curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, value);
+}
+
+static inline CURLcode curl_kit_set_close_function(CURL *handle, curl_closesocket_callback value) {
+    return curl_easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, value);
+}
+
+/* How many bytes this process has read from a TCP socket; -1 if the system does not report it (Linux 4.1). */
+static inline long long curl_kit_count_read(curl_socket_t socket) {
+    extern int ioctl(int, unsigned long, ...);
+    enum { tcp = 6, tcp_info = 11, fionread = 0x541B };
+    /* The first fields of `struct tcp_info` in <linux/tcp.h>, which cannot be included beside <netinet/tcp.h>. */
+    struct { unsigned char options[8]; unsigned int counts[24]; unsigned long long paces[2], acked, received; } info;
+    socklen_t size = sizeof info;
+    int waiting = 0;
+    if (getsockopt(socket, tcp, tcp_info, &info, &size) || size < sizeof info) return -1;
+    if (ioctl(socket, fionread, &waiting)) return -1;
+    return (long long)info.received - waiting;
+}
+
 /* libcurl 7.85 added protocol names and deprecated the bit mask. */
 static inline CURLcode curl_kit_allow_http_only(CURL *handle) {
 #if LIBCURL_VERSION_NUM >= 0x075500

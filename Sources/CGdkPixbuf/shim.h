@@ -47,7 +47,7 @@ typedef struct _GdkPixbufLoader GdkPixbufLoader;
 
 unsigned int gdk_pixbuf_error_quark(void);
 
-GdkPixbufLoader *gdk_pixbuf_loader_new(void);
+GdkPixbufLoader *gdk_pixbuf_loader_new_with_type(const char *, GError **);
 gboolean gdk_pixbuf_loader_write(GdkPixbufLoader *, const unsigned char *, size_t, GError **);
 gboolean gdk_pixbuf_loader_close(GdkPixbufLoader *, GError **);
 void gdk_pixbuf_loader_set_size(GdkPixbufLoader *, int, int);

@@ -59,15 +59,14 @@ final class CacheDisk: Sendable {
     }
 
     private static func loadHash(in directory: URL) throws -> KeyedHash {
-        // Locked, so that two processes do not create different keys.
-        let folder = open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        defer { close(folder) }
-        while flock(folder, LOCK_EX) != 0, errno == EINTR {}
         let file = directory.appending(path: "key")
         if let data = FileManager.default.contents(atPath: file.path), let hash = KeyedHash(key: data) { return hash }
         let hash = KeyedHash()
-        let partial = try PartialFile(for: file, mode: 0o600)
+        let partial = try PartialFile(for: file)
         try partial.write(hash.keyData)
+        // Another process may create a key at the same time. A damaged one is replaced.
+        if partial.linkIntoPlace() { return hash }
+        if let data = FileManager.default.contents(atPath: file.path), let hash = KeyedHash(key: data) { return hash }
         try partial.moveIntoPlace()
         return hash
     }
@@ -107,7 +106,7 @@ final class CacheDisk: Sendable {
             return remove(key)
         }
         do {
-            let file = try PartialFile(for: file(name), mode: 0o600)
+            let file = try PartialFile(for: file(name))
             try file.write(data)
             try file.moveIntoPlace()
         } catch {

@@ -9,7 +9,7 @@ import IndicatorThreads
 ///   without contacting the server. A stale one with an `ETag` or `Last-Modified` is revalidated: if the server answers
 ///   304, the body is not sent again.
 /// - Only complete responses to GET with status 200, 203, 204, 404 or 410 and without a redirect are stored. Responses
-///   with `no-store` or `Set-Cookie`, and responses to requests with `Range` or conditional fields, are not.
+///   with `no-store` or `Set-Cookie`, and responses to requests with a body, `Range` or conditional fields, are not.
 /// - A response to a request with credentials or sensitive fields is served only to requests with the same ones. A
 ///   response to a request with cookies from the client's cookie store is not stored. `Vary` is respected.
 /// - A successful PUT, POST, PATCH or DELETE removes the entry of its URL.
@@ -123,21 +123,26 @@ public final class ResponseCache: Sendable {
 
     /// Answers a request from the cache or from the server.
     ///
-    /// - Parameter addsCookies: whether libcurl may add cookies to the request.
+    /// - Parameters:
+    ///   - hasBody: whether the request has a body. Then the URL does not identify the response.
+    ///   - addsCookies: whether libcurl may add cookies to the request.
     func respond(
         to request: NetworkRequest,
+        hasBody: Bool = false,
         addsCookies: Bool = false,
         exchange: (NetworkRequest) async throws -> ReceivedResponse
     ) async throws -> NetworkResponse {
         var rules = rules
         rules.addsCookies = addsCookies
-        guard let key = request.cacheKey else {
+        let control = CacheControl(request.headers[.cacheControl])
+        let mayLoad = request.cachePolicy != .returnCacheDataDontLoad && !control.onlyIfCached
+        guard let key = request.cacheKey, !hasBody else {
+            guard mayLoad else { throw NetworkError.notInCache(request.url) }
             let response = try await exchange(request)
             // The request has invalidated the entry (RFC 9111 §4.4).
             if !request.method.isSafe, response.head.status.code < 400 { await remove(request.url.absoluteString) }
             return NetworkResponse(response)
         }
-        let control = CacheControl(request.headers[.cacheControl])
         var kept: CachedResponse?
         if request.cachePolicy != .reloadIgnoringLocalCacheData, let found = await read(key),
             found.matches(request, rules)
@@ -147,9 +152,7 @@ public final class ResponseCache: Sendable {
         if let kept, kept.answers(request, control, rules, at: now()) {
             return NetworkResponse(kept, url: request.url, source: .cache)
         }
-        if request.cachePolicy == .returnCacheDataDontLoad || control.onlyIfCached {
-            throw NetworkError.notInCache(request.url)
-        }
+        guard mayLoad else { throw NetworkError.notInCache(request.url) }
         let requestTime = now()
         let asked = kept?.hasValidator == true ? kept : nil
         let response = try await exchange(asked.map(request.conditional) ?? request)

@@ -57,8 +57,9 @@ extension NetworkClient {
         /// - Parameters:
         ///   - name: the field's name.
         ///   - value: its value.
-        ///   - isSensitive: whether the value is a secret; see ``NetworkRequest/setHeader(_:_:isSensitive:)``.
-        public static func header(_ name: String, _ value: String, isSensitive: Bool = false) -> Self {
+        ///   - isSensitive: whether the value is a secret; `nil`: decided by the name. See
+        ///     ``NetworkRequest/setHeader(_:_:isSensitive:)``.
+        public static func header(_ name: String, _ value: String, isSensitive: Bool? = nil) -> Self {
             Self { request in
                 guard !request.headers.contains(where: { $0.name.canonicalName == name.lowercased() }) else { return }
                 request.setHeader(name, value, isSensitive: isSensitive)

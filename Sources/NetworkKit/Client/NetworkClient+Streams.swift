@@ -117,11 +117,11 @@ extension NetworkClient {
         return try await task.run { [self] in
             let partial = try await blocking {
                 PartialFile.removeLeftovers(in: file.deletingLastPathComponent(), for: file)
-                return try PartialFile(for: file, mode: 0o666)
+                return try PartialFile(for: file)
             }
             // Not only when it is released: the thread of the last write may release it later.
             defer { partial.remove() }
-            var content: (validator: String, length: Int64?)?
+            var content: Content?
             return try await perform(route, task) { request, body in
                 var request = request
                 // A range that the route asks for is requested again.
@@ -143,7 +143,7 @@ extension NetworkClient {
                 let range = isWhole && head.status == .partialContent ? head.range : nil
                 if range == nil || start == 0 {
                     try await blocking { try partial.removeContents() }
-                    content = head.status == .ok ? head.validator.map { ($0, head.bodyCount) } : nil
+                    content = head.status == .ok ? head.validator.map { Content($0, head) } : nil
                 } else {
                     content?.length = range?.length
                 }
@@ -158,7 +158,7 @@ extension NetworkClient {
                 if let range, partial.count < range.length {
                     throw transfer.failure(.incompleteBody, "the server sent only a part of the requested range")
                 }
-                try await blocking { try partial.moveIntoPlace() }
+                try await blocking { try partial.moveIntoPlace(isShared: true) }
                 return NetworkResponse(ReceivedResponse(head: head, data: Data()))
             }
         }
@@ -193,6 +193,19 @@ extension NetworkClient {
     }
 }
 
+/// What the first response to a download has announced, and those with further parts must not contradict.
+private struct Content {
+    let validator: String
+    var length: Int64?
+    let encoding: String
+
+    init(_ validator: String, _ head: ResponseHead) {
+        self.validator = validator
+        length = head.bodyCount
+        encoding = head.headers[.contentEncoding]?.lowercased() ?? "identity"
+    }
+}
+
 extension ResponseHead {
     /// The validator for resuming a download, if it is strong: others do not guarantee the same bytes. A date must be
     /// older than the response by a second, and is not used beside a tag (RFC 9110 §8.8.2.2, §8.8.3, §13.1.5).
@@ -218,12 +231,13 @@ extension ResponseHead {
     /// Why a download cannot be continued with the response; `nil` if it can, or begins again.
     fileprivate func problem(
         resumingAt start: Int64,
-        _ content: (validator: String, length: Int64?)?
+        _ content: Content?
     ) -> String? {
-        // Some servers ignore `If-Range`. A part may leave out the validator.
+        // Some servers ignore `If-Range`. A part may leave out the validator and the encoding.
         let isSame =
             [nil, content?.validator].contains(headers[.eTag] ?? headers[.lastModified])
             && [nil, range?.length].contains(content?.length)
+            && [nil, content?.encoding].contains(headers[.contentEncoding]?.lowercased())
         return switch status {
         case .rangeNotSatisfiable where start > 0:
             "the server has nothing after the first \(start) bytes"

@@ -119,7 +119,7 @@ public final class NetworkClient: Sendable {
         try await perform(route, task) { request, body in
             let response =
                 if let cache {
-                    try await cache.respond(to: request, addsCookies: options.keepsCookies) {
+                    try await cache.respond(to: request, hasBody: body != nil, addsCookies: options.keepsCookies) {
                         try await receive($0, body, task)
                     }
                 } else {

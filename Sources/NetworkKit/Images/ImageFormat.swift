@@ -3,8 +3,10 @@ import Foundation
 
 /// The supported formats, recognised by their first bytes. Their decoding time is proportional to the number of pixels.
 /// gdk-pixbuf may have loaders for others, but a few kilobytes of SVG can take minutes.
-enum ImageFormat {
-    case png, jpeg, gif, bmp, icon, tiff, webp
+enum ImageFormat: String {
+    // gdk-pixbuf's names.
+    case png, jpeg, gif, bmp, tiff, webp
+    case icon = "ico"
 
     init?(_ data: Data) {
         let signatures: [(ImageFormat, [UInt8])] = [

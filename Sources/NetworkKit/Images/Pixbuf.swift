@@ -37,7 +37,7 @@ enum PixbufDecoder {
         let limit = Limit(maximumPixels: maximumPixels)
         let outcome = Outcome()
         let isStarted = ThreadStarter.start(named: "image") {
-            let result = Result { () throws(ImageError) in try decode(bytes, limit) }
+            let result = Result { () throws(ImageError) in try decode(bytes, format, limit) }
             outcome.result.withLock { $0 = result }
             outcome.isKnown.signal()
         }
@@ -52,8 +52,14 @@ enum PixbufDecoder {
         return try result.get()
     }
 
-    private static func decode(_ data: Data, _ limit: Limit) throws(ImageError) -> DecodedImage {
-        guard let loader = gdk_pixbuf_loader_new() else { throw .unreadable("gdk-pixbuf could not create a loader") }
+    private static func decode(
+        _ data: Data,
+        _ format: ImageFormat,
+        _ limit: Limit
+    ) throws(ImageError) -> DecodedImage {
+        var error: UnsafeMutablePointer<GError>?
+        // Not by the bytes: the installed loaders of other formats would be asked, too.
+        guard let loader = gdk_pixbuf_loader_new_with_type(format.rawValue, &error) else { throw consume(error) }
         defer { g_object_unref(UnsafeMutableRawPointer(loader)) }
         connect(limit, to: loader)
         let failure = withExtendedLifetime(limit) { load(data, into: loader, limit: limit) }

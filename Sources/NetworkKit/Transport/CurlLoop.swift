@@ -60,6 +60,7 @@ final class CurlLoop: @unchecked Sendable {
     private let inbox = Locked(Inbox())
     private let wakeUp = WakeUp()
     private let options: NetworkClient.Options
+    let watch = SocketWatch()
     /// How many connections to a host there may be.
     private let limit: Int
     private var active: [UnsafeMutableRawPointer: Transfer] = [:]
@@ -119,6 +120,8 @@ final class CurlLoop: @unchecked Sendable {
 
     private func run(_ wakeUp: WakeUp) {
         ExitGate.enterUntilThreadEnds()
+        watch.begin()
+        defer { watch.end() }
         guard let share = curl_share_init() else { return fail(Self.outOfMemory) }
         defer { curl_share_cleanup(share) }
         guard let multi = curl_multi_init() else { return fail(Self.outOfMemory) }
@@ -251,9 +254,11 @@ final class CurlLoop: @unchecked Sendable {
         let timeout = roundsLeft > 0 ? 0 : nextCheck.map { WakeUp.milliseconds(until: $0) } ?? .max
         var waker = curl_waitfd(fd: wakeUp.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
         var eventCount: Int32 = 0
+        watch.end()
         ExitGate.leave()
         curl_multi_poll(multi, &waker, 1, timeout, &eventCount)
         ExitGate.enterOrStop()
+        watch.begin()
         roundsLeft = eventCount > 0 ? Self.roundsAfterAnEvent : max(roundsLeft - 1, 0)
         wakeUp.clear()
     }

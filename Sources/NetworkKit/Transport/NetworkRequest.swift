@@ -19,7 +19,8 @@ public struct NetworkRequest: Sendable {
     public var timeLimit: Double = .infinity
     /// How the request uses the response cache.
     public var cachePolicy = ResponseCache.Policy.useProtocolCachePolicy
-    private var sensitiveNames: Set<HTTPField.Name> = []
+    /// What the caller has said about fields.
+    private var sensitivity: [HTTPField.Name: Bool] = [:]
     private var problem: NetworkError?
 
     init(url: URL, method: HTTPRequest.Method) {
@@ -35,10 +36,12 @@ public struct NetworkRequest: Sendable {
     /// - Parameters:
     ///   - name: the field's name.
     ///   - value: its value; `nil` to remove it.
-    ///   - isSensitive: whether the value is a secret. A secret is not sent to another origin and not included in
-    ///     descriptions, and the cache uses the response only for requests with the same secret. `Authorization`,
-    ///     `Proxy-Authorization`, `Cookie` and names that end in `-Key`, `-Token` or `-Secret` are always sensitive.
-    public mutating func setHeader(_ name: String, _ value: String?, isSensitive: Bool = false) {
+    ///   - isSensitive: whether the value is a secret; `nil`: decided by the name. A secret is not sent to another
+    ///     origin and not included in descriptions, and the cache uses the response only for requests with the same
+    ///     secret. Fields that HTTP defines for content, conditions, preferences and caching, and those that identify a
+    ///     request for tracing, are no secrets; every other name is one. `Authorization`, `Proxy-Authorization` and
+    ///     `Cookie` are always sensitive.
+    public mutating func setHeader(_ name: String, _ value: String?, isSensitive: Bool? = nil) {
         guard let fieldName = HTTPField.Name(name) else {
             problem = .invalidRequest("'\(name)' is not the name of a header field (RFC 9110 §5.1)")
             return
@@ -53,16 +56,26 @@ public struct NetworkRequest: Sendable {
             return
         }
         headers[fieldName] = value
-        if isSensitive { sensitiveNames.insert(fieldName) }
+        if let isSensitive { sensitivity[fieldName] = isSensitive }
     }
 
     /// The length of the body: a wrong one would allow request smuggling.
     private static let ownNames: Set<HTTPField.Name> = [.contentLength, .transferEncoding]
 
+    /// Names of header fields whose values are no secrets. For any other, a server could have a secret.
+    private static let plainNames = Set(
+        """
+        accept accept-charset accept-encoding accept-language cache-control connection content-disposition
+        content-encoding content-language content-location content-md5 content-range content-type date expect
+        if-match if-modified-since if-none-match if-range if-unmodified-since max-forwards pragma prefer priority range
+        te traceparent tracestate upgrade upgrade-insecure-requests user-agent via x-b3-sampled x-b3-spanid x-b3-traceid
+        x-correlation-id x-request-id x-requested-with
+        """.split(whereSeparator: \.isWhitespace)
+    )
+
     func isSensitive(_ name: HTTPField.Name) -> Bool {
-        let text = name.canonicalName
-        return sensitiveNames.contains(name) || [.authorization, .proxyAuthorization, .cookie].contains(name)
-            || ["-key", "-token", "-secret"].contains { text.hasSuffix($0) }
+        if [.authorization, .proxyAuthorization, .cookie].contains(name) { return true }
+        return sensitivity[name] ?? !Self.plainNames.contains(name.canonicalName[...])
     }
 
     /// Validates the request after the interceptors, and moves the URL's credentials to ``credentials``.
@@ -77,6 +90,10 @@ public struct NetworkRequest: Sendable {
         if let user = parts.user {
             copy.credentials = credentials ?? Credentials(user: user, password: parts.password ?? "")
         }
+        // libcurl would end them at a NUL, and Digest would send a line break as it is.
+        if let used = copy.credentials, (used.user + used.password).unicodeScalars.contains(where: \.isControl) {
+            throw .invalidRequest("the user name or the password contains a control character (RFC 7617 §2)")
+        }
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
         guard let url = parts.url else {
             throw .invalidRequest("'\(url.withoutSecrets)' is not an http or https URL with a host")
@@ -89,6 +106,10 @@ public struct NetworkRequest: Sendable {
     }
 }
 
+extension Unicode.Scalar {
+    fileprivate var isControl: Bool { value < 0x20 || value == 0x7F }
+}
+
 extension Double {
     /// This number of seconds; `nil` when it is longer than a lifetime.
     var limit: Duration? { self < 1e10 ? .seconds(self) : nil }
@@ -98,9 +119,9 @@ extension Double {
 public struct Credentials: Sendable {
     /// The authentication scheme.
     public enum Scheme: Sendable {
-        /// Digest or Basic, the best that the server supports. Costs an additional request.
+        /// Digest or, only over TLS, Basic: the best that the server supports. Costs an additional request.
         case any
-        /// `Basic` (RFC 7617), sent with the first request. Use it over TLS only.
+        /// `Basic` (RFC 7617), sent with the first request. Without TLS, everyone on the way can read the password.
         case basic
         /// `Digest` (RFC 7616).
         case digest

@@ -3,7 +3,7 @@ import Foundation
 /// A temporary file that is written next to its target and replaces it when it is complete.
 ///
 /// It is locked while it is written. An unlocked file was left behind by a killed process, and the next writer removes
-/// it.
+/// it. Other users cannot open it, and so cannot lock it, until it is complete.
 final class PartialFile: @unchecked Sendable {
     // `@unchecked`: only one task at a time uses it.
 
@@ -16,12 +16,12 @@ final class PartialFile: @unchecked Sendable {
     private(set) var count: Int64 = 0
 
     /// Creates the file. Blocks.
-    init(for target: URL, mode: mode_t) throws {
+    init(for target: URL) throws {
         self.target = target
         let folder = target.deletingLastPathComponent()
         while true {
             let path = folder.appending(path: Self.prefix(of: target) + UUID().uuidString + Self.suffix).path
-            let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode)
+            let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
             guard descriptor >= 0 else { throw Self.error(target) }
             flock(descriptor, LOCK_EX)
             var status = stat()
@@ -68,9 +68,22 @@ final class PartialFile: @unchecked Sendable {
     }
 
     /// Renames the file. It replaces an existing target atomically.
-    func moveIntoPlace() throws {
+    ///
+    /// - Parameter isShared: whether other users may read the target, as far as the process's umask allows it.
+    func moveIntoPlace(isShared: Bool = false) throws {
+        if isShared { fchmod(descriptor, 0o666 & ~Self.fileModeMask) }
         guard rename(path, target.path) == 0 else { throw Self.error(target) }
         isInPlace = true
+    }
+
+    /// Gives the file the name of its target, unless that exists. Returns whether it has it now.
+    func linkIntoPlace() -> Bool { link(path, target.path) == 0 }
+
+    /// The process's umask, without changing it (proc(5)); a private one if it is not known.
+    private static var fileModeMask: mode_t {
+        let lines = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8))?.split(separator: "\n") ?? []
+        let mask = lines.first { $0.hasPrefix("Umask:") }?.split(separator: "\t").last
+        return mask.flatMap { mode_t($0, radix: 8) } ?? 0o077
     }
 
     /// Removes the files of killed processes. Returns their number.

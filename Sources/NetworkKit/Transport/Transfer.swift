@@ -173,6 +173,7 @@ final class Transfer: @unchecked Sendable {
     }
 
     var isFinished: Bool { state.withLock { $0.outcome != nil } }
+    var watch: SocketWatch { loop.watch }
     private var isSuspended: Bool { state.withLock { $0.isSuspended } }
     var mayBegin: Bool { state.withLock { $0.outcome == nil && !$0.isSuspended } }
 
@@ -250,7 +251,7 @@ final class Transfer: @unchecked Sendable {
         if let credentials = request.credentials {
             curl_kit_set_string(handle, CURLOPT_USERNAME, credentials.user)
             curl_kit_set_string(handle, CURLOPT_PASSWORD, credentials.password)
-            curl_kit_set_long(handle, CURLOPT_HTTPAUTH, credentials.scheme.bits)
+            curl_kit_set_long(handle, CURLOPT_HTTPAUTH, credentials.scheme.bits(isEncrypted: origin.first == "https"))
         }
         for field in request.headers {
             let line = field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
@@ -299,9 +300,10 @@ final class Transfer: @unchecked Sendable {
             return 0
         }
         curl_kit_set_long(handle, CURLOPT_NOPROGRESS, 0)
+        watch.open(with: handle, for: self)
     }
 
-    private static func from(_ context: UnsafeMutableRawPointer?) -> Transfer? {
+    static func from(_ context: UnsafeMutableRawPointer?) -> Transfer? {
         ExitGate.stopIfClosed()
         return context.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
     }
@@ -374,6 +376,7 @@ final class Transfer: @unchecked Sendable {
             return (bytes.count, state.takeWaiterIfDue(), bytes.count)
         }
         if answer == CURL_WRITEFUNC_PAUSE { isPaused = true }
+        watch.passedOnBody()
         // Before the waiting task continues, which may end this transfer and begin another one.
         if count > 0 { onProgress(.received(count)) }
         due?.resume()
@@ -439,6 +442,9 @@ final class Transfer: @unchecked Sendable {
         if code == CURLE_OK { deliverHead() }
         if let problem { return finish(throwing: problem) }
         guard code != CURLE_OK else { return finish(throwing: nil) }
+        if watch.hasShutDown(origin) {
+            return finish(throwing: failure(.connectionLost, "the server sent data that is not part of a response"))
+        }
         let text = String(cString: errorText)
         finish(throwing: failure(.init(code), text.isEmpty ? String(cString: curl_easy_strerror(code)) : text))
     }
@@ -476,9 +482,9 @@ extension TransportFailure.Kind {
 }
 
 extension Credentials.Scheme {
-    fileprivate var bits: Int {
+    fileprivate func bits(isEncrypted: Bool) -> Int {
         switch self {
-        case .any: Int(CURLAUTH_BASIC_BITS | CURLAUTH_DIGEST_BITS)
+        case .any: Int(CURLAUTH_DIGEST_BITS | (isEncrypted ? CURLAUTH_BASIC_BITS : 0))
         case .basic: Int(CURLAUTH_BASIC_BITS)
         case .digest: Int(CURLAUTH_DIGEST_BITS)
         }

@@ -42,7 +42,8 @@ enum Ending {
             for task in tasks { task.cancel() }
         default: break
         }
-        if way == "exit" { try await Task.sleep(for: .seconds(3600)) }
+        // Another thread may be the one to get the signal.
+        if ["exit", "signal"].contains(way) { try await Task.sleep(for: .seconds(3600)) }
     }
 
     /// Waits until libcurl's thread opens a pipe that nobody writes to.

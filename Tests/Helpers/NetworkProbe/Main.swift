@@ -4,6 +4,7 @@ import NetworkKit
 /// Makes requests, and prints the result and the process's peak memory in kB: `network-probe upload|download URL FILE`,
 /// `network-probe stream URL -`, `network-probe requests|abandon URL COUNT`, or without memory for libcurl,
 /// `network-probe starve URL -` or `network-probe crowd URL COUNT`. For `network-probe end URL WAY`, see ``Ending``.
+/// `network-probe image URL -` decodes the image in a file.
 @main
 struct Main {
     static func main() async throws {
@@ -11,7 +12,7 @@ struct Main {
         guard arguments.count == 4, let url = URL(string: arguments[2]) else {
             FileHandle.standardError.write(
                 Data(
-                    "usage: network-probe upload|download|stream|requests|abandon|starve|crowd|end URL FILE|COUNT|WAY\n"
+                    "usage: network-probe upload|download|stream|requests|abandon|starve|crowd|image|end URL FILE|COUNT|WAY\n"
                         .utf8
                 )
             )
@@ -60,6 +61,11 @@ struct Main {
             return try await Starvation.sweep(url)
         case "crowd":
             return try await "\(Starvation.crowd(url, Int(argument) ?? 0))"
+        #if Images
+        case "image":
+            let image = try DecodedImage(decoding: Data(contentsOf: url))
+            return "\(image.width) × \(image.height)"
+        #endif
         case "end":
             try await Ending.end(url, argument)
             return "ended"

@@ -66,7 +66,12 @@ import Testing
         }
     }
 
-    @Test(arguments: ["Cookie", "Authorization", "X-Api-Key", "X-Session-Token"])
+    @Test(
+        arguments: [
+            "Cookie", "Authorization", "X-Api-Key", "X-Session-Token", "Token", "ApiKey", "X-Auth", "X-Password",
+            "X-Session-Id", "X-Any",
+        ]
+    )
     func aResponseIsServedOnlyForTheSameField(field: String) async throws {
         let server = try server()
         let client = client()
@@ -75,6 +80,45 @@ import Testing
         #expect(try await text(client, server, [field: "b"]) == "2")
         #expect(try await text(client, server) == "3")
         #expect(try await text(client, server, [field: ""]) == "4")
+    }
+
+    @Test func fieldsThatAreNoSecretsDoNotMatter() async throws {
+        let server = try server()
+        let cache = ResponseCache(directory: nil)
+        for number in 0..<2 {
+            let version = NetworkClient.Interceptor.header("X-App-Version", "\(number)", isSensitive: false)
+            let client = NetworkClient(interceptors: [version], cache: cache)
+            #expect(try await text(client, server, ["X-Request-ID": "\(number)", "Accept": "a/\(number)"]) == "1")
+        }
+    }
+
+    @Test func aResponseToARequestWithABodyIsNotStored() async throws {
+        let server = try server()
+        let client = client()
+        func text(_ body: String, _ policy: ResponseCache.Policy = .useProtocolCachePolicy) async throws -> String {
+            let request = RouteRequest(.get, "", body: .data(Data(body.utf8))).with(\.cachePolicy, policy)
+            return try await client.send(route(server, request)).string()
+        }
+        #expect(try await text("a") == "1")
+        #expect(try await text("b") == "2")
+        #expect(try await self.text(client, server) == "3")
+        #expect(try await text("a", .returnCacheDataElseLoad) == "4")
+        let error = await thrown { _ = try await text("a", .returnCacheDataDontLoad) }
+        #expect("\(error as Any)".contains("not in the cache"))
+        #expect(server.requests.count == 4)
+    }
+
+    @Test func aLockOfAnotherUserDoesNotStopTheCache() throws {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let folder = open(directory.path, O_RDONLY)
+        defer { close(folder) }
+        #expect(flock(folder, LOCK_EX) == 0)
+        #expect(ResponseCache(directory: directory).diskProblem == nil)
+        // Nor does a damaged key.
+        try Data("short".utf8).write(to: directory.appending(path: "key"))
+        #expect(ResponseCache(directory: directory).diskProblem == nil)
+        #expect(try stored().map(\.lastPathComponent) == ["key"])
+        #expect(try Data(contentsOf: directory.appending(path: "key")).count == 16)
     }
 
     @Test func aResponseIsServedOnlyForTheSameCredentials() async throws {
@@ -150,7 +194,6 @@ import Testing
             let directory = folder.url.appending(path: "\(round)")
             let keys = Locked<Set<Data>>([])
             DispatchQueue.concurrentPerform(iterations: 8) { _ in
-                // Each has its own lock of the folder, like a process.
                 let key = try? CacheDisk(directory: directory, capacity: 1000).hash.keyData
                 keys.withLock { _ = $0.insert(key ?? Data()) }
             }
@@ -163,7 +206,7 @@ import Testing
         for _ in 0..<3 {
             try Data("half".utf8).write(to: directory.appending(path: ".0.cache.\(UUID()).partial"))
         }
-        let writing = try PartialFile(for: directory.appending(path: "1.cache"), mode: 0o600)
+        let writing = try PartialFile(for: directory.appending(path: "1.cache"))
         #expect(ResponseCache(directory: directory).removedLeftovers == 3)
         try writing.write(Data("whole".utf8))
         try writing.moveIntoPlace()

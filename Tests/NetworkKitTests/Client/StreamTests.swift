@@ -255,6 +255,28 @@ import Testing
         #expect(try String(contentsOf: target, encoding: .utf8) == "0123456789ab")
     }
 
+    /// Whoever locks the file stops its writer.
+    @Test func otherUsersCannotOpenAFileBeforeItIsComplete() async throws {
+        let mayEnd = Locked(false)
+        let server = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+            waitUntil { mayEnd.withLock { $0 } }
+            try connection.send("world")
+        }
+        func mode(_ name: String) throws -> Int? {
+            let path = folder.url.appending(path: name).path
+            return (try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber)?.intValue
+        }
+        let download = Task { try await client().download(route(server), to: target) }
+        #expect(await eventually { (try? files.count) == 1 })
+        #expect(try mode(files[0]) == 0o600)
+        mayEnd.withLock { $0 = true }
+        _ = try await download.value
+        // As a file that any other program creates.
+        try Data().write(to: folder.url.appending(path: "other"))
+        #expect(try mode(target.lastPathComponent) == mode("other"))
+    }
+
     /// Answers that are not the requested range, or contradict themselves.
     @Test(
         arguments: [
@@ -269,6 +291,7 @@ import Testing
             ("206 Partial Content", "Content-Range: bytes 4-5/6", "45"),
             ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nETag: \"y\"", "new789"),
             ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nETag: W/\"x\"", "new789"),
+            ("206 Partial Content", "Content-Range: bytes 4-9/10\r\nContent-Encoding: gzip", "456789"),
             ("416 Range Not Satisfiable", "Content-Range: bytes */4", ""),
         ]
     )

@@ -50,6 +50,25 @@ import Testing
         #expect(image.rgba[3] == 255)
     }
 
+    /// A loader of another format claims the beginning of every BMP, and would be the first to be asked.
+    @Test func theLoaderIsChosenByTheFormat() async throws {
+        let folder = try TemporaryDirectory()
+        let list = try await Command.run("pkg-config", ["--variable=gdk_pixbuf_cache_file", "gdk-pixbuf-2.0"])
+        var loaders = try String(contentsOfFile: list.output.trimmingCharacters(in: .newlines), encoding: .utf8)
+        // gdk-pixbuf asks GIO for the type, if it was built so.
+        for (own, claimed) in [(#""/* XPM */""#, #""BM""#), (#""image/x-xpixmap""#, #""image/bmp""#)] {
+            loaders.replaceSubrange(try #require(loaders.firstRange(of: own)), with: claimed)
+        }
+        let changed = try folder.write(loaders, to: "loaders.cache")
+        let file = folder.url.appending(path: "image.bmp")
+        try await Self.convert(to: "bmp").write(to: file)
+        for variables in [[], ["GDK_PIXBUF_MODULE_FILE=\(changed)"]] {
+            let arguments = [try Command.built("network-probe"), "image", file.absoluteString, "-"]
+            let result = try await Command.run("env", variables + arguments)
+            #expect(result.output.hasPrefix("64 × 48\n"), "\(result.output)\(result.error)")
+        }
+    }
+
     @Test(arguments: ["png", "jpg", "gif", "bmp", "tif"])
     func truncatedImagesAreErrors(format: String) async throws {
         let data = try await Self.convert(to: format)

@@ -1,0 +1,55 @@
+import Foundation
+import HTTPTypes
+import NetworkKit
+import TestSupport
+import Testing
+
+/// Servers that send without end what is no part of a response. libcurl reads as long as there is something to read.
+@Suite(.serialized) struct FloodTests {
+    private func client(_ server: FrameServer) -> NetworkClient {
+        var options = NetworkClient.Options()
+        options.certificateAuthorities = server.authority
+        return NetworkClient(options: options)
+    }
+
+    @Test(.timeLimit(.minutes(5)), arguments: FrameServer.Frame.allCases)
+    func aFloodDoesNotStopRequestsToOtherHosts(_ frame: FrameServer.Frame) async throws {
+        let flood = try await FrameServer(repeating: frame, isAnswering: frame != .hint)
+        let server = try RawServer.closing { request, connection in
+            if request.target == "/never" { connection.waitForEnd() } else { try connection.respond(text: "here") }
+        }
+        let client = client(flood)
+        let flooded = client.start(URLRoute(flood.url, .get("").with(\.timeLimit, 10)))
+        let cancelled = client.start(URLRoute(flood.url))
+        #expect(await eventually { flood.floodCount > 0 })
+        cancelled.cancel()
+        let late = await thrown { _ = try await client.send(route(server, .get("never").with(\.timeLimit, 0.1))) }
+        #expect("\(late as Any)".contains("timeLimitExceeded"))
+        #expect(try await client.send(route(server)).string() == "here")
+        let error = await thrown { _ = try await flooded.response }
+        if case .transport? = error as? NetworkError {} else { Issue.record("\(error as Any)") }
+        #expect(await thrown { _ = try await cancelled.response } != nil)
+    }
+
+    /// A connection that libcurl reads from without end is shut down, also without a time limit.
+    @Test(.timeLimit(.minutes(5)), arguments: ["send", "bytes", "download"])
+    func aFloodedRequestWithoutLimitsFails(_ function: String) async throws {
+        let flood = try await FrameServer(repeating: .emptyData)
+        let client = client(flood)
+        let folder = try TemporaryDirectory()
+        let route = URLRoute(flood.url, .get("").with(\.timeout, .infinity))
+        let error = await thrown {
+            switch function {
+            case "bytes": for try await _ in try await client.bytes(route) {}
+            case "download": _ = try await client.download(route, to: folder.url.appending(path: "file"))
+            default: _ = try await client.send(route)
+            }
+        }
+        guard case .transport(let failure)? = error as? NetworkError else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(failure.kind == .connectionLost)
+        #expect(failure.reason == "the server sent data that is not part of a response")
+    }
+}
