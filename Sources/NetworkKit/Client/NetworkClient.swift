@@ -142,19 +142,28 @@ public final class NetworkClient: Sendable {
         let request = try description.networkRequest(relativeTo: route.baseURL, body)
         task.setBytesToSend(body?.count ?? 0)
         var number = 1
+        var hasRefreshed = false
         while true {
+            var sent = request
             do {
                 try Task.checkCancellation()
-                var request = request
-                for interceptor in interceptors { try await interceptor.change(&request) }
-                return try await attempt(request.checked(), body)
+                for interceptor in interceptors { try await interceptor.change(&sent) }
+                sent = try sent.checked()
+                return try await attempt(sent, body)
             } catch {
                 guard !Task.isCancelled else { throw CancellationError() }
+                if !hasRefreshed, let refresh = sent.refresh, sent.isRejected(by: error) {
+                    hasRefreshed = true
+                    try await refresh(sent.url)
+                    await task.willRepeat()
+                    continue
+                }
                 guard
                     let delay = retry.delay(
                         afterAttempt: number,
                         of: description.method,
                         error: error,
+                        isUnsent: sent.isUnsent(after: error),
                         chance: .random(in: 0...1)
                     )
                 else { throw error }
@@ -217,6 +226,20 @@ public final class NetworkClient: Sendable {
             request = next.request
             if !next.keepsBody { body = nil }
         }
+    }
+}
+
+extension NetworkRequest {
+    /// Whether the server, not another one after a redirect, responded with status 401.
+    fileprivate func isRejected(by error: any Error) -> Bool {
+        guard case .unacceptableStatus(let failure)? = error as? NetworkError else { return false }
+        return failure.status == .unauthorized && failure.url.origin == url.origin
+    }
+
+    /// Whether no server received anything of the request: the name of its own host could not be resolved.
+    fileprivate func isUnsent(after error: any Error) -> Bool {
+        guard case .transport(let failure)? = error as? NetworkError else { return false }
+        return failure.kind == .cannotFindHost && failure.url == url
     }
 }
 

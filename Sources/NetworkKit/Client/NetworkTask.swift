@@ -215,8 +215,13 @@ public final class NetworkTask: Sendable {
 
     /// Resets the progress, shows the number of the retry in the label, and waits until the observers have returned.
     func willRetry(_ number: Int, of count: Int) async {
-        announce { [label] state in
-            state.label = "\(label), retry \(number) of \(count)"
+        await willRepeat(label: "\(label), retry \(number) of \(count)")
+    }
+
+    /// Resets the progress, and waits until the observers have returned.
+    func willRepeat(label: String? = nil) async {
+        announce { state in
+            state.label = label ?? state.label
             state.progress = TransferProgress(bytesToSend: state.progress.bytesToSend)
             state.announced = 0
             return progress(&state, isPosted: true, label: state.label)

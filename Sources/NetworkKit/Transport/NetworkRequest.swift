@@ -21,6 +21,8 @@ public struct NetworkRequest: Sendable {
     public var cachePolicy = ResponseCache.Policy.useProtocolCachePolicy
     private var sensitiveNames: Set<HTTPField.Name> = []
     private var problem: NetworkError?
+    /// Replaces the token that was sent, for a request to a URL.
+    var refresh: (@Sendable (URL) async throws -> Void)?
 
     init(url: URL, method: HTTPRequest.Method) {
         self.url = url
