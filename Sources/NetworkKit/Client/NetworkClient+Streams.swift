@@ -17,6 +17,8 @@ public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
     /// The header fields.
     public let headers: HTTPFields
     fileprivate let source: Source
+    /// How long the request took; `nil` before the end of the body.
+    public var metrics: NetworkMetrics? { source.transfer.metrics }
 
     /// Cancels the request when it is released.
     fileprivate final class Source: Sendable {
@@ -159,7 +161,7 @@ extension NetworkClient {
                     throw transfer.failure(.incompleteBody, "the server sent only a part of the requested range")
                 }
                 try await blocking { try partial.moveIntoPlace() }
-                return NetworkResponse(ReceivedResponse(head: head, data: Data()))
+                return NetworkResponse(ReceivedResponse(head: head, data: Data(), metrics: transfer.metrics))
             }
         }
     }

@@ -158,7 +158,7 @@ extension NetworkRequest: CustomStringConvertible, CustomReflectable {
 
 extension URL {
     /// The URL without query values whose names suggest secrets.
-    fileprivate var withoutSecretValues: String {
+    package var withoutSecretValues: String {
         guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return withoutSecrets }
         parts.percentEncodedQueryItems = parts.percentEncodedQueryItems?.map { item in
             let name = item.name.lowercased()

@@ -39,6 +39,13 @@ struct RequestBody: Sendable {
         count = nil
     }
 
+    /// The first bytes that are in memory.
+    func start(_ limit: Int) -> Data {
+        var start = Data()
+        for case .data(let data) in pieces where start.count < limit { start += data.prefix(limit - start.count) }
+        return start
+    }
+
     static func unreadable(_ url: URL, _ code: Int32) -> NetworkError {
         .invalidRequest("the file '\(url.path)' cannot be read: \(String(cString: strerror(code)))")
     }
