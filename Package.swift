@@ -10,6 +10,7 @@ let package = Package(
         .library(name: "IndicatorBackends", targets: ["IndicatorBackends"]),
         .library(name: "IndicatorTesting", targets: ["IndicatorTesting"]),
         .library(name: "NetworkKit", targets: ["NetworkKit"]),
+        .library(name: "NetworkKitTesting", targets: ["NetworkKitTesting"]),
         .library(name: "IndicatorOpenCombine", targets: ["IndicatorOpenCombine"]),
         .library(name: "IndicatorServiceLifecycle", targets: ["IndicatorServiceLifecycle"]),
         .executable(name: "indicator", targets: ["indicator"]),
@@ -113,6 +114,15 @@ let package = Package(
                 "JSONScanning",
                 .target(name: "CGdkPixbuf", condition: .when(traits: ["Images"])),
                 .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        // For the tests of apps: responses without a server.
+        .target(
+            name: "NetworkKitTesting",
+            dependencies: [
+                "IndicatorThreads",
+                "NetworkKit",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
@@ -270,6 +280,7 @@ let package = Package(
                 "IndicatorThreads",
                 "network-probe",
                 "NetworkKit",
+                "NetworkKitTesting",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
