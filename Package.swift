@@ -101,6 +101,7 @@ let package = Package(
         .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CGdkPixbuf"),
+        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
         // Declarations only: libnotify is loaded when it is first used.
         .systemLibrary(name: "CNotify", providers: [.apt(["libnotify-dev"])]),
         // Reads JSON by tokens, with positions: for NetworkKit and for traces.
@@ -109,6 +110,7 @@ let package = Package(
             name: "NetworkKit",
             dependencies: [
                 "CCurl",
+                "CZlib",
                 "IndicatorCore",
                 "IndicatorThreads",
                 "JSONScanning",

@@ -46,6 +46,14 @@ public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let source: Source
 
+        /// Ends the request, and returns its error.
+        func fail(_ reason: String) async -> NetworkError {
+            let error = source.transfer.failure(.invalidResponse, reason)
+            source.transfer.cancel()
+            await source.task.end(ActivityOutcome(error))
+            return error
+        }
+
         /// Waits for the next chunk; `nil` at the end.
         ///
         /// - Throws: ``NetworkError``, or `CancellationError`.

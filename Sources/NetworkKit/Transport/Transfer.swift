@@ -121,7 +121,7 @@ final class Transfer: @unchecked Sendable {
         self.onProgress = onProgress
         origin = request.url.origin
         timeout = request.timeout.limit
-        reader = body.map { BodyReader($0) }
+        rewind()
     }
 
     // MARK: - Any thread
@@ -371,7 +371,7 @@ final class Transfer: @unchecked Sendable {
             guard offset == 0, origin == SEEK_SET, let transfer = Transfer.from(transfer) else {
                 return CURL_SEEKFUNC_CANTSEEK
             }
-            transfer.reader = transfer.body.map { BodyReader($0) }
+            transfer.rewind()
             return CURL_SEEKFUNC_OK
         }
         curl_kit_set_progress_function(handle) { transfer, _, received, _, sent in
@@ -444,6 +444,8 @@ final class Transfer: @unchecked Sendable {
             return state.takeWaiterIfDue()
         }
         due?.resume()
+        // libcurl does not end a transfer whose body is paused, even if it stops sending it because of the status.
+        if isPaused { attend() }
     }
 
     private func receivedBody(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -475,11 +477,19 @@ final class Transfer: @unchecked Sendable {
         // A file system may have hung.
         defer { ExitGate.stopIfClosed() }
         do {
-            return try reader?.read(into: buffer) ?? 0
+            guard let reader else { return 0 }
+            if let count = try reader.read(into: buffer) { return count }
+            isPaused = true
+            return Int(CURL_READFUNC_PAUSE)
         } catch {
             problem = error
             return Int(CURL_READFUNC_ABORT)
         }
+    }
+
+    /// Begins to read the body from its start.
+    private func rewind() {
+        reader = body.map { body in BodyReader(body) { [weak self] in self?.attend() } }
     }
 
     // MARK: - Pauses, limits and the end
