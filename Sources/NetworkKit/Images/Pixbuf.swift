@@ -103,26 +103,29 @@ enum PixbufDecoder {
                 let piece = bytes[start..<min(start + pieceSize, bytes.count)]
                 var error: UnsafeMutablePointer<GError>?
                 let base = UnsafeRawBufferPointer(rebasing: piece).baseAddress?.assumingMemoryBound(to: UInt8.self)
-                if gdk_pixbuf_loader_write(loader, base, piece.count, &error) == 0 { failure = consume(error) }
+                if gdk_pixbuf_loader_write(loader, base, piece.count, &error) == 0 { failure = consume(error, data) }
                 start += piece.count
             }
         }
         var error: UnsafeMutablePointer<GError>?
         if gdk_pixbuf_loader_close(loader, &error) == 0 {
-            let closing = consume(error)
+            let closing = consume(error, data)
             if failure == nil { failure = closing }
         }
         return failure
     }
 
-    private static func consume(_ error: UnsafeMutablePointer<GError>?) -> ImageError {
+    private static func consume(_ error: UnsafeMutablePointer<GError>?, _ data: Data) -> ImageError {
         guard let error else { return .unreadable("no reason given") }
         defer { g_error_free(error) }
         let reason = error.pointee.message.map { String(cString: $0) } ?? "no reason given"
-        let isIncomplete =
-            error.pointee.domain == gdk_pixbuf_error_quark()
-            && error.pointee.code == Int32(GDK_PIXBUF_ERROR_INCOMPLETE_ANIMATION)
-        return isIncomplete ? .truncated(reason) : .unreadable(reason)
+        guard error.pointee.domain == gdk_pixbuf_error_quark() else { return .unreadable(reason) }
+        return switch error.pointee.code {
+        case Int32(GDK_PIXBUF_ERROR_INCOMPLETE_ANIMATION): .truncated(reason)
+        case Int32(GDK_PIXBUF_ERROR_UNKNOWN_TYPE) where ImageFormat(data) == .webp:
+            .unreadable("gdk-pixbuf has no loader for WebP; run: apt-get install webp-pixbuf-loader")
+        default: .unreadable(reason)
+        }
     }
 
     private static func image(_ pixbuf: OpaquePointer, maximumPixels: Int) throws(ImageError) -> DecodedImage {
