@@ -55,7 +55,8 @@ extension NetworkClient {
         /// proxy, could not be resolved, as without a network. This includes misspelled names.
         ///
         /// - Parameters:
-        ///   - maximumAttempts: the maximum number of attempts, including the first. The default takes about ten minutes.
+        ///   - maximumAttempts: the maximum number of attempts, including the first. The default takes about ten
+        ///     minutes.
         ///   - maximumDelay: the longest delay between attempts.
         public static func whileOffline(maximumAttempts: Int = 30, maximumDelay: Duration = .seconds(30)) -> Self {
             var policy = Self(maximumAttempts: maximumAttempts, maximumDelay: maximumDelay)

@@ -9,8 +9,12 @@ extension NetworkClient {
         /// The accepted public keys: the base64 form of their SHA-256 hashes, also with `sha256/` or `sha256//` before
         /// it. One of them must be that of the server's certificate, which is verified, too. Empty: every key.
         ///
-        /// `openssl x509 -pubkey -noout -in server.pem | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary
-        /// | base64` prints it. Pin a second key, so that the first one can be replaced.
+        /// Pin a second key, so that the first one can be replaced. This prints the hash:
+        ///
+        /// ```sh
+        /// openssl x509 -pubkey -noout -in server.pem | openssl pkey -pubin -outform der |
+        ///     openssl dgst -sha256 -binary | base64
+        /// ```
         public var pinnedKeys: [String] = []
         /// A PEM file with the client's certificate, followed by intermediate ones.
         public var clientCertificate: URL?
