@@ -10,6 +10,7 @@ let package = Package(
         .library(name: "IndicatorBackends", targets: ["IndicatorBackends"]),
         .library(name: "IndicatorTesting", targets: ["IndicatorTesting"]),
         .library(name: "NetworkKit", targets: ["NetworkKit"]),
+        .library(name: "NetworkKitTesting", targets: ["NetworkKitTesting"]),
         .library(name: "IndicatorOpenCombine", targets: ["IndicatorOpenCombine"]),
         .library(name: "IndicatorServiceLifecycle", targets: ["IndicatorServiceLifecycle"]),
         .executable(name: "indicator", targets: ["indicator"]),
@@ -104,6 +105,7 @@ let package = Package(
         .systemLibrary(name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CGdkPixbuf"),
+        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
         // Declarations only: libnotify is loaded when it is first used.
         .systemLibrary(name: "CNotify", providers: [.apt(["libnotify-dev"])]),
         // Reads JSON by tokens, with positions: for NetworkKit and for traces.
@@ -112,11 +114,21 @@ let package = Package(
             name: "NetworkKit",
             dependencies: [
                 "CCurl",
+                "CZlib",
                 "IndicatorCore",
                 "IndicatorThreads",
                 "JSONScanning",
                 .target(name: "CGdkPixbuf", condition: .when(traits: ["Images"])),
                 .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
+        ),
+        // For the tests of apps: responses without a server.
+        .target(
+            name: "NetworkKitTesting",
+            dependencies: [
+                "IndicatorThreads",
+                "NetworkKit",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
@@ -274,6 +286,7 @@ let package = Package(
                 "IndicatorThreads",
                 "network-probe",
                 "NetworkKit",
+                "NetworkKitTesting",
                 "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Subprocess", package: "swift-subprocess"),

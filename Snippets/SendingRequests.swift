@@ -10,6 +10,8 @@ import NetworkKit
 let server = URL(string: "http://127.0.0.1:8080")!
 let token = "secret"
 let password = "secret"
+let (key, nextKey) = ("sha256/…", "sha256/…")
+let certificate = URL(filePath: "/etc/my-app/client.pem")
 
 struct Post: Codable, Sendable {
     var title: String
@@ -86,6 +88,23 @@ func use(_ indicator: IndicatorManager) async throws {
     let status = try await careful.send(route).status
     // snippet.end
 
+    // snippet.refresh
+    let login = NetworkClient()
+    let refreshed = NetworkClient.Interceptor.refreshedToken(token, hosts: ["store.example.com"]) { _ in
+        try await login.send(URLRoute(server, .post("refresh"))).string()
+    }
+    let api = NetworkClient(interceptors: [refreshed])
+    // snippet.end
+
+    // snippet.trust
+    var options = NetworkClient.Options()
+    options.trust["store.example.com"] = .init(pinnedKeys: [key, nextKey], clientCertificate: certificate)
+    // snippet.end
+
+    // snippet.events
+    options.onEvent = { print($0) }
+    // snippet.end
+
     // snippet.secrets
     let service = NetworkClient(interceptors: [
         .header("X-App-Version", "2.1", isSensitive: false),
@@ -102,6 +121,7 @@ func use(_ indicator: IndicatorManager) async throws {
     // snippet.end
     // snippet.hide
     print(feed.feed.entry.count, name ?? "", status, answer)
+    api.cancelAllRequests()
     await indicator.shutdown()
 }
 

@@ -28,5 +28,17 @@ let answer = try await client.send(URLRoute(server, .post("post", body: .multipa
 let work = Task { try await client.send(upload) }
 work.cancel()
 // snippet.end
+
+// snippet.hide
+struct Table: Sendable {
+    func rows() -> AsyncStream<Data> { AsyncStream { $0.finish() } }
+}
+
+let table = Table()
+// snippet.show
+// snippet.stream
+let body = RouteBody.stream(contentType: "text/csv") { table.rows() }
+_ = try await client.send(URLRoute(server, .put("table", body: body.compressed())))
+// snippet.end
 // snippet.hide
 print(answer)

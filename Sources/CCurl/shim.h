@@ -75,6 +75,18 @@ static inline CURLcode curl_kit_allow_http_only(CURL *handle) {
 #endif
 }
 
+static inline curl_off_t curl_kit_get_offset(CURL *handle, CURLINFO info) {
+    curl_off_t value = 0;
+    curl_easy_getinfo(handle, info, &value);
+    return value;
+}
+
+static inline long curl_kit_get_long(CURL *handle, CURLINFO info) {
+    long value = 0;
+    curl_easy_getinfo(handle, info, &value);
+    return value;
+}
+
 static inline CURLMcode curl_kit_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }

@@ -63,6 +63,7 @@ const unsigned char *gdk_pixbuf_read_pixels(const GdkPixbuf *);
 #ifndef GDK_PIXBUF_H
 enum {
     GDK_COLORSPACE_RGB = 0,
+    GDK_PIXBUF_ERROR_UNKNOWN_TYPE = 3,
     GDK_PIXBUF_ERROR_INCOMPLETE_ANIMATION = 6,
 };
 #endif

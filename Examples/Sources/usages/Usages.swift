@@ -106,6 +106,18 @@ actor Library {
         document?.pages = try response.decode([String].self)
         for try await data in try await client.bytes(URLRoute(url)) { document?.pages.append("\(data.count)") }
     }
+
+    func refresh(with login: NetworkClient, from url: URL) async throws {
+        var options = NetworkClient.Options()
+        options.onEvent = { print($0) }
+        let refreshed = NetworkClient.Interceptor.refreshedToken { _ in
+            try await login.send(URLRoute(url, .post("refresh"))).string()
+        }
+        let client = NetworkClient(interceptors: [refreshed], options: options)
+        let body = RouteBody.stream { AsyncStream<Data> { $0.finish() } }
+        let stream = try await client.bytes(URLRoute(url, .post("events", body: body)))
+        for try await event in stream.events() { document?.pages.append(event.data) }
+    }
 }
 
 /// A view model.

@@ -74,7 +74,7 @@ extension NetworkClient {
 }
 
 extension NetworkRequest {
-    fileprivate func isMeant(for hosts: Set<String>?) -> Bool {
+    func isMeant(for hosts: Set<String>?) -> Bool {
         hosts?.contains(url.host()?.lowercased() ?? "") ?? true
     }
 }

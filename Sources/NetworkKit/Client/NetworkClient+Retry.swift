@@ -2,7 +2,8 @@ import Foundation
 public import HTTPTypes
 
 extension NetworkClient {
-    /// When a failed request is sent again. Only idempotent methods are retried (RFC 9110 §9.2.2).
+    /// When a failed request is sent again. Only idempotent methods are retried (RFC 9110 §9.2.2), and requests of all
+    /// methods that were not sent because the name of the host could not be resolved.
     public struct Retry: Sendable {
         /// A request that is about to be sent again.
         public struct Attempt: Sendable {
@@ -50,20 +51,35 @@ extension NetworkClient {
         /// No retries: the default.
         public static var never: Self { Self(maximumAttempts: 1) }
 
+        /// Waits for the network: repeats only requests that were not sent because the name of the host, or of the
+        /// proxy, could not be resolved, as without a network. This includes misspelled names.
+        ///
+        /// - Parameters:
+        ///   - maximumAttempts: the maximum number of attempts, including the first. The default takes about ten
+        ///     minutes.
+        ///   - maximumDelay: the longest delay between attempts.
+        public static func whileOffline(maximumAttempts: Int = 30, maximumDelay: Duration = .seconds(30)) -> Self {
+            var policy = Self(maximumAttempts: maximumAttempts, maximumDelay: maximumDelay)
+            (policy.statuses, policy.failures) = ([], [.cannotFindHost])
+            return policy
+        }
+
         /// The delay before the next attempt; `nil` when there is none.
         ///
         /// - Parameters:
         ///   - attempt: the number of the failed attempt, from 1.
         ///   - method: the request's method.
         ///   - error: why it failed.
+        ///   - isUnsent: whether no server received anything of it.
         ///   - chance: a random number, 0…1.
         func delay(
             afterAttempt attempt: Int,
             of method: HTTPRequest.Method,
             error: any Error,
+            isUnsent: Bool = false,
             chance: Double
         ) -> Duration? {
-            guard attempt < maximumAttempts, method.isIdempotent else { return nil }
+            guard attempt < maximumAttempts, method.isIdempotent || isUnsent else { return nil }
             var wait = min(initialDelay * (1 << min(attempt - 1, 30)), maximumDelay)
             wait = wait * (1 - min(max(jitter, 0), 1) * chance)
             switch error as? NetworkError {

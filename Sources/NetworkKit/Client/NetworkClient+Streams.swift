@@ -17,6 +17,8 @@ public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
     /// The header fields.
     public let headers: HTTPFields
     fileprivate let source: Source
+    /// How long the request took; `nil` before the end of the body.
+    public var metrics: NetworkMetrics? { source.transfer.metrics }
 
     /// Cancels the request when it is released.
     fileprivate final class Source: Sendable {
@@ -43,6 +45,14 @@ public struct ResponseStream: AsyncSequence, Sendable, CustomStringConvertible {
     /// Reads the body.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let source: Source
+
+        /// Ends the request, and returns its error.
+        func fail(_ reason: String) async -> NetworkError {
+            let error = source.transfer.failure(.invalidResponse, reason)
+            source.transfer.cancel()
+            await source.task.end(ActivityOutcome(error))
+            return error
+        }
 
         /// Waits for the next chunk; `nil` at the end.
         ///
@@ -159,7 +169,7 @@ extension NetworkClient {
                     throw transfer.failure(.incompleteBody, "the server sent only a part of the requested range")
                 }
                 try await blocking { try partial.moveIntoPlace(isShared: true) }
-                return NetworkResponse(ReceivedResponse(head: head, data: Data()))
+                return NetworkResponse(ReceivedResponse(head: head, data: Data(), metrics: transfer.metrics))
             }
         }
     }

@@ -25,6 +25,7 @@ public final class NetworkClient: Sendable {
     private let clock: any Clock<Duration>
     private let options: Options
     private let loop: CurlLoop
+    private let tasks = LiveTasks()
 
     /// Creates a client.
     ///
@@ -98,7 +99,20 @@ public final class NetworkClient: Sendable {
         let request = route.request
         let path = (try? request.url(relativeTo: route.baseURL).path(percentEncoded: false)) ?? request.path.encoded
         let label = (request.label ?? "\(request.method.rawValue) \(path.isEmpty ? "/" : path)").withoutControls
-        return NetworkTask(label: label, container: container, center: center, onProgress: onProgress)
+        return NetworkTask(
+            label: label,
+            container: container,
+            center: center,
+            onProgress: onProgress,
+            onEvent: options.onEvent,
+            tasks: tasks
+        )
+    }
+
+    /// Cancels all requests of the client that have not ended, including streams that are being read. Requests that
+    /// begin later are not affected.
+    public func cancelAllRequests() {
+        tasks.cancelAll()
     }
 
     /// The request as a `curl` command, for debugging. It includes the changes of the interceptors. It leaves out
@@ -142,19 +156,28 @@ public final class NetworkClient: Sendable {
         let request = try description.networkRequest(relativeTo: route.baseURL, body)
         task.setBytesToSend(body?.count ?? 0)
         var number = 1
+        var hasRefreshed = false
         while true {
+            var sent = request
             do {
                 try Task.checkCancellation()
-                var request = request
-                for interceptor in interceptors { try await interceptor.change(&request) }
-                return try await attempt(request.checked(), body)
+                for interceptor in interceptors { try await interceptor.change(&sent) }
+                sent = try sent.checked()
+                return try await attempt(sent, body)
             } catch {
                 guard !Task.isCancelled else { throw CancellationError() }
+                if !hasRefreshed, let refresh = sent.refresh, sent.isRejected(by: error) {
+                    hasRefreshed = true
+                    try await refresh(sent.url)
+                    await task.willRepeat()
+                    continue
+                }
                 guard
                     let delay = retry.delay(
                         afterAttempt: number,
                         of: description.method,
                         error: error,
+                        isUnsent: sent.isUnsent(after: error),
                         chance: .random(in: 0...1)
                     )
                 else { throw error }
@@ -174,7 +197,7 @@ public final class NetworkClient: Sendable {
         guard let data = try await transfer.collect(limit: options.maximumBodySize) else {
             throw NetworkError.responseTooLarge(head.url, limit: options.maximumBodySize)
         }
-        return ReceivedResponse(head: head, data: data)
+        return ReceivedResponse(head: head, data: data, metrics: transfer.metrics)
     }
 
     /// Sends a request, follows redirects, and waits for the head of the response.
@@ -192,9 +215,7 @@ public final class NetworkClient: Sendable {
         var visited: [URL] = []
         while true {
             visited.append(request.url)
-            let transfer = Transfer(request, body: body, loop: loop, deadline: deadline) { progress in
-                task.progressed { $0.count(progress, resumedAt: start) }
-            }
+            let transfer = try await transfer(request, body, task, deadline, resumingAt: start)
             task.attach(transfer)
             var head = try await transfer.head()
             let redirected: (request: NetworkRequest, keepsBody: Bool)?
@@ -218,6 +239,56 @@ public final class NetworkClient: Sendable {
             if !next.keepsBody { body = nil }
         }
     }
+
+    /// Creates a transfer that reports to the task, the event log and the recording.
+    private func transfer(
+        _ request: NetworkRequest,
+        _ body: RequestBody?,
+        _ task: NetworkTask,
+        _ deadline: ContinuousClock.Instant?,
+        resumingAt start: Int64
+    ) async throws -> Transfer {
+        let log = ExchangeLog(request)
+        let limit = options.loggedBodyLength
+        task.log(log.request(body, limit: limit))
+        let stub = options.stub
+        let answer = try await stub?.answer(to: request, body: body?.start(.max) ?? Data())
+        let recorder = answer == nil ? stub : nil
+        return Transfer(
+            request,
+            body: body,
+            loop: loop,
+            deadline: deadline,
+            answer: answer,
+            capturing: recorder == nil ? limit : .max
+        ) { progress in
+            switch progress {
+            case .began(let head, _): task.log(log.event(.response(head.status), head.headers))
+            case .ended(let head, let captured, let count, let metrics, let error):
+                let kind = NetworkEvent.Kind.end(bytesReceived: count, metrics, failure: error)
+                task.log(log.event(kind, [:], captured.prefix(limit)))
+                guard error == nil, let head, let recorder else { return }
+                recorder.record(request, StubbedAnswer(status: head.status, headers: head.headers, body: captured))
+            default: break
+            }
+            if case .ended = progress { return }
+            task.progressed { $0.count(progress, resumedAt: start) }
+        }
+    }
+}
+
+extension NetworkRequest {
+    /// Whether the server, not another one after a redirect, responded with status 401.
+    fileprivate func isRejected(by error: any Error) -> Bool {
+        guard case .unacceptableStatus(let failure)? = error as? NetworkError else { return false }
+        return failure.status == .unauthorized && failure.url.origin == url.origin
+    }
+
+    /// Whether no server received anything of the request: the name of its own host could not be resolved.
+    fileprivate func isUnsent(after error: any Error) -> Bool {
+        guard case .transport(let failure)? = error as? NetworkError else { return false }
+        return failure.kind == .cannotFindHost && failure.url == url
+    }
 }
 
 extension TransferProgress {
@@ -229,6 +300,7 @@ extension TransferProgress {
             bytesReceivedEarlier = bytesReceived
             bytesToReceive = count.map { min($0, .max - bytesReceived) + bytesReceived }
         case .received(let count): bytesReceived += Int64(count)
+        case .ended: break
         }
     }
 }
@@ -237,6 +309,7 @@ extension TransferProgress {
 struct ReceivedResponse: Sendable {
     var head: ResponseHead
     var data: Data
+    var metrics: NetworkMetrics?
 }
 
 extension NetworkResponse {
@@ -248,6 +321,7 @@ extension NetworkResponse {
             data: response.data,
             source: source
         )
+        metrics = response.metrics
     }
 }
 
@@ -273,6 +347,15 @@ extension NetworkClient {
         /// A PEM file of certificates that are trusted instead of the system's, such as those of a company's own
         /// authority. Default `nil`: the system's. If the file cannot be read, requests over TLS fail with an error.
         public var certificateAuthorities: URL?
+        /// Pinned keys, client certificates and authorities, by the names of hosts. Other hosts are trusted as usual.
+        public var trust: [String: Trust] = [:]
+        /// Called with each step of each exchange, in order for each request, on threads for that purpose. The events
+        /// contain no secrets. A request waits for it at its end.
+        public var onEvent: (@Sendable (NetworkEvent) -> Void)?
+        /// How many bytes of bodies events contain. Default 0, because bodies may contain secrets.
+        public var loggedBodyLength = 0
+        /// Answers requests instead of the network.
+        package var stub: (any TransportStub)?
 
         /// Creates the default options.
         public init() {}

@@ -28,6 +28,7 @@ public final class NetworkTask: Sendable {
         /// The progress at the time when the observers are called: `State.unseen`.
         case progressed
         case completed(ActivityOutcome)
+        case logged(NetworkEvent)
         /// Its observers have returned.
         case passed(CheckedContinuation<Void, Never>)
     }
@@ -54,6 +55,9 @@ public final class NetworkTask: Sendable {
     private let activity = Locked<ManagedActivity?>(nil)
     private let center: NotificationCenter
     private let onProgress: (@Sendable (TransferProgress) -> Void)?
+    private let onEvent: (@Sendable (NetworkEvent) -> Void)?
+    /// Contains this task until it ends.
+    private let tasks: LiveTasks
     private let label: String
     private let state: Locked<State>
 
@@ -61,13 +65,18 @@ public final class NetworkTask: Sendable {
         label: String,
         container: (any ActivityContainer)?,
         center: NotificationCenter,
-        onProgress: (@Sendable (TransferProgress) -> Void)?
+        onProgress: (@Sendable (TransferProgress) -> Void)?,
+        onEvent: (@Sendable (NetworkEvent) -> Void)?,
+        tasks: LiveTasks
     ) {
         self.label = label
         self.container = container
         self.center = center
         self.onProgress = onProgress
+        self.onEvent = onEvent
+        self.tasks = tasks
         state = Locked(State(label: label))
+        tasks.insert(self)
     }
 
     /// The progress of the request.
@@ -178,12 +187,20 @@ public final class NetworkTask: Sendable {
             state.transfer = nil
             return .completed(outcome)
         }
+        tasks.remove(self)
     }
 
     /// Announces the end, and waits until the observers have returned.
     func end(_ outcome: ActivityOutcome) async {
         complete(outcome)
         await observersHaveReturned()
+    }
+
+    /// Passes on an event, if the app wants events.
+    func log(_ event: @autoclosure () -> NetworkEvent) {
+        guard onEvent != nil else { return }
+        let event = event()
+        announce { _ in .logged(event) }
     }
 
     /// Throws when ``cancel()`` was called.
@@ -215,8 +232,13 @@ public final class NetworkTask: Sendable {
 
     /// Resets the progress, shows the number of the retry in the label, and waits until the observers have returned.
     func willRetry(_ number: Int, of count: Int) async {
-        announce { [label] state in
-            state.label = "\(label), retry \(number) of \(count)"
+        await willRepeat(label: "\(label), retry \(number) of \(count)")
+    }
+
+    /// Resets the progress, and waits until the observers have returned.
+    func willRepeat(label: String? = nil) async {
+        announce { state in
+            state.label = label ?? state.label
             state.progress = TransferProgress(bytesToSend: state.progress.bytesToSend)
             state.announced = 0
             return progress(&state, isPosted: true, label: state.label)
@@ -295,6 +317,7 @@ public final class NetworkTask: Sendable {
                 if unseen?.isPosted == true { post(.indicatorTaskDidProgress, label: unseen?.label, progress) }
                 onProgress?(progress)
             case .completed(let outcome): post(.indicatorTaskDidComplete, outcome: outcome)
+            case .logged(let event): onEvent?(event)
             case .passed(let waiter): waiter.resume()
             }
         }

@@ -11,7 +11,7 @@ public struct QueryEncoding: Hashable, Sendable {
         case brackets
         /// `c=1&c=2`.
         case none
-        /// `c[0]=1&c[1]=2`.
+        /// `c[0]=1&c[1]=2`. Elements that are left out are not counted: some servers stop reading at a missing index.
         case indices
     }
 
@@ -106,7 +106,7 @@ public struct QueryEncoding: Hashable, Sendable {
         case .object(let members):
             return append(members, prefix: key, to: &pairs)
         case .array(let elements):
-            for (index, element) in elements.enumerated() {
+            for (index, element) in elements.filter({ $0 != .null }).enumerated() {
                 let elementKey =
                     switch arrays {
                     case .brackets: "\(key)[]"

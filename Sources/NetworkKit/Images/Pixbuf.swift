@@ -59,7 +59,9 @@ enum PixbufDecoder {
     ) throws(ImageError) -> DecodedImage {
         var error: UnsafeMutablePointer<GError>?
         // Not by the bytes: the installed loaders of other formats would be asked, too.
-        guard let loader = gdk_pixbuf_loader_new_with_type(format.rawValue, &error) else { throw consume(error) }
+        guard let loader = gdk_pixbuf_loader_new_with_type(format.rawValue, &error) else {
+            throw consume(error, format)
+        }
         defer { g_object_unref(UnsafeMutableRawPointer(loader)) }
         connect(limit, to: loader)
         let failure = withExtendedLifetime(limit) { load(data, into: loader, limit: limit) }
@@ -121,14 +123,17 @@ enum PixbufDecoder {
         return failure
     }
 
-    private static func consume(_ error: UnsafeMutablePointer<GError>?) -> ImageError {
+    private static func consume(_ error: UnsafeMutablePointer<GError>?, _ format: ImageFormat? = nil) -> ImageError {
         guard let error else { return .unreadable("no reason given") }
         defer { g_error_free(error) }
         let reason = error.pointee.message.map { String(cString: $0) } ?? "no reason given"
-        let isIncomplete =
-            error.pointee.domain == gdk_pixbuf_error_quark()
-            && error.pointee.code == Int32(GDK_PIXBUF_ERROR_INCOMPLETE_ANIMATION)
-        return isIncomplete ? .truncated(reason) : .unreadable(reason)
+        guard error.pointee.domain == gdk_pixbuf_error_quark() else { return .unreadable(reason) }
+        return switch error.pointee.code {
+        case Int32(GDK_PIXBUF_ERROR_INCOMPLETE_ANIMATION): .truncated(reason)
+        case Int32(GDK_PIXBUF_ERROR_UNKNOWN_TYPE) where format == .webp:
+            .unreadable("gdk-pixbuf has no loader for WebP; run: apt-get install webp-pixbuf-loader")
+        default: .unreadable(reason)
+        }
     }
 
     private static func image(_ pixbuf: OpaquePointer, maximumPixels: Int) throws(ImageError) -> DecodedImage {

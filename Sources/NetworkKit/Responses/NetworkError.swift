@@ -98,7 +98,7 @@ public struct TransportFailure: Sendable, CustomStringConvertible {
     /// The cause, without control characters.
     public let reason: String
 
-    init(url: URL, kind: Kind, reason: String) {
+    package init(url: URL, kind: Kind, reason: String) {
         self.url = url
         self.kind = kind
         self.reason = reason.withoutControls

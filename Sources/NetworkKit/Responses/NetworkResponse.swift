@@ -23,6 +23,8 @@ public struct NetworkResponse: Sendable, CustomStringConvertible {
     public let data: Data
     /// Where the response came from.
     public let source: Source
+    /// How long the request took; `nil` for a response from the cache or without a server.
+    public internal(set) var metrics: NetworkMetrics?
 
     /// Creates a response, for example for an app's tests.
     public init(

@@ -9,10 +9,12 @@ public struct RouteBody: Sendable {
         case json(RouteParameters)
         case file(URL)
         case multipart(MultipartForm)
+        case sequence(SequenceReader.Producer)
     }
 
     let content: Content
     let contentType: String?
+    private var isCompressed = false
 
     /// No body.
     public static var none: Self { Self(content: .none, contentType: nil) }
@@ -42,6 +44,36 @@ public struct RouteBody: Sendable {
         Self(content: .file(url), contentType: contentType ?? MIMEType.forPathExtension(url.pathExtension))
     }
 
+    /// The bytes of an asynchronous sequence, sent as they are produced. Their number is unknown to the server, which
+    /// must accept `Transfer-Encoding: chunked` or HTTP/2.
+    ///
+    /// A sequence that waits does not count towards the request's timeout. An error of the sequence fails the request.
+    ///
+    /// - Parameters:
+    ///   - contentType: the content type.
+    ///   - bytes: returns a new sequence for each attempt. It is iterated one element ahead of what is sent.
+    public static func stream<Bytes: AsyncSequence & Sendable>(
+        contentType: String = "application/octet-stream",
+        _ bytes: @escaping @Sendable () -> Bytes
+    ) -> Self where Bytes.Element == Data {
+        let producer: SequenceReader.Producer = { pass in for try await piece in bytes() { try await pass(piece) } }
+        return Self(content: .sequence(producer), contentType: contentType)
+    }
+
+    /// The body compressed with gzip, and with `Content-Encoding: gzip` (RFC 9110 §8.4). The server must support that;
+    /// many answer with status 415. Files and streams are compressed while they are sent, so that the server does not
+    /// know their length.
+    public func compressed() -> Self {
+        var copy = self
+        copy.isCompressed = true
+        return copy
+    }
+
+    private init(content: Content, contentType: String?) {
+        self.content = content
+        self.contentType = contentType
+    }
+
     /// The encoded body; `nil` without one. Blocks.
     func prepared() throws -> RequestBody? {
         var body: RequestBody
@@ -59,8 +91,12 @@ public struct RouteBody: Sendable {
             try body.append(fileAt: url)
         case .multipart(let form):
             body = try form.body()
+        case .sequence(let producer):
+            body = RequestBody()
+            body.append(sequence: producer)
         }
         body.contentType = body.contentType ?? contentType
+        if isCompressed { try body.compress() }
         return body
     }
 }

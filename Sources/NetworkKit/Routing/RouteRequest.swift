@@ -165,6 +165,7 @@ extension RouteRequest {
         request.timeLimit = timeLimit
         request.cachePolicy = cachePolicy
         if let type = body?.contentType { request.setHeader("Content-Type", type) }
+        if let coding = body?.contentEncoding { request.setHeader("Content-Encoding", coding) }
         if let accepted = validation?.contentTypes { request.setHeader("Accept", accepted.joined(separator: ", ")) }
         for (name, value) in headers.sorted(by: { $0.key < $1.key }) { request.setHeader(name, value) }
         return request

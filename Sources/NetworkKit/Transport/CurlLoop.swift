@@ -186,8 +186,11 @@ final class CurlLoop: @unchecked Sendable {
         }
         roundsLeft = Self.roundsAfterAnEvent
         active[handle] = transfer
-        if let file = options.certificateAuthorities { curl_kit_set_string(handle, CURLOPT_CAINFO, file.path) }
-        transfer.begin(with: handle, cookies: options.keepsCookies ? share : nil)
+        let trust = options.trust(for: transfer.origin)
+        if let problem = transfer.begin(with: handle, cookies: options.keepsCookies ? share : nil, trust: trust) {
+            transfer.finish(throwing: transfer.failure(.insecure, problem))
+            return remove(handle, from: multi)
+        }
         guard curl_multi_add_handle(multi, handle) == CURLM_OK else {
             transfer.completed(with: CURLE_OUT_OF_MEMORY)
             return remove(handle, from: multi)

@@ -22,6 +22,8 @@ public struct NetworkRequest: Sendable {
     /// What the caller has said about fields.
     private var sensitivity: [HTTPField.Name: Bool] = [:]
     private var problem: NetworkError?
+    /// Replaces the token that was sent, for a request to a URL.
+    var refresh: (@Sendable (URL) async throws -> Void)?
 
     init(url: URL, method: HTTPRequest.Method) {
         self.url = url
@@ -177,7 +179,7 @@ extension NetworkRequest: CustomStringConvertible, CustomReflectable {
 
 extension URL {
     /// The URL without query values whose names suggest secrets.
-    fileprivate var withoutSecretValues: String {
+    package var withoutSecretValues: String {
         guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return withoutSecrets }
         parts.percentEncodedQueryItems = parts.percentEncodedQueryItems?.map { item in
             let name = item.name.lowercased()

@@ -7,12 +7,18 @@ struct RequestBody: Sendable {
         case file(URL, count: Int64)
         /// Of unknown length.
         case stream(name: String, @Sendable () throws -> InputStream)
+        /// Of unknown length.
+        case sequence(SequenceReader.Producer)
     }
 
     private(set) var pieces: [Piece] = []
     /// The length in bytes; `nil` when a piece is a stream.
     private(set) var count: Int64? = 0
     var contentType: String?
+    /// `gzip`, if the body is compressed.
+    private(set) var contentEncoding: String?
+    /// Whether it is compressed while it is sent.
+    private(set) var isCompressedLater = false
 
     init(_ data: Data = Data()) {
         append(data)
@@ -39,6 +45,36 @@ struct RequestBody: Sendable {
         count = nil
     }
 
+    mutating func append(sequence producer: @escaping SequenceReader.Producer) {
+        pieces.append(.sequence(producer))
+        count = nil
+    }
+
+    /// Compresses the body: now, if all of it is in memory, so that its length is known. Blocks.
+    mutating func compress() throws {
+        contentEncoding = "gzip"
+        isCompressedLater = true
+        let isInMemory = pieces.allSatisfy { if case .data = $0 { true } else { false } }
+        count = nil
+        guard isInMemory else { return }
+        let reader = BodyReader(self)
+        var compressed = Data()
+        try withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { buffer in
+            while let count = try reader.read(into: buffer), count > 0 {
+                compressed.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            }
+        }
+        isCompressedLater = false
+        (pieces, count) = ([.data(compressed)], Int64(compressed.count))
+    }
+
+    /// The first bytes that are in memory.
+    func start(_ limit: Int) -> Data {
+        var start = Data()
+        for case .data(let data) in pieces where start.count < limit { start += data.prefix(limit - start.count) }
+        return start
+    }
+
     static func unreadable(_ url: URL, _ code: Int32) -> NetworkError {
         .invalidRequest("the file '\(url.path)' cannot be read: \(String(cString: strerror(code)))")
     }
@@ -50,27 +86,44 @@ final class BodyReader {
         case data(Data)
         case file(Int32, URL, left: Int64)
         case stream(InputStream, name: String)
+        case sequence(SequenceReader)
     }
 
     private var pieces: [RequestBody.Piece]
     private var source: Source?
+    private let isCompressed: Bool
+    private lazy var deflater = Deflater()
+    /// Called when there are bytes after ``read(into:)`` returned `nil`, on any thread.
+    private let wake: @Sendable () -> Void
 
-    init(_ body: RequestBody) {
+    init(_ body: RequestBody, wake: @escaping @Sendable () -> Void = {}) {
         pieces = body.pieces.reversed()
+        isCompressed = body.isCompressedLater
+        self.wake = wake
     }
 
     deinit {
         closeSource()
     }
 
-    /// Reads some bytes; 0 at the end.
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    /// Reads some bytes; 0 at the end, and `nil` if there are none yet.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int? {
+        guard isCompressed else { return try readPieces(into: buffer) }
+        guard let deflater else { throw NetworkError.invalidRequest("the body cannot be compressed: no memory") }
+        return try deflater.read(into: buffer) {
+            try withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { piece in
+                try readPieces(into: piece).map { Data(UnsafeRawBufferPointer(rebasing: piece[..<$0])) }
+            }
+        }
+    }
+
+    private func readPieces(into buffer: UnsafeMutableRawBufferPointer) throws -> Int? {
         while true {
             if source == nil {
                 guard let piece = pieces.popLast() else { return 0 }
                 source = try open(piece)
             }
-            let count = try readSource(into: buffer)
+            guard let count = try readSource(into: buffer) else { return nil }
             if count > 0 { return count }
             closeSource()
         }
@@ -88,13 +141,19 @@ final class BodyReader {
             let stream = try make()
             stream.open()
             return .stream(stream, name: name)
+        case .sequence(let producer):
+            let reader = SequenceReader()
+            reader.start(producer, wake: wake)
+            return .sequence(reader)
         }
     }
 
-    private func readSource(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    private func readSource(into buffer: UnsafeMutableRawBufferPointer) throws -> Int? {
         switch source {
         case nil:
             return 0
+        case .sequence(let reader):
+            return try reader.read(into: buffer)
         case .data(let data):
             let count = data.copyBytes(to: buffer)
             source = .data(data.dropFirst(count))
@@ -122,6 +181,7 @@ final class BodyReader {
         switch source {
         case .file(let descriptor, _, _): close(descriptor)
         case .stream(let stream, _): stream.close()
+        case .sequence(let reader): reader.cancel()
         case .data, nil: break
         }
         source = nil

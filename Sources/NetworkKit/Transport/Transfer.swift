@@ -43,6 +43,12 @@ final class Transfer: @unchecked Sendable {
         /// The number of buffered bytes at which the transfer pauses.
         var capacity = 1 << 18
         var outcome: Result<Void, any Error>?
+        var metrics: NetworkMetrics?
+        /// The beginning of the body.
+        var captured = Data()
+        var bytesReceived: Int64 = 0
+        /// Whether the answer without a server was delivered.
+        var isAnswered = false
         var isSuspended = false
         var awaited = Event.head
         var waiter: CheckedContinuation<Void, Never>?
@@ -54,6 +60,12 @@ final class Transfer: @unchecked Sendable {
             case .bytes: !buffer.isEmpty
             case .end(let limit): buffer.count > limit
             }
+        }
+
+        mutating func append(_ bytes: some DataProtocol, capturing limit: Int) {
+            buffer.append(contentsOf: bytes)
+            bytesReceived += Int64(bytes.count)
+            if captured.count < limit { captured.append(contentsOf: bytes.prefix(limit - captured.count)) }
         }
 
         mutating func takeWaiterIfDue() -> CheckedContinuation<Void, Never>? {
@@ -69,6 +81,9 @@ final class Transfer: @unchecked Sendable {
     private let body: RequestBody?
     private let loop: CurlLoop
     private let deadline: ContinuousClock.Instant?
+    /// The answer without a server.
+    private let answer: StubbedAnswer?
+    private let captureLimit: Int
     private let onProgress: @Sendable (Progress) -> Void
     private let state = Locked(State())
 
@@ -78,28 +93,35 @@ final class Transfer: @unchecked Sendable {
         /// A response has begun: its head, and the length of its body, if known.
         case began(ResponseHead, bodyCount: Int64?)
         case received(Int)
+        case ended(ResponseHead?, captured: Data, bytesReceived: Int64, NetworkMetrics?, (any Error)?)
     }
 
     /// Creates a transfer. `setSuspended(false)` starts it.
     ///
     /// - Parameters:
     ///   - deadline: when the transfer fails if it has not ended.
-    ///   - onProgress: called on the loop's thread.
+    ///   - answer: a response without a server.
+    ///   - captureLimit: how many bytes of the body are kept for the end.
+    ///   - onProgress: called on the loop's thread, or on the thread that cancels.
     init(
         _ request: NetworkRequest,
         body: RequestBody?,
         loop: CurlLoop,
         deadline: ContinuousClock.Instant?,
+        answer: StubbedAnswer? = nil,
+        capturing captureLimit: Int = 0,
         onProgress: @escaping @Sendable (Progress) -> Void
     ) {
         self.request = request
         self.body = body
         self.loop = loop
         self.deadline = deadline
+        self.answer = answer
+        self.captureLimit = captureLimit
         self.onProgress = onProgress
         origin = request.url.origin
         timeout = request.timeout.limit
-        reader = body.map { BodyReader($0) }
+        rewind()
     }
 
     // MARK: - Any thread
@@ -107,13 +129,44 @@ final class Transfer: @unchecked Sendable {
     /// Pauses, starts or resumes the transfer.
     func setSuspended(_ isSuspended: Bool) {
         state.withLock { $0.isSuspended = isSuspended }
-        loop.attend(to: self)
+        attend()
     }
 
     /// Ends the transfer and its connection.
     func cancel() {
         finish(throwing: CancellationError())
-        loop.attend(to: self)
+        attend()
+    }
+
+    /// Lets the loop begin, continue or end the transfer, or delivers the answer.
+    private func attend() {
+        guard let answer else { return loop.attend(to: self) }
+        let isDue = state.withLock { state in
+            guard state.outcome == nil, !state.isSuspended, !state.isAnswered else { return false }
+            state.isAnswered = true
+            return true
+        }
+        if isDue { deliver(answer) }
+    }
+
+    private func deliver(_ answer: StubbedAnswer) {
+        let hasBody = request.method != .head
+        var head = ResponseHead(url: request.url, status: answer.status, headers: answer.headers, announcesEnd: true)
+        if hasBody, answer.failure == nil { head.headers[.contentLength] = "\(answer.body.count)" }
+        onProgress(.began(head, bodyCount: head.bodyCount))
+        state.withLock { $0.head = head }
+        if hasBody, !answer.body.isEmpty { append(answer.body) }
+        finish(throwing: answer.failure.map { failure($0, "the stub ends the response with a failure") })
+    }
+
+    /// Adds to the body.
+    private func append(_ data: Data) {
+        let due = state.withLock { state in
+            state.append(data, capturing: captureLimit)
+            return state.takeWaiterIfDue()
+        }
+        onProgress(.received(data.count))
+        due?.resume()
     }
 
     /// Waits for the head of the response. Cancelling the Swift task cancels the transfer.
@@ -134,7 +187,7 @@ final class Transfer: @unchecked Sendable {
             defer { state.buffer = Data() }
             return (state.buffer, state.buffer.count >= state.capacity)
         }
-        if wasFull { loop.attend(to: self) }
+        if wasFull { attend() }
         return bytes.isEmpty ? nil : bytes
     }
 
@@ -146,7 +199,7 @@ final class Transfer: @unchecked Sendable {
             defer { state.capacity = .max }
             return state.buffer.count >= state.capacity
         }
-        if wasFull { loop.attend(to: self) }
+        if wasFull { attend() }
         await wait(for: .end(limit: limit))
         let bytes = try state.withLock { state -> Data? in
             if state.buffer.count > limit { return nil }
@@ -172,6 +225,8 @@ final class Transfer: @unchecked Sendable {
         }
     }
 
+    /// How long the transfer took; `nil` before its end.
+    var metrics: NetworkMetrics? { state.withLock { $0.metrics } }
     var isFinished: Bool { state.withLock { $0.outcome != nil } }
     var watch: SocketWatch { loop.watch }
     private var isSuspended: Bool { state.withLock { $0.isSuspended } }
@@ -183,10 +238,21 @@ final class Transfer: @unchecked Sendable {
 
     /// Sets the outcome and resumes the waiting task. The first outcome counts.
     func finish(throwing error: (any Error)?) {
-        let due = state.withLock { state in
-            if state.outcome == nil { state.outcome = error.map { .failure($0) } ?? .success(()) }
-            return state.takeWaiterIfDue()
+        let (end, due) = state.withLock { state -> (Progress?, CheckedContinuation<Void, Never>?) in
+            var end: Progress?
+            if state.outcome == nil {
+                state.outcome = error.map { .failure($0) } ?? .success(())
+                end = .ended(
+                    state.head,
+                    captured: state.captured,
+                    bytesReceived: state.bytesReceived,
+                    state.metrics,
+                    error
+                )
+            }
+            return (end, state.takeWaiterIfDue())
         }
+        if let end { onProgress(end) }
         due?.resume()
     }
 
@@ -203,6 +269,9 @@ final class Transfer: @unchecked Sendable {
     private var hasDeliveredHead = false
     private var isPaused = false
     private var usedCookies = false
+    private var trust = NetworkClient.Trust()
+    /// The hash of the server's public key, as libcurl logs it when keys are pinned.
+    private var serverKey: String?
     /// Why a callback ended the transfer.
     private var problem: (any Error)?
     private var bytes: (sent: Int64, received: Int64) = (0, 0)
@@ -213,8 +282,16 @@ final class Transfer: @unchecked Sendable {
         errorText.deallocate()
     }
 
-    func begin(with handle: UnsafeMutableRawPointer, cookies: UnsafeMutableRawPointer?) {
+    /// Sets the options.
+    ///
+    /// - Returns: why the transfer cannot begin.
+    func begin(
+        with handle: UnsafeMutableRawPointer,
+        cookies: UnsafeMutableRawPointer?,
+        trust: NetworkClient.Trust
+    ) -> String? {
         self.handle = handle
+        self.trust = trust
         errorText.pointee = 0
         setTarget(handle)
         setMethod(handle)
@@ -226,13 +303,16 @@ final class Transfer: @unchecked Sendable {
         // The sent head shows whether libcurl uses cookies or HTTP/2. It uses HTTP/2 over TLS only.
         if cookies != nil || origin.first == "https" {
             curl_kit_set_debug_function(handle) { _, kind, text, count, transfer in
-                guard kind == CURLINFO_HEADER_OUT, let text else { return 0 }
-                Transfer.from(transfer)?.sentHead(Data(bytesNoCopy: text, count: count, deallocator: .none))
+                guard let text, let transfer = Transfer.from(transfer) else { return 0 }
+                let data = Data(bytesNoCopy: text, count: count, deallocator: .none)
+                if kind == CURLINFO_HEADER_OUT { transfer.sentHead(data) }
+                if kind == CURLINFO_TEXT, !transfer.trust.pinnedKeys.isEmpty { transfer.logged(data) }
                 return 0
             }
             curl_kit_set_pointer(handle, CURLOPT_DEBUGDATA, Unmanaged.passUnretained(self).toOpaque())
             curl_kit_set_long(handle, CURLOPT_VERBOSE, 1)
         }
+        return trust.apply(to: handle, origin: origin)
     }
 
     private func setTarget(_ handle: UnsafeMutableRawPointer) {
@@ -292,7 +372,7 @@ final class Transfer: @unchecked Sendable {
             guard offset == 0, origin == SEEK_SET, let transfer = Transfer.from(transfer) else {
                 return CURL_SEEKFUNC_CANTSEEK
             }
-            transfer.reader = transfer.body.map { BodyReader($0) }
+            transfer.rewind()
             return CURL_SEEKFUNC_OK
         }
         curl_kit_set_progress_function(handle) { transfer, _, received, _, sent in
@@ -316,6 +396,12 @@ final class Transfer: @unchecked Sendable {
         }
         let names = ["\r\nCookie: ", "\r\ncookie: "]
         if names.contains(where: { head.range(of: Data($0.utf8)) != nil }) { usedCookies = true }
+    }
+
+    private func logged(_ text: Data) {
+        let line = String(decoding: text, as: UTF8.self)
+        guard let start = line.range(of: "public key hash: ")?.upperBound else { return }
+        serverKey = line[start...].trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     /// libcurl first calls this when the transfer has a connection or starts to establish one.
@@ -360,6 +446,8 @@ final class Transfer: @unchecked Sendable {
             return state.takeWaiterIfDue()
         }
         due?.resume()
+        // libcurl does not end a transfer whose body is paused, even if it stops sending it because of the status.
+        if isPaused { attend() }
     }
 
     private func receivedBody(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -372,7 +460,7 @@ final class Transfer: @unchecked Sendable {
         let (answer, due, count) = state.withLock { state -> (Int, CheckedContinuation<Void, Never>?, Int) in
             if state.outcome != nil { return (0, nil, 0) }
             if state.isSuspended || state.buffer.count >= state.capacity { return (Int(CURL_WRITEFUNC_PAUSE), nil, 0) }
-            state.buffer.append(contentsOf: bytes)
+            state.append(bytes, capturing: captureLimit)
             return (bytes.count, state.takeWaiterIfDue(), bytes.count)
         }
         if answer == CURL_WRITEFUNC_PAUSE { isPaused = true }
@@ -392,11 +480,19 @@ final class Transfer: @unchecked Sendable {
         // A file system may have hung.
         defer { ExitGate.stopIfClosed() }
         do {
-            return try reader?.read(into: buffer) ?? 0
+            guard let reader else { return 0 }
+            if let count = try reader.read(into: buffer) { return count }
+            isPaused = true
+            return Int(CURL_READFUNC_PAUSE)
         } catch {
             problem = error
             return Int(CURL_READFUNC_ABORT)
         }
+    }
+
+    /// Begins to read the body from its start.
+    private func rewind() {
+        reader = body.map { body in BodyReader(body) { [weak self] in self?.attend() } }
     }
 
     // MARK: - Pauses, limits and the end
@@ -440,13 +536,16 @@ final class Transfer: @unchecked Sendable {
 
     func completed(with code: CURLcode) {
         if code == CURLE_OK { deliverHead() }
+        if let metrics = handle.map({ NetworkMetrics($0) }) { state.withLock { $0.metrics = metrics } }
         if let problem { return finish(throwing: problem) }
         guard code != CURLE_OK else { return finish(throwing: nil) }
         if watch.hasShutDown(origin) {
             return finish(throwing: failure(.connectionLost, "the server sent data that is not part of a response"))
         }
-        let text = String(cString: errorText)
-        finish(throwing: failure(.init(code), text.isEmpty ? String(cString: curl_easy_strerror(code)) : text))
+        var text = String(cString: errorText)
+        if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
+        let explanation = trust.explanation(of: code, text, host: origin[1], serverKey: serverKey)
+        finish(throwing: failure(explanation == nil ? .init(code) : .insecure, explanation ?? text))
     }
 
     /// Releases everything after libcurl's handle was freed.

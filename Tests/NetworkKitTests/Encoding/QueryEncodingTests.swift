@@ -64,6 +64,10 @@ import Testing
             try QueryEncoding(arrays: .indices, objects: .dots, spaces: .plus).encode(parameters)
                 == "a.b%5B0%5D=1&a.b%5B1%5D=2&s=+&t=1"
         )
+        // A missing element has no index.
+        #expect(
+            try QueryEncoding(arrays: .indices).encode(["a": [1, nil, [nil, 2]]]) == "a%5B0%5D=1&a%5B1%5D%5B0%5D=2"
+        )
     }
 
     @Test func anythingEncodable() throws {

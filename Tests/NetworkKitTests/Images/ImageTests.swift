@@ -160,6 +160,19 @@ import Testing
         for count in 0..<data.count { _ = ImageFormat.firstFrame(ofGIF: data.prefix(count)) }
     }
 
+    private static let hasWebPLoader = ["x86_64", "aarch64"].contains { machine in
+        let folder = "/usr/lib/\(machine)-linux-gnu/gdk-pixbuf-2.0/2.10.0/loaders"
+        return FileManager.default.fileExists(atPath: folder + "/libpixbufloader-webp.so")
+    }
+
+    @Test(.disabled(if: hasWebPLoader, "the loader for WebP is installed"))
+    func theErrorOfAWebPNamesThePackageOfItsLoader() {
+        let error = #expect(throws: ImageError.self) {
+            try DecodedImage(decoding: Data("RIFF\u{10}\0\0\0WEBPVP8 ".utf8) + Data(count: 1000))
+        }
+        #expect("\(error as Any)".contains("apt-get install webp-pixbuf-loader"), "\(error as Any)")
+    }
+
     @Test func anSVGIsNotDecoded() {
         let svg = "<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'><rect width='9' height='9'/></svg>"
         #expect(throws: ImageError.unreadable("it is not a PNG, JPEG, GIF, BMP, ICO, TIFF or WebP")) {

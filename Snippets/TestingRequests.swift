@@ -1,0 +1,40 @@
+// Testing an app without a server.
+
+// snippet.hide
+import Foundation
+import NetworkKit
+import NetworkKitTesting
+
+let folder = URL(filePath: "/tmp")
+
+enum Store: RequestRoute {
+    case topFree(limit: Int)
+
+    var baseURL: URL { URL(string: "http://127.0.0.1:8080")! }
+    var request: RouteRequest { .get("feed") }
+}
+
+func answer() throws {
+    // snippet.show
+    // snippet.stubs
+    let stubs = NetworkStubs()
+    try stubs.respond(to: Store.topFree(limit: 10), with: .status(.serviceUnavailable), .json(["feed": []]))
+    let client = NetworkClient(retry: .init(), options: stubs.options())
+    // snippet.end
+    // snippet.hide
+    client.cancelAllRequests()
+}
+
+func record() async throws {
+    // snippet.show
+    // snippet.recording
+    let stubs = try NetworkStubs(recordedIn: folder.appending(path: "store.json"))
+    let client = NetworkClient(options: stubs.options())
+    _ = try await client.send(Store.topFree(limit: 10))
+    try stubs.save()
+    // snippet.end
+    // snippet.hide
+}
+
+try answer()
+try await record()

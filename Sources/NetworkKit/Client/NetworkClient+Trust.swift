@@ -1,0 +1,111 @@
+import CCurl
+public import Foundation
+
+extension NetworkClient {
+    /// How a host proves its identity, and the client its own: see ``NetworkClient/Options/trust``.
+    public struct Trust: Sendable {
+        /// A PEM file of certificates that are trusted for the host instead of the client's or the system's.
+        public var certificateAuthorities: URL?
+        /// The accepted public keys: the base64 form of their SHA-256 hashes, also with `sha256/` or `sha256//` before
+        /// it. One of them must be that of the server's certificate, which is verified, too. Empty: every key.
+        ///
+        /// Pin a second key, so that the first one can be replaced. This prints the hash:
+        ///
+        /// ```sh
+        /// openssl x509 -pubkey -noout -in server.pem | openssl pkey -pubin -outform der |
+        ///     openssl dgst -sha256 -binary | base64
+        /// ```
+        public var pinnedKeys: [String] = []
+        /// A PEM file with the client's certificate, followed by intermediate ones.
+        public var clientCertificate: URL?
+        /// A PEM file with the certificate's private key; `nil`: in the same file.
+        public var clientKey: URL?
+        /// The passphrase of the private key.
+        public var clientKeyPassphrase: String?
+
+        /// Creates the default: the client's or the system's authorities, every key, no client certificate.
+        public init(
+            certificateAuthorities: URL? = nil,
+            pinnedKeys: [String] = [],
+            clientCertificate: URL? = nil,
+            clientKey: URL? = nil,
+            clientKeyPassphrase: String? = nil
+        ) {
+            self.certificateAuthorities = certificateAuthorities
+            self.pinnedKeys = pinnedKeys
+            self.clientCertificate = clientCertificate
+            self.clientKey = clientKey
+            self.clientKeyPassphrase = clientKeyPassphrase
+        }
+    }
+}
+
+extension NetworkClient.Options {
+    /// The trust of a host; names are case-insensitive.
+    func trust(for origin: [String]) -> NetworkClient.Trust {
+        var trust = trust.first { $0.key.lowercased() == origin[1] }?.value ?? .init()
+        trust.certificateAuthorities = trust.certificateAuthorities ?? certificateAuthorities
+        return trust
+    }
+}
+
+extension NetworkClient.Trust: CustomStringConvertible, CustomReflectable {
+    /// The files and keys, without the passphrase.
+    public var description: String {
+        var parts = pinnedKeys.isEmpty ? [] : ["pinned: \(pinnedKeys.joined(separator: ", "))"]
+        if let file = certificateAuthorities { parts.append("authorities: \(file.path)") }
+        if let file = clientCertificate { parts.append("client certificate: \(file.path)") }
+        return parts.joined(separator: "; ").withoutControls
+    }
+    /// The description only.
+    public var customMirror: Mirror { Mirror(self, children: ["trust": description]) }
+
+    /// Sets the options of a transfer.
+    ///
+    /// - Returns: what is wrong; `nil` if the transfer may begin.
+    func apply(to handle: UnsafeMutableRawPointer, origin: [String]) -> String? {
+        func set(_ option: CURLoption, _ value: String?, _ what: String) -> String? {
+            guard let value, curl_kit_set_string(handle, option, value) != CURLE_OK else { return nil }
+            return "libcurl's TLS library does not support \(what)"
+        }
+        guard origin.first == "https" else {
+            let mustBeSecure = !pinnedKeys.isEmpty || clientCertificate != nil
+            return mustBeSecure ? "'\(origin[1])' has pinned keys or a client certificate; use an https URL" : nil
+        }
+        var pins: [String] = []
+        for key in pinnedKeys {
+            let hash = key.hasPrefix("sha256/") ? key.dropFirst("sha256/".count).drop { $0 == "/" } : key[...]
+            guard Data(base64Encoded: String(hash))?.count == 32 else {
+                return "the pinned key '\(key.prefix(60))' of '\(origin[1])' is not the base64 form of a SHA-256 hash"
+            }
+            pins.append("sha256//\(hash)")
+        }
+        return set(CURLOPT_CAINFO, certificateAuthorities?.path, "a file of certificate authorities")
+            ?? set(CURLOPT_PINNEDPUBLICKEY, pins.isEmpty ? nil : pins.joined(separator: ";"), "pinned keys")
+            ?? set(CURLOPT_SSLCERT, clientCertificate?.path, "client certificates")
+            ?? set(CURLOPT_SSLKEY, clientCertificate == nil ? nil : clientKey?.path, "client certificates")
+            ?? set(CURLOPT_KEYPASSWD, clientCertificate == nil ? nil : clientKeyPassphrase, "client certificates")
+    }
+
+    /// What did not fit, as far as libcurl's own message does not say so.
+    ///
+    /// - Parameter serverKey: the hash of the server's public key, as libcurl logged it.
+    func explanation(of code: CURLcode, _ text: String, host: String, serverKey: String?) -> String? {
+        switch code {
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+            "the public key of '\(host)' is \(serverKey ?? "unknown"), and not one of those that are pinned: "
+                + pinnedKeys.joined(separator: ", ")
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE:
+            certificateAuthorities.map { "\(text); '\(host)' must be certified by an authority in '\($0.path)'" }
+        case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR:
+            if !text.contains(" alert ") {
+                nil
+            } else if let file = clientCertificate {
+                "\(text): '\(host)' rejected the client certificate in '\(file.path)', or the TLS versions do not match"
+            } else {
+                "\(text): '\(host)' may require a client certificate; set the host's trust"
+            }
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,96 @@
+public import Foundation
+public import HTTPTypes
+import IndicatorThreads
+import Synchronization
+
+/// A step of an exchange with a server, for logs: see ``NetworkClient/Options/onEvent``.
+///
+/// Each attempt and each redirect is an exchange of its own. The description is one line without secrets.
+public struct NetworkEvent: Sendable, CustomStringConvertible {
+    /// What happened.
+    public enum Kind: Sendable {
+        /// A request is ready to be sent. It may wait for others to the same host.
+        case request
+        /// The head of a response has arrived.
+        case response(HTTPResponse.Status)
+        /// The exchange has ended: how many bytes of the response's body were received, and the error, if it failed.
+        case end(bytesReceived: Int64, NetworkMetrics?, failure: (any Error)?)
+    }
+
+    /// What happened.
+    public let kind: Kind
+    /// The number of the exchange, unique in the process.
+    public let exchange: Int
+    /// The method.
+    public let method: HTTPRequest.Method
+    /// The URL, without passwords and query values whose names suggest secrets.
+    public let url: String
+    /// The header fields of the request or the response. "…" replaces the values of sensitive ones.
+    public let headers: HTTPFields
+    /// The beginning of the request's body in `.request`, and of the response's in `.end`, up to
+    /// ``NetworkClient/Options/loggedBodyLength`` bytes. Files and streams are left out. It may contain secrets, and is
+    /// not in the description.
+    public let bodyStart: Data
+
+    /// The event on one line, without header fields and bodies.
+    public var description: String {
+        let start = "#\(exchange) \(method.rawValue) \(url)"
+        return switch kind {
+        case .request: start
+        case .response(let status): "\(start): status \(status.code)"
+        case .end(let count, let metrics, nil): "\(start): \(count) bytes" + (metrics.map { " in \($0)" } ?? "")
+        case .end(_, _, let error?): "\(start): \("\(error)".withoutControls)"
+        }
+    }
+}
+
+/// Describes the events of one exchange.
+struct ExchangeLog: Sendable {
+    private static let counter = Atomic<Int>(0)
+    private let number = Self.counter.wrappingAdd(1, ordering: .relaxed).newValue
+    private let request: NetworkRequest
+    private let url: String
+
+    init(_ request: NetworkRequest) {
+        self.request = request
+        url = request.url.withoutSecretValues
+    }
+
+    func request(_ body: RequestBody?, limit: Int) -> NetworkEvent {
+        event(.request, request.headers, body?.start(limit) ?? Data())
+    }
+
+    func event(_ kind: NetworkEvent.Kind, _ headers: HTTPFields = [:], _ body: Data = Data()) -> NetworkEvent {
+        var safe = HTTPFields()
+        for field in headers {
+            let isSecret = request.isSensitive(field.name) || field.name == .setCookie
+            safe.append(isSecret ? HTTPField(name: field.name, value: "…") : field)
+        }
+        return NetworkEvent(
+            kind: kind,
+            exchange: number,
+            method: request.method,
+            url: url,
+            headers: safe,
+            bodyStart: body
+        )
+    }
+}
+
+/// The tasks of a client that have not ended.
+final class LiveTasks: Sendable {
+    private let tasks = Locked<[ObjectIdentifier: NetworkTask]>([:])
+
+    func insert(_ task: NetworkTask) {
+        tasks.withLock { $0[ObjectIdentifier(task)] = task }
+    }
+
+    func remove(_ task: NetworkTask) {
+        let removed = tasks.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) }
+        _ = removed
+    }
+
+    func cancelAll() {
+        for task in tasks.withLock({ Array($0.values) }) { task.cancel() }
+    }
+}

@@ -1,0 +1,177 @@
+import Foundation
+import HTTPTypes
+import IndicatorThreads
+import NetworkKit
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct NetworkEventTests {
+    private final class Log: Sendable {
+        let events = Locked<[NetworkEvent]>([])
+
+        func client(bodies: Int = 0) -> NetworkClient {
+            var options = NetworkClient.Options()
+            options.onEvent = { [self] event in events.withLock { $0.append(event) } }
+            options.loggedBodyLength = bodies
+            return NetworkClient(retry: .init(maximumAttempts: 2, initialDelay: .milliseconds(1)), options: options)
+        }
+
+        var all: [NetworkEvent] { events.withLock { $0 } }
+
+        /// The descriptions, without times.
+        var lines: [String] {
+            let first = all.first?.exchange ?? 0
+            return all.map { event in
+                let text = event.description.replacing(#/in \d+ ms.*/#, with: "in …")
+                return "\(event.exchange - first) \(text.drop { $0 != " " }.dropFirst())"
+            }
+        }
+    }
+
+    private let log = Log()
+
+    @Test func redirectsAndRetriesAreExchangesOfTheirOwn() async throws {
+        let server = try RawServer.closing { request, connection in
+            switch request.target {
+            case "/": try connection.respond("302 Found", headers: ["Location: /next"], text: "moved")
+            default: try connection.respond("503 Service Unavailable")
+            }
+        }
+        _ = await thrown { _ = try await log.client().send(route(server)) }
+        let url = server.url.absoluteString
+        let lines = log.lines.map { $0.replacing(url, with: "").drop { $0 != " " }.dropFirst() }
+        let once: [Substring] = [
+            "GET ", "GET : status 302", "GET : 5 bytes in …", "GET /next", "GET /next: status 503",
+            "GET /next: 0 bytes in …",
+        ]
+        #expect(lines == once + once)
+        #expect(Set(log.all.map(\.exchange)).count == 4)
+    }
+
+    @Test func noEventContainsASecretUnlessBodiesAreLogged() async throws {
+        let server = try RawServer.closing { _, connection in
+            try connection.respond(headers: ["Set-Cookie: id=hunter2", "X-Plain: plain"], text: "hunter2 received")
+        }
+        let headers = ["Authorization": "Bearer hunter2", "X-Api-Key": "hunter2", "X-Plain": "plain"]
+        let request = RouteRequest(
+            .post,
+            "a",
+            query: ["token": "hunter2", "page": 2],
+            headers: headers,
+            body: .data(Data("hunter2 sent".utf8))
+        ).with(\.credentials, Credentials(user: "me", password: "hunter2", scheme: .basic))
+        _ = try await log.client().send(route(server, request))
+        #expect(log.all.count == 3)
+        for event in log.all {
+            var text = ""
+            dump(event, to: &text)
+            #expect(!"\(event) \(text)".contains("hunter2"), "\(text)")
+        }
+        #expect(log.all[0].headers[HTTPField.Name("X-Plain")!] == "plain")
+        #expect(log.all[0].headers[.authorization] == "…")
+        #expect(log.all[0].url.hasSuffix("/a?page=2&token=%E2%80%A6"))
+        #expect(log.all[1].headers[.setCookie] == "…")
+
+        let bodies = Log()
+        _ = try await bodies.client(bodies: 9).send(route(server, request))
+        #expect(bodies.all.map { String(decoding: $0.bodyStart, as: UTF8.self) } == ["hunter2 s", "", "hunter2 r"])
+        #expect(!bodies.lines.joined().contains("hunter2"))
+    }
+
+    @Test func failuresAndCancelledRequestsEnd() async throws {
+        let server = try RawServer.closing { request, connection in
+            if request.target == "/hangs" { return connection.waitForEnd() }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
+        }
+        let client = log.client()
+        let options = RouteRequest.get("half").with(\.retry, .never)
+        _ = await thrown { _ = try await client.send(route(server, options)) }
+        let task = client.start(route(server, .get("hangs")))
+        #expect(await eventually { server.requests.count == 2 })
+        task.cancel()
+        _ = await thrown { _ = try await task.response }
+        let failures = log.all.compactMap { event -> (any Error)? in
+            guard case .end(_, _, let failure) = event.kind else { return nil }
+            return failure
+        }
+        #expect(failures.count == 2)
+        #expect(failures.first is NetworkError)
+        #expect(failures.last is CancellationError)
+    }
+
+    @Test func anObserverThatBlocksDelaysOnlyItsRequest() async throws {
+        let server = try RawServer.closing { _, connection in try connection.respond(text: "hello") }
+        let isOpen = Flag(false)
+        var options = NetworkClient.Options()
+        options.onEvent = { event in if event.url.hasSuffix("/slow") { waitUntil { isOpen.value } } }
+        let client = NetworkClient(options: options)
+        let slow = client.start(route(server, .get("slow")))
+        for _ in 0..<5 { _ = try await client.send(route(server, .get("fast"))) }
+        isOpen.value = true
+        #expect(try await slow.response.string() == "hello")
+    }
+
+    private final class Flag: Sendable {
+        private let state: Locked<Bool>
+        init(_ value: Bool) { state = Locked(value) }
+        var value: Bool {
+            get { state.withLock { $0 } }
+            set { state.withLock { $0 = newValue } }
+        }
+    }
+
+    // MARK: - Metrics
+
+    @Test func metricsDistinguishNewAndReusedConnections() async throws {
+        let server = try RawServer { _, connection in
+            try connection.respond(text: "hello")
+            return true
+        }
+        let client = NetworkClient()
+        let first = try #require(try await client.send(route(server)).metrics)
+        #expect(!first.isConnectionReused)
+        #expect(first.connect > .zero)
+        #expect(first.tls == .zero)
+        #expect(first.firstByte >= first.nameLookup + first.connect)
+        #expect(first.total >= first.firstByte)
+        let second = try #require(try await client.send(route(server)).metrics)
+        #expect(second.isConnectionReused)
+        #expect(second.connect == .zero)
+        #expect(second.description.contains("reused"))
+        let stream = try await client.bytes(route(server))
+        for try await _ in stream {}
+        #expect(stream.metrics != nil)
+    }
+
+    @Test func metricsHaveTheTimeOfTLS() async throws {
+        let server = try await HTTP2Server()
+        try Data("found".utf8).write(to: server.folder.url.appending(path: "index.html"))
+        var options = NetworkClient.Options()
+        options.certificateAuthorities = server.certificate
+        let metrics = try await NetworkClient(options: options).send(URLRoute(server.url)).metrics
+        #expect(try #require(metrics).tls > .zero)
+    }
+
+    // MARK: - Cancelling all requests
+
+    @Test func allRequestsOfAClientAreCancelledAndLaterOnesAreNot() async throws {
+        let folder = try TemporaryDirectory()
+        let server = try RawServer.closing { request, connection in
+            if request.target == "/later" { return try connection.respond(text: "hello") }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbeginning")
+            connection.waitForEnd()
+        }
+        let client = NetworkClient()
+        let stream = try await client.bytes(route(server))
+        let works = [
+            Task { _ = try await client.send(route(server)) },
+            Task { _ = try await client.download(route(server), to: folder.url.appending(path: "file")) },
+            Task { _ = try await client.start(route(server)).response },
+            Task { for try await _ in stream {} },
+        ]
+        #expect(await eventually { server.requests.count == 4 })
+        client.cancelAllRequests()
+        for work in works { await #expect(throws: CancellationError.self) { try await work.value } }
+        #expect(try await client.send(route(server, .get("later"))).string() == "hello")
+    }
+}

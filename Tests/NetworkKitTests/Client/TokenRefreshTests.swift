@@ -1,0 +1,245 @@
+import Foundation
+import HTTPTypes
+import IndicatorTesting
+import IndicatorThreads
+import TestSupport
+import Testing
+
+@testable import NetworkKit
+
+@Suite(.timeLimit(.minutes(5))) struct TokenRefreshTests {
+    /// A server that accepts one token.
+    private final class Service: Sendable {
+        /// What the server's threads and the refresh share.
+        final class Shared: Sendable {
+            let token = Locked("new")
+            let refreshes = Locked(0)
+        }
+
+        private let shared = Shared()
+        let server: RawServer
+
+        init() throws {
+            let shared = shared
+            server = try RawServer.closing { request, connection in
+                let isAccepted = request.headers["authorization"] == "Bearer \(shared.token.withLock { $0 })"
+                if request.target == "/other" {
+                    try connection.respond("302 Found", headers: ["Location: http://localhost:1/"])
+                } else if isAccepted || request.target == "/open" {
+                    try connection.respond(body: request.body)
+                } else {
+                    try connection.respond("401 Unauthorized", text: "no")
+                }
+            }
+        }
+
+        /// A client that begins with an old token.
+        func client(
+            _ first: String? = "old",
+            clock: any Clock<Duration> = ContinuousClock(),
+            refresh: @escaping @Sendable (String?) async throws -> String
+        ) -> NetworkClient {
+            var options = NetworkClient.Options()
+            options.maximumConnectionsPerHost = 100
+            let counted: @Sendable (String?) async throws -> String = { [shared] rejected in
+                shared.refreshes.withLock { $0 += 1 }
+                return try await refresh(rejected)
+            }
+            return NetworkClient(
+                interceptors: [.refreshedToken(first, timeLimit: .seconds(60), clock: clock, refresh: counted)],
+                options: options
+            )
+        }
+
+        var refreshes: Int { shared.refreshes.withLock { $0 } }
+
+        func accept(_ token: String) { shared.token.withLock { $0 = token } }
+
+        func requests(_ authorization: String?) -> Int {
+            server.requests.count { $0.headers["authorization"] == authorization.map { "Bearer \($0)" } }
+        }
+    }
+
+    private let service: Service
+
+    init() throws {
+        service = try Service()
+    }
+
+    private func post(_ text: String) -> URLRoute {
+        route(service.server, .post("post", body: .data(Data(text.utf8))))
+    }
+
+    @Test func aRejectedTokenIsRefreshedOnceForAllRequestsAndTheyAreSentAgain() async throws {
+        let service = service
+        let client = service.client { rejected in
+            #expect(rejected == "old")
+            #expect(await eventually { service.requests("old") == 50 })
+            return "new"
+        }
+        let texts = try await withThrowingTaskGroup { group in
+            for number in 0..<50 { group.addTask { try await client.send(post("\(number)")).string() } }
+            return try await group.reduce(into: Set()) { $0.insert($1) }
+        }
+        #expect(texts == Set((0..<50).map { "\($0)" }))
+        #expect(service.refreshes == 1)
+        #expect(service.requests("old") == 50)
+        #expect(service.requests("new") == 50)
+    }
+
+    @Test func requestsWaitForTheFirstToken() async throws {
+        let client = service.client(nil) { rejected in
+            #expect(rejected == nil)
+            return "new"
+        }
+        #expect(try await client.send(post("hello")).string() == "hello")
+        #expect(service.server.requests.count == 1)
+    }
+
+    @Test func streamsAndDownloadsAreSentAgain() async throws {
+        let folder = try TemporaryDirectory()
+        let client = service.client { _ in "new" }
+        var text = Data()
+        for try await piece in try await client.bytes(post("stream")) { text += piece }
+        #expect(text == Data("stream".utf8))
+        service.accept("newer")
+        let other = service.client("new") { _ in "newer" }
+        let file = folder.url.appending(path: "file")
+        _ = try await other.download(post("file"), to: file)
+        #expect(try Data(contentsOf: file) == Data("file".utf8))
+    }
+
+    struct NoToken: Error {}
+
+    @Test func aFailedRefreshFailsAllWaitingRequestsAndTheNextOneTriesAgain() async throws {
+        let service = service
+        let mayEnd = Locked(false)
+        let client = service.client { _ in
+            #expect(await eventually { service.requests("old") >= 5 })
+            if !mayEnd.withLock({ $0 }) { throw NoToken() }
+            return "new"
+        }
+        let errors = await withTaskGroup { group in
+            for _ in 0..<5 { group.addTask { await thrown { _ = try await client.send(post("")) } } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(errors.allSatisfy { $0 is NoToken })
+        // Some may have got their response after the refresh had failed.
+        #expect((1...5).contains(service.refreshes))
+        mayEnd.withLock { $0 = true }
+        #expect(try await client.send(post("hello")).string() == "hello")
+    }
+
+    @Test func aRequestIsSentOnlyOnceMoreWhenNewTokensAreRejectedToo() async throws {
+        let service = service
+        let client = service.client { _ in "wrong \(service.refreshes)" }
+        for count in 1...3 {
+            let error = await thrown { _ = try await client.send(post("")) }
+            guard case .unacceptableStatus(let failure)? = error as? NetworkError else {
+                Issue.record("\(error as Any)")
+                return
+            }
+            #expect(failure.status == .unauthorized)
+            #expect(service.refreshes == count)
+            #expect(service.server.requests.count == 2 * count)
+        }
+    }
+
+    @Test func aRefreshThroughTheSameClientDoesNotWaitForItself() async throws {
+        let service = service
+        let shared = Locked<NetworkClient?>(nil)
+        let client = service.client { _ in
+            let client = try #require(shared.withLock { $0 })
+            // Rejected, and still no refresh of the refresh.
+            _ = await thrown { _ = try await client.send(post("")) }
+            let open = route(service.server, .post("open", body: .data(Data("new".utf8))))
+            return try await client.send(open).string()
+        }
+        shared.withLock { $0 = client }
+        defer { shared.withLock { $0 = nil } }
+        #expect(try await client.send(post("hello")).string() == "hello")
+        #expect(service.refreshes == 1)
+        #expect(service.requests(nil) == 2)
+    }
+
+    @Test func aSlowRefreshIsCancelledAtTheTimeLimit() async throws {
+        let clock = VirtualClock()
+        let isCancelled = Locked(false)
+        let client = service.client(clock: clock) { _ in
+            do { try await Task.sleep(for: .seconds(1000)) } catch { isCancelled.withLock { $0 = true } }
+            return "late"
+        }
+        let work = Task { try await client.send(post("")) }
+        #expect(await eventually { clock.deadlines == [.seconds(60)] })
+        clock.advance(by: .seconds(60))
+        let error = await thrown { _ = try await work.value }
+        guard case .transport(let failure)? = error as? NetworkError else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(failure.kind == .timeLimitExceeded)
+        #expect(failure.reason.contains("token"))
+        #expect(await eventually { isCancelled.withLock { $0 } })
+    }
+
+    @Test func aWaitingRequestCanBeCancelledWithoutTheRefresh() async throws {
+        let mayEnd = Locked(false)
+        let service = service
+        let client = service.client { _ in
+            #expect(await eventually { mayEnd.withLock { $0 } })
+            return "new"
+        }
+        let works = (0..<2).map { _ in Task { try await client.send(post("hello")).string() } }
+        #expect(await eventually { service.requests("old") == 2 && service.refreshes == 1 })
+        works[0].cancel()
+        await #expect(throws: CancellationError.self) { try await works[0].value }
+        mayEnd.withLock { $0 = true }
+        #expect(try await works[1].value == "hello")
+        #expect(service.refreshes == 1)
+    }
+
+    @Test func onlyAResponseToTheTokenRefreshesIt() async throws {
+        let client = service.client { _ in "new" }
+        let own = RouteRequest.get("", headers: ["Authorization": "Bearer own"])
+        _ = await thrown { _ = try await client.send(route(service.server, own)) }
+        _ = await thrown { _ = try await client.send(route(service.server, .get("other"))) }
+        #expect(service.refreshes == 0)
+    }
+
+    @Test func aTokenWithALineBreakIsAnError() async throws {
+        let client = service.client(nil) { _ in "a\r\nX-Injected: b" }
+        let error = await thrown { _ = try await client.send(post("")) }
+        guard case .invalidRequest? = error as? NetworkError else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(service.server.requests.isEmpty)
+    }
+
+    // MARK: - Offline
+
+    @Test func aPostThatWasNotSentIsRepeatedWhenItsHostIsFound() async throws {
+        let clock = VirtualClock()
+        let client = NetworkClient(retry: .whileOffline(), clock: clock)
+        let url = try #require(URL(string: "http://missing.invalid"))
+        let work = Task { try await client.send(URLRoute(url, .post("", body: .data(Data("once".utf8))))) }
+        #expect(await eventually { clock.deadlines.count == 1 })
+        work.cancel()
+        await #expect(throws: CancellationError.self) { try await work.value }
+    }
+
+    @Test func nothingElseIsRepeatedWhileOffline() async throws {
+        let service = service
+        let redirecting = try RawServer.closing { _, connection in
+            try connection.respond("303 See Other", headers: ["Location: http://missing.invalid/"])
+        }
+        let client = NetworkClient(retry: .whileOffline(), clock: VirtualClock())
+        let refused = URLRoute(try #require(URL(string: "http://127.0.0.1:1")))
+        let rejected = route(service.server)
+        let redirected = route(redirecting, .post("", body: .data(Data("once".utf8))))
+        for route in [refused, rejected, redirected] {
+            #expect(await thrown { _ = try await client.send(route) } is NetworkError)
+        }
+        #expect(redirecting.requests.count == 1)
+    }
+}

@@ -1,0 +1,157 @@
+import Foundation
+import HTTPTypes
+import IndicatorTesting
+import IndicatorThreads
+import NetworkKit
+import NetworkKitTesting
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct NetworkStubsTests {
+    private enum Store: RequestRoute {
+        case feed(limit: Int)
+        case create(String)
+        case search(token: String)
+
+        // Nothing listens there.
+        var baseURL: URL { URL(string: "http://127.0.0.1:1/api")! }
+
+        var request: RouteRequest {
+            switch self {
+            case .feed(let limit): .get("feed", query: ["limit": .number(JSONNumber(limit))])
+            case .create(let text): .post("posts", body: .data(Data(text.utf8)))
+            case .search(let token): .get("search", query: ["token": .string(token)])
+            }
+        }
+    }
+
+    private let stubs = NetworkStubs()
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory()
+    }
+
+    @Test func aRouteIsAnsweredWithoutAServer() async throws {
+        try stubs.respond(to: Store.feed(limit: 1), with: .json(["names": ["a"]]))
+        try stubs.respond(to: Store.create(""), with: .status(.created))
+        let client = NetworkClient(interceptors: [.bearerToken("secret")], options: stubs.options())
+        let names = try await client.send(Store.feed(limit: 1)).json().names[0].string
+        #expect(names == "a")
+        #expect(try await client.send(Store.create("hello")).status == .created)
+        #expect(stubs.requests.map(\.body) == [Data(), Data("hello".utf8)])
+        #expect(stubs.requests[0].request.headers[.authorization] == "Bearer secret")
+        let unknown = await thrown { _ = try await client.send(Store.feed(limit: 2)) }
+        #expect("\(unknown as Any)".contains("no stub for GET http://127.0.0.1:1/api/feed?limit=2"))
+    }
+
+    @Test func streamsDownloadsAndHEADAreAnsweredToo() async throws {
+        let url = URL(string: "http://example.com/file")!
+        let data = Data(count: 1 << 20)
+        try stubs.respond(to: URLRoute(url), with: .data(data))
+        try stubs.respond(to: URLRoute(url, .head("")), with: .data(data))
+        let client = NetworkClient(options: stubs.options())
+        let count = try await client.bytes(URLRoute(url)).reduce(0) { $0 + $1.count }
+        #expect(count == 1 << 20)
+        let file = folder.url.appending(path: "file")
+        let progress = Locked<[TransferProgress]>([])
+        _ = try await client.download(URLRoute(url), to: file) { value in progress.withLock { $0.append(value) } }
+        #expect(try Data(contentsOf: file) == data)
+        #expect(progress.withLock { $0.last?.fractionCompleted } == 1)
+        #expect(try await client.send(URLRoute(url, .head(""))).data.isEmpty)
+    }
+
+    @Test func responsesComeInOrderAfterTheirDelayAndFailuresAreRetried() async throws {
+        let clock = VirtualClock()
+        let stubs = NetworkStubs(clock: clock)
+        let answers: [NetworkStubs.Response] = [
+            .failure(.cannotConnect), .status(.serviceUnavailable),
+            .data(Data("half".utf8), thenFailing: .connectionLost), .json(1, after: .seconds(10)),
+        ]
+        try stubs.respond(to: Store.feed(limit: 1), with: answers[0], answers[1], answers[2], answers[3])
+        let retry = NetworkClient.Retry(maximumAttempts: 4, initialDelay: .zero)
+        let client = NetworkClient(retry: retry, options: stubs.options())
+        let work = Task { try await client.send(Store.feed(limit: 1)).string() }
+        #expect(await eventually { clock.deadlines == [.seconds(10)] })
+        #expect(stubs.requests.count == 4)
+        clock.advance(by: .seconds(10))
+        #expect(try await work.value == "1")
+        // The last one is repeated.
+        let again = Task { try await client.send(Store.feed(limit: 1)).string() }
+        #expect(await eventually { clock.deadlines == [.seconds(20)] })
+        again.cancel()
+        await #expect(throws: CancellationError.self) { try await again.value }
+    }
+
+    @Test func redirectsAndTheCacheWork() async throws {
+        let (start, end) = (URL(string: "http://example.com/a")!, URL(string: "http://example.com/b")!)
+        try stubs.respond(to: URLRoute(start), with: .data(Data(), status: .found, headers: [.location: "/b"]))
+        let fresh: HTTPFields = [.cacheControl: "max-age=1000"]
+        try stubs.respond(to: URLRoute(end), with: .data(Data("end".utf8), headers: fresh))
+        let client = NetworkClient(cache: ResponseCache(directory: folder.url), options: stubs.options())
+        #expect(try await client.send(URLRoute(start)).url == end)
+        #expect(try await client.send(URLRoute(end)).string() == "end")
+        #expect(try await client.send(URLRoute(end)).source == .cache)
+        #expect(stubs.requests.count == 3)
+    }
+
+    @Test func aSuspendedRequestIsAnsweredWhenItContinues() async throws {
+        let clock = VirtualClock()
+        let stubs = NetworkStubs(clock: clock)
+        try stubs.respond(to: Store.feed(limit: 1), with: .json(1, after: .seconds(1)))
+        let task = NetworkClient(options: stubs.options()).start(Store.feed(limit: 1))
+        #expect(await eventually { clock.deadlines.count == 1 })
+        task.suspend()
+        clock.advance(by: .seconds(1))
+        for _ in 0..<1000 { await Task.yield() }
+        #expect(task.progress.bytesReceived == 0)
+        task.resume()
+        #expect(try await task.response.string() == "1")
+    }
+
+    // MARK: - Recording
+
+    @Test func responsesAreRecordedOnceInAFileThatPeopleCanRead() async throws {
+        let server = try RawServer.closing { request, connection in
+            switch request.target.prefix(5) {
+            case "/text":
+                try connection.respond(
+                    headers: ["Content-Type: text/plain", "Set-Cookie: a=hunter2"],
+                    text: "line 1\nline 2"
+                )
+            case "/move": try connection.respond("302 Found", headers: ["Location: /text?token=hunter2"])
+            default: try connection.respond("404 Not Found", body: Data([0xFF, 0, 0xFE]))
+            }
+        }
+        let file = folder.url.appending(path: "store.json")
+        func texts() async throws -> [Data] {
+            let stubs = try NetworkStubs(recordedIn: file)
+            let headers = NetworkClient.Interceptor.header("X-Secret", "hunter2", isSensitive: true)
+            let client = NetworkClient(interceptors: [headers], validation: .none, options: stubs.options())
+            var texts: [Data] = []
+            for path in ["text?token=\(texts.count)", "moved", "binary"] {
+                let url = URL(string: path, relativeTo: server.url)!.absoluteURL
+                texts.append(try await client.send(URLRoute(url)).data)
+            }
+            try stubs.save()
+            return texts
+        }
+        let recorded = try await texts()
+        #expect(recorded == [Data("line 1\nline 2".utf8), Data("line 1\nline 2".utf8), Data([0xFF, 0, 0xFE])])
+        let count = server.requests.count
+        server.stop()
+        #expect(try await texts() == recorded)
+        #expect(server.requests.count == count)
+        let text = try String(contentsOf: file, encoding: .utf8)
+        #expect(text.contains(#""line 1\n","#))
+        #expect(!text.contains("hunter2"), "\(text)")
+    }
+
+    @Test func aFileThatCannotBeReadIsNamed() throws {
+        let path = try folder.write("[{]", to: "broken.json")
+        #expect(
+            "\(#expect(throws: (any Error).self) { try NetworkStubs(recordedIn: URL(filePath: path)) } as Any)"
+                .contains("broken.json")
+        )
+    }
+}
