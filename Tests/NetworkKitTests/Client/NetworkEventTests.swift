@@ -50,9 +50,9 @@ import Testing
 
     @Test func noEventContainsASecretUnlessBodiesAreLogged() async throws {
         let server = try RawServer.closing { _, connection in
-            try connection.respond(headers: ["Set-Cookie: id=hunter2", "X-Plain: plain"], text: "hunter2 received")
+            try connection.respond(headers: ["Set-Cookie: id=hunter2", "X-Plain: hunter2"], text: "hunter2 received")
         }
-        let headers = ["Authorization": "Bearer hunter2", "X-Api-Key": "hunter2", "X-Plain": "plain"]
+        let headers = ["Authorization": "Bearer hunter2", "X-Api-Key": "hunter2", "Accept-Language": "de", "X-Plain": "hunter2"]
         let request = RouteRequest(
             .post,
             "a",
@@ -67,7 +67,7 @@ import Testing
             dump(event, to: &text)
             #expect(!"\(event) \(text)".contains("hunter2"), "\(text)")
         }
-        #expect(log.all[0].headers[HTTPField.Name("X-Plain")!] == "plain")
+        #expect(log.all[0].headers[.acceptLanguage] == "de")
         #expect(log.all[0].headers[.authorization] == "…")
         #expect(log.all[0].url.hasSuffix("/a?page=2&token=%E2%80%A6"))
         #expect(log.all[1].headers[.setCookie] == "…")
