@@ -21,7 +21,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
 
     /// Runs what may run code of the app, such as the `deinit` of a value, and may block: no timer waits for it, nor,
     /// unless 16 pieces block at the same time, the rest of such work.
-    package static let forCallersCode = ServiceThread(name: "ind-callers", isKept: false, limit: 16)
+    package static let forCallersCode = ServiceThread(name: "ind-callers", isKept: false, limit: 16, isNeeded: true)
 
     private let name: String
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -38,6 +38,10 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     private var count = 0
     private let limit: Int
     private var isKept: Bool
+    private let isNeeded: Bool
+    /// The earliest time of the next attempt to start a thread, after one has failed.
+    private var nextAttempt = Int64.min
+    private var isRetryScheduled = false
 
     /// Creates a thread.
     ///
@@ -46,10 +50,12 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     ///   - isKept: whether it waits for work until ``close()``. Otherwise it ends without work, and new work starts
     ///     another.
     ///   - limit: how many threads share the work. Another one starts while all work; order is then not kept.
-    package init(name: String, isKept: Bool = true, limit: Int = 1) {
+    ///   - isNeeded: whether ``shared`` does the work while no thread can be created. Otherwise the work waits.
+    package init(name: String, isKept: Bool = true, limit: Int = 1, isNeeded: Bool = false) {
         self.name = name
         self.isKept = isKept
         self.limit = limit
+        self.isNeeded = isNeeded
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
@@ -87,17 +93,64 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
 
     /// Adds work for a time, and starts the thread, or wakes it if it would wait longer.
     private func add(at time: Int64, _ body: () -> Void) {
-        let mustStart = withMutex {
-            let isWoken = waitsUntil.map { time < $0 } ?? false
-            if isWoken { pthread_cond_signal(condition) }
-            body()
-            guard count < limit, count == 0 || !isWoken && limit > 1 else { return false }
-            count += 1
-            return true
+        let mustStart: Bool? =
+            withMutex {
+                let isWoken = waitsUntil.map { time < $0 } ?? false
+                if isWoken { pthread_cond_signal(condition) }
+                body()
+                guard count < limit, count == 0 || !isWoken && limit > 1 else { return nil }
+                guard Self.now >= nextAttempt else { return count == 0 ? false : nil }
+                count += 1
+                return true
+            } ?? nil
+        if mustStart == true { startThread() } else if mustStart == false { retryLater() }
+    }
+
+    /// Starts a thread that could not be created, unless the last attempt was less than a second ago.
+    package func tryAgain() { add(at: .max) {} }
+
+    /// Returns whether there is a thread that does the work. If there is none, tries to start one.
+    package func start() -> Bool {
+        let hasThread = withMutex {
+            if count > 0 { return true }
+            count = 1
+            return false
         }
-        if mustStart == true, !ThreadStarter.start(named: name, work) {
-            // The process has reached its limit of threads: uses one of libdispatch's.
-            DispatchQueue.global().async { self.work() }
+        return hasThread == true || hasThread == false && startThread()
+    }
+
+    /// Starts a thread, which `count` includes already. If the process has reached a limit, the work waits, or
+    /// ``shared`` does it, until the next attempt: after a second, by ``shared`` or with further work.
+    ///
+    /// Not on a thread of libdispatch's: it waits for one in a loop, in the function that adds work to a queue.
+    @discardableResult
+    private func startThread() -> Bool {
+        if ThreadStarter.start(named: name, { self.work(isOwn: true) }) { return true }
+        let isWithout = withMutex {
+            count -= 1
+            nextAttempt = Self.now + 1_000_000_000
+            return count == 0
+        }
+        if isWithout == true {
+            ThreadStarter.reportShortage()
+            retryLater()
+        }
+        return false
+    }
+
+    /// Lets ``shared`` do the work, or start a thread for it later.
+    private func retryLater() {
+        guard self !== Self.shared else { return }
+        let attempt = withMutex { exchange(&isRetryScheduled, with: true) ? nil : isNeeded ? .min : nextAttempt }
+        guard let attempt = attempt ?? nil else { return Self.shared.tryAgain() }
+        Self.shared.call(at: attempt) { [self] in
+            let mustStart = withMutex {
+                isRetryScheduled = false
+                guard !isNeeded, count == 0, !jobs.isEmpty || !calls.isEmpty else { return false }
+                count = 1
+                return true
+            }
+            if isNeeded { work(isOwn: false) } else if mustStart == true { startThread() }
         }
     }
 
@@ -144,8 +197,9 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         return body()
     }
 
-    private func work() {
-        while let next = withMutex(next) ?? nil {
+    /// - Parameter isOwn: whether this is a thread of its own, which waits for more work.
+    private func work(isOwn: Bool) {
+        while let next = withMutex({ next(isOwn: isOwn) }) ?? nil {
             switch next {
             case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
             case .call(let body): body()
@@ -179,7 +233,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     }
 
     /// Waits for work; `nil` when the thread should end. Called with the mutex locked.
-    private func next() -> Work? {
+    private func next(isOwn: Bool) -> Work? {
         while true {
             while let first = calls.min, first.body == nil {
                 calls.removeMin()
@@ -195,11 +249,14 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
                     calls.removeMin()
                     return .call(body)
                 }
+                guard isOwn else { return nil }
                 let (seconds, nanoseconds) = first.time.quotientAndRemainder(dividingBy: 1_000_000_000)
                 var end = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
                 waitsUntil = first.time
                 pthread_cond_timedwait(condition, mutex, &end)
                 waitsUntil = nil
+            } else if !isOwn {
+                return nil
             } else if isKept {
                 waitsUntil = .max
                 pthread_cond_wait(condition, mutex)

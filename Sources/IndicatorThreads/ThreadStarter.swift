@@ -11,7 +11,7 @@ package enum ThreadStarter {
     /// - Parameters:
     ///   - name: the name in debuggers. Linux uses the first 15 bytes.
     ///   - body: the code of the thread.
-    /// - Returns: whether the thread was started; `false` when the process has reached its limit.
+    /// - Returns: whether the thread was started; `false` when the process has reached its limit of threads or memory.
     package static func start(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
         let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
         pthread_attr_init(attributes)
@@ -20,6 +20,9 @@ package enum ThreadStarter {
             pthread_attr_destroy(attributes)
             attributes.deallocate()
         }
+        var stackSize = 0
+        pthread_attr_getstacksize(attributes, &stackSize)
+        guard hasMemory(for: stackSize + reserve) else { return false }
 
         // A new thread inherits the signal mask of its creator.
         var all = sigset_t()
@@ -49,12 +52,43 @@ package enum ThreadStarter {
         return status == 0
     }
 
+    /// The memory that is left to the app: Swift ends a process that gets none.
+    private static let reserve = 16 << 20
+
+    /// Whether the process may map this much memory (`RLIMIT_AS`, `ulimit -v`).
+    private static func hasMemory(for size: Int) -> Bool {
+        let memory = mmap(nil, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        return memory != MAP_FAILED && munmap(memory, size) == 0
+    }
+
+    private static let isShortageReported = Atomic(false)
+
+    /// Reports, once in the process, that there is no thread for the indicator.
+    static func reportShortage() {
+        guard !isShortageReported.exchange(true, ordering: .relaxed) else { return }
+        StandardErrorReport.write(
+            """
+            indicator: No thread can be created, so what needs one is off until it can; see 'ulimit -u' and \
+            'ulimit -v', or TasksMax of systemd\n
+            """
+        )
+    }
+
     private final class Work: Sendable {
         let body: @Sendable () -> Void
 
         init(_ body: @escaping @Sendable () -> Void) {
             self.body = body
         }
+    }
+}
+
+/// Messages that need no logger, whose handler may have locks and threads.
+package enum StandardErrorReport {
+    /// Writes a line to standard error, unless that would block.
+    package static func write(_ text: StaticString) {
+        var request = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+        if poll(&request, 1, 0) > 0 { _ = Foundation.write(STDERR_FILENO, text.utf8Start, text.utf8CodeUnitCount) }
     }
 }
 

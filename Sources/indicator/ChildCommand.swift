@@ -181,7 +181,11 @@ struct ChildCommand {
     private func hasReachedCommand(_ number: Int32, _ info: siginfo_t) -> Bool {
         // Sent by a process: SI_USER is 0, the others are negative. This process itself sends SIGPIPE, for a closed
         // pipe.
-        guard info.si_code > 0 else { return info._sifields._kill.si_pid == getpid() }
+        guard info.si_code > 0 else {
+            let sender = info._sifields._kill.si_pid
+            // A part of the command that signals its group (`kill 0`) has signalled the command, too.
+            return sender == getpid() || !hasSession && isPartOfCommand(sender)
+        }
         if hasSession { return false }
         // When a terminal is closed, the kernel sends these two to the session leader only; when the leader ends, to
         // the group.
@@ -189,10 +193,32 @@ struct ChildCommand {
         return Self.groupSignals.contains(number)
     }
 
-    /// Whether the command is stopped.
+    /// Whether a process is the command or has been started by it.
+    private func isPartOfCommand(_ process: pid_t) -> Bool {
+        var process = process
+        for _ in 0..<100 where process > 1 {
+            if process == identifier { return true }
+            guard let fields = Self.fields(of: String(process)), fields.count > 1, let parent = pid_t(fields[1])
+            else { return false }
+            process = parent
+        }
+        return false
+    }
+
+    /// Whether the command is stopped, or a signal that stops it waits.
     private var isStopped: Bool {
-        guard let fields = Self.fields(of: String(identifier)) else { return true }
-        return fields.first == "T"
+        guard let status = try? String(contentsOfFile: "/proc/\(identifier)/status", encoding: .isoLatin1) else {
+            return true
+        }
+        func field(_ name: String) -> Substring? {
+            status.split(separator: "\n").first { $0.hasPrefix(name) }?.dropFirst(name.count)
+        }
+        if field("State:\t")?.first == "T" { return true }
+        // The leader of a session blocks the signals, and reads them.
+        if hasSession { return false }
+        // A set of bits, of which the lowest is signal 1 (proc(5)).
+        let pending = field("ShdPnd:\t").flatMap { UInt64($0, radix: 16) } ?? 0
+        return ([SIGSTOP] + Self.stopSignals).contains { pending >> UInt64($0 - 1) & 1 == 1 }
     }
 
     /// Whether a process of a group is neither stopped nor has ended.
@@ -224,6 +250,8 @@ struct ChildCommand {
     ///
     /// - Parameter prepare: called before this process stops.
     mutating func stop(by number: Int32, after prepare: () -> Void) {
+        // The signal below discards a SIGCONT that waits, which the command still needs.
+        if !hasSession, Self.isPending(SIGCONT) { return (stoppedBy, wasAskedToStop) = (nil, false) }
         // The signal stays pending until it is unblocked, and SIGCONT discards it (signal(7)). SIGSTOP cannot be
         // blocked.
         let waiting = number == SIGSTOP ? SIGTSTP : number

@@ -72,7 +72,7 @@ enum CommandSession {
     }
 
     private static func fail(_ message: String, _ status: Int32) -> Never {
-        let message = Array("indicator: \(message)\r\n".utf8)
+        let message = Array("indicator: \(DisplayText.escaped(message))\r\n".utf8)
         _ = write(STDERR_FILENO, message, message.count)
         exit(status)
     }

@@ -39,7 +39,8 @@ final class CommandTerminal: Sendable {
     /// none. Also `nil` in the background, where no bars are drawn.
     init?(app: String) {
         let standard = [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO]
-        guard TerminalRelay.isControllingTerminal(STDERR_FILENO), standard.allSatisfy({ fcntl($0, F_GETFD) >= 0 }),
+        guard Self.canStartThreads, TerminalRelay.isControllingTerminal(STDERR_FILENO),
+            standard.allSatisfy({ fcntl($0, F_GETFD) >= 0 }),
             IndicatorConfiguration.showsBars(for: app)
         else { return nil }
         outer = open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
@@ -61,6 +62,30 @@ final class CommandTerminal: Sendable {
         if hasSession, let name = ttyname(STDERR_FILENO), let old = getenv("GPG_TTY"), strcmp(old, name) == 0 {
             setenv("GPG_TTY", relay.path, 1)
         }
+    }
+
+    /// Whether the process may have the threads and processes of a pseudo terminal, without which nothing would pass
+    /// through it. They are started after the command, since fork(2) needs a process with one thread.
+    private static var canStartThreads: Bool {
+        var threads: [pthread_t] = []
+        let mayEnd = DispatchSemaphore(value: 0)
+        let context = Unmanaged.passUnretained(mayEnd).toOpaque()
+        for _ in 0..<6 {
+            var thread = pthread_t()
+            let status = pthread_create(
+                &thread,
+                nil,
+                { context in
+                    if let context { Unmanaged<DispatchSemaphore>.fromOpaque(context).takeUnretainedValue().wait() }
+                    return nil
+                },
+                context
+            )
+            if status == 0 { threads.append(thread) }
+        }
+        for _ in threads { mayEnd.signal() }
+        for thread in threads { pthread_join(thread, nil) }
+        return threads.count == 6
     }
 
     deinit {

@@ -50,6 +50,26 @@ import Testing
         #expect(usage.status == .exited(64) && usage.error.contains("--"))
     }
 
+    @Test("Messages show the escape sequences in arguments and paths, and do not contain them")
+    func escapeSequences() async throws {
+        let sequence = "\u{1B}]0;title\u{07}\u{9B}31m"
+        let log = #"logFile: {path: "/proc/\e]0;title\a\x9B"}"#
+        let config = try program.home.write("backends: [logFile]\n\(log)\n", to: "config.yaml")
+        for arguments in [
+            [sequence], ["--\(sequence)"], ["exec", "--notify", sequence, "--", "true"],
+            ["exec", "--", "/\(sequence)"],
+            ["check-config", "/\(sequence)"], ["backends", "--config", "/\(sequence)"], ["replay", "/\(sequence)"],
+            ["backends", "--config", config], ["check-config", config], ["watch", "--mqtt", sequence],
+        ] {
+            let result = try await program.run(arguments: arguments)
+            let texts = (result.output + result.error).unicodeScalars
+            #expect(
+                !texts.contains { $0 != "\n" && $0.properties.generalCategory == .control },
+                "\(arguments): \(result.output)\(result.error)"
+            )
+        }
+    }
+
     @Test("A script without an interpreter runs, found by its path or on the PATH")
     func plainScript() async throws {
         let path = try program.home.write("echo \"plain $0 $1\"\n", to: "plain-script")
@@ -234,6 +254,70 @@ import Testing
             try await shell.run("\(prefix)python3 \(script) &", shows: "run-2")
             // The last one is forwarded after the others: it has a higher number.
             #expect(try await shell.value(of: "kill -RTMIN+3 %1; kill -RTMIN+4 $!; wait") == count)
+        }
+    }
+
+    @Test("A signal that the command sends to its whole group reaches it once")
+    func signalOfTheCommand() async throws {
+        let script = try program.home.write(
+            """
+            import os, signal
+            numbers = [signal.SIGRTMIN + 3, signal.SIGRTMIN + 4]
+            signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+            os.kill(0, numbers[0])
+            print("sent", flush=True)
+            count = 0
+            while signal.sigwait(numbers) == numbers[0]: count += 1
+            print("<%d>" % count, flush=True)
+            """,
+            to: "script"
+        )
+        let process = try Daemon(program.path, ["exec", "--", "python3", script], environment: program.variables)
+        #expect(await eventually { process.output.contains("sent") })
+        // SIGRTMIN + 4, which is forwarded after the first one: it has a higher number.
+        process.send(34 + 4)
+        #expect(await eventually { process.output.contains("<1>") }, "\(process.output)")
+    }
+
+    @Test("No SIGCONT is lost that follows a stop immediately", arguments: [true, false])
+    func quickContinue(stopsCommandAlone: Bool) async throws {
+        let script = try program.home.write(#"echo $$ >"$1"; exec sleep 1000"#, to: "script")
+        let file = program.home.appending("pid")
+        let process = try Daemon(program.path, ["exec", "--", "sh", script, file], environment: program.variables)
+        #expect(await eventually { (try? program.home.read("pid"))?.hasSuffix("\n") == true })
+        let child = try #require(Int32(try program.home.read("pid").dropLast()))
+        func isRunning(_ process: Int32) -> Bool {
+            let stat = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
+            return stat.split(separator: ")").last?.hasPrefix(" T") == false
+        }
+        for _ in 0..<500 {
+            if stopsCommandAlone { kill(child, SIGSTOP) } else { process.send(SIGTSTP) }
+            process.send(SIGCONT)
+            #expect(await eventually { isRunning(child) && isRunning(process.processID) })
+        }
+        // Nothing that was sent before stops it now.
+        process.send(SIGTERM)
+        #expect(await eventually { process.status == 128 + Int(SIGTERM) })
+    }
+
+    @Test(
+        "With any limit of processes and threads, the command runs, and the indicator is off or on",
+        .enabled(if: getuid() == 0, "needs root, to run it as a user without other processes")
+    )
+    func processLimits() async throws {
+        try program.configure("startDelay: 0\n")
+        for limit in 2...8 {
+            let user = "\(1_500_000_000 + Int(getpid()) * 16 + limit)"
+            // As that user, with root's access to files.
+            let access = "+dac_override,+dac_read_search"
+            let result = try await program.run(
+                "setpriv",
+                arguments: [
+                    "--reuid", user, "--clear-groups", "--inh-caps", access, "--ambient-caps", access,
+                    "prlimit", "--nproc=\(limit)", program.path, "exec", "--", "sleep", "0.2",
+                ]
+            )
+            #expect(result.status == .exited(0), "\(limit): \(result.error)")
         }
     }
 

@@ -20,7 +20,7 @@ package final class DesktopProbe: Sendable {
     ///
     /// - Parameters:
     ///   - arguments: its parts: `notification`, `icon=` and a name or path, `property`, `title`, `log=` and a path,
-    ///     `delays`, `neighbour`, `outcomes`.
+    ///     `delays`, `neighbour`, `outcomes`, `threads=` and `memory=` with a limit.
     ///   - way: how it sends notifications.
     ///   - environment: further variables.
     ///   - program: a copy of the program to start instead.

@@ -136,7 +136,21 @@ struct ConfigurationBuilder {
         let found = strongestValue(of: setting, key)
         let text = setting.isSecret && found.value != nil ? "(hidden)" : found.value?.configurationText
         addEffective(key, text, found.origin)
+        if let origin = found.origin, let warning = Self.warning(about: setting, found.value, origin) {
+            warnings.append(source.mistake(origin, "'\(setting.name)': \(warning)"))
+        }
         return found
+    }
+
+    /// Whether every user can read a secret.
+    private static func warning(
+        about setting: BackendSetting,
+        _ value: BackendSettingValue?,
+        _ origin: Location
+    ) -> String? {
+        if setting.isSecretFile, case .string(let path) = value { return SecretFile.warning(path) }
+        guard setting.isSecret, value != nil, case .file(let path, _, _) = origin else { return nil }
+        return SecretFile.warning(path)
     }
 
     private mutating func strongestValue(of setting: BackendSetting, _ key: SettingKey) -> Found {

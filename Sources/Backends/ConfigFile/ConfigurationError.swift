@@ -57,7 +57,8 @@ public struct ConfigurationMistake: Sendable, Hashable {
     ///
     /// - Parameter severity: `error` or `warning`.
     public func line(severity: String) -> String {
-        "\(location): \(severity): \(message)"
+        // The path of a file may have any character in it.
+        "\(QuotedText.escaped("\(location)")): \(severity): \(message)"
     }
 }
 

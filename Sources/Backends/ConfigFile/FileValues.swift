@@ -86,9 +86,12 @@ struct FileValues {
         guard let root = document.root.flatMap({ find(section[...], in: $0) }), !root.isNothing else { return }
         guard case .mapping(let mapping) = root else {
             isComplete = false
-            let lacksSpace = root.scalar?.string.contains(/^\w+:\S/) == true
-            let hint = lacksSpace ? "; put a space after the ':'" : ""
-            return report(root.position, "expected 'key: value' lines, found \(root.kind)\(hint)")
+            var found = root.kind
+            // Without what follows, which may be a secret.
+            if let name = root.scalar?.string.prefixMatch(of: /[\w.]+:(?=\S)/)?.output {
+                found = "'\(QuotedText.shortened(String(name)))…'; put a space after the ':'"
+            }
+            return report(root.position, "expected 'key: value' lines, found \(found)")
         }
         for entry in entries(of: mapping) {
             guard mistakes.count < Self.largestNumberOfMistakes else { return isComplete = false }
@@ -142,7 +145,7 @@ struct FileValues {
         let isText = setting.type == .string || setting.type == .path
         // Aliases refer to the same value, whose mistake is reported once.
         guard !wrongPositions.contains(position),
-            let scalar = scalar(entry, expecting: setting.type.expectation, isText: isText)
+            let scalar = scalar(entry, expecting: setting.type.expectation, isText: isText, isSecret: setting.isSecret)
         else {
             wrong.insert(key)
             return
@@ -158,14 +161,24 @@ struct FileValues {
     }
 
     /// The scalar that an entry must have as its value.
-    private mutating func scalar(_ entry: Entry, expecting expected: String, isText: Bool = false) -> Node.Scalar? {
+    ///
+    /// - Parameter isSecret: whether messages must not quote it, in whatever way YAML reads it.
+    private mutating func scalar(
+        _ entry: Entry,
+        expecting expected: String,
+        isText: Bool = false,
+        isSecret: Bool = false
+    ) -> Node.Scalar? {
         let value = entry.value
         if let tag = value.explicitTag {
-            report(value.position, "'\(entry.name)': the type '\(tag)' is not supported; remove it")
+            let found =
+                isSecret
+                ? "a value that begins with '!' must be in quotes" : "the type '\(tag)' is not supported; remove it"
+            report(value.position, "'\(entry.name)': \(found)")
             return nil
         }
         if case .scalar(let scalar) = value, !value.isNothing, value.aliasName == nil { return scalar }
-        var found = value.kind
+        var found = isSecret && value.aliasName != nil ? "an alias" : value.kind
         if value.isNothing, let text = value.scalar?.string {
             let hint = isText ? "; put it in quotes to use it as a string" : ""
             found = text.isEmpty ? "nothing after '\(entry.name):'" : "'\(text)', an empty value in YAML\(hint)"
@@ -246,7 +259,9 @@ struct FileValues {
         guard case .mapping(let mapping) = entry.value, entry.value.explicitTag == nil || !isKind else {
             guard isKind else { return report(entry.position, unknownKey(entry)) }
             if entry.value.isNothing, entry.value.explicitTag == nil { return }
-            let found = entry.value.explicitTag.map { "the type '\($0)'" } ?? entry.value.kind
+            var found = entry.value.explicitTag.map { "the type '\($0)'" } ?? entry.value.kind
+            // It may be a setting without the space: `password:secret`.
+            if hasSecret(entry.name), case .scalar = entry.value { found = "a text; put a space after each ':'" }
             let expected = "a section with the settings of \(entry.name)"
             return report(entry.value.position, "'\(entry.name)': expected \(expected), found \(found)", of: key)
         }
@@ -304,11 +319,16 @@ struct FileValues {
         report(entry.position, "unknown key '\(QuotedText.shortened(entry.name))' in '\(section)'\(suggestion)")
     }
 
+    private func hasSecret(_ kind: String) -> Bool {
+        registry.kind(named: kind)?.settings.contains(where: \.isSecret) == true
+    }
+
     private func unknownKey(_ entry: Entry) -> String {
         let message = "unknown key '\(QuotedText.shortened(entry.name))'"
         let parts = entry.name.split(separator: ".", maxSplits: 1).map(String.init)
         if parts.count == 2, registry.knownNames.contains(parts[0]) {
-            let section = QuotedText.shortened("\(parts[0]): {\(parts[1]): \(entry.value.scalar?.string ?? "…")}")
+            let value = hasSecret(parts[0]) ? nil : entry.value.scalar?.string
+            let section = QuotedText.shortened("\(parts[0]): {\(parts[1]): \(value ?? "…")}")
             return "\(message); the settings of a backend are in its section: write '\(section)'"
         }
         let candidates = TopLevelSetting.names + registry.knownNames

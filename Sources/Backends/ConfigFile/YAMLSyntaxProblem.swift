@@ -102,9 +102,11 @@ struct YAMLSyntaxProblem {
             above.valueStart() == nil
         {
             position = TextPosition(line: number, column: above.indentation + 1)
-            let found = QuotedText.shortened(above.text)
-            let hint = found.contains(":") ? "; put a space after the ':'" : ""
-            message = "expected 'key: value', found '\(found)'\(hint)"
+            // Without what follows the name, which may be a secret.
+            let end = above.text.firstIndex { $0 == ":" || $0 == " " }
+            let found = end.map { ", found '\(QuotedText.shortened(String(above.text[...$0])))…'" } ?? ""
+            let hint = end.map { above.text[$0] } == ":" ? "; put a space after the ':'" : ""
+            message = "expected 'key: value'\(found)\(hint)"
         } else {
             position = TextPosition(line: place.line, column: line.indentation + 1)
             message = "this line is indented too far, or the one above must not have a value"

@@ -56,6 +56,28 @@ final class AppendFile {
     /// In a folder that other users can write, files that they may have put there are refused: see ``check(_:path:)``.
     static func open(_ path: LogFilePath) throws(LogFileError) -> AppendFile {
         if let descriptor = path.standardStream { return try openStandardStream(descriptor, path: path) }
+        try checkLinks(path)
+        let file = try openFile(path)
+        // Another user may have made a link meanwhile: nothing has been written yet.
+        try checkLinks(path)
+        return file
+    }
+
+    /// Throws if a folder of the path is a symbolic link that another user has made: the log would be where that user
+    /// wants it.
+    private static func checkLinks(_ path: LogFilePath) throws(LogFileError) {
+        for (folder, names) in WatchPoints(path: path.description).namesByFolder {
+            for name in names {
+                let link = folder == "/" ? "/\(name)" : "\(folder)/\(name)"
+                var status = stat()
+                guard lstat(link, &status) == 0, status.st_mode & S_IFMT == S_IFLNK, !isTrusted(status.st_uid)
+                else { continue }
+                throw .linkOfOther(path: path.description, link: link, user: status.st_uid)
+            }
+        }
+    }
+
+    private static func openFile(_ path: LogFilePath) throws(LogFileError) -> AppendFile {
         // An attempt fails only if another process renames, removes or creates the file between two calls.
         for attempt in 0..<100 {
             var before = stat()

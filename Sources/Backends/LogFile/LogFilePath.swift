@@ -120,6 +120,8 @@ package enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
     case fifoWithoutReader(path: String)
     /// In a folder that other users can write, the file belongs to another user, who may have put it there.
     case ownedByOther(path: String, user: UInt32)
+    /// A folder of the path is a symbolic link of another user.
+    case linkOfOther(path: String, link: String, user: UInt32)
     /// In a folder that other users can write, the file has a second name: it may be any of this user's files.
     case hasOtherNames(path: String)
     /// Lines wait in memory, because the disk is full or the reader does not read.
@@ -131,7 +133,8 @@ package enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
     package var path: String {
         switch self {
         case .invalidPath(let path, _), .noHomeFolder(let path), .isDirectory(let path), .isSymbolicLink(let path),
-            .unsupportedFileType(let path, _), .fifoWithoutReader(let path), .ownedByOther(let path, _),
+            .linkOfOther(let path, _, _), .unsupportedFileType(let path, _), .fifoWithoutReader(let path),
+            .ownedByOther(let path, _),
             .hasOtherNames(let path), .waiting(let path, _), .system(let path, _, _):
             path
         }
@@ -151,6 +154,8 @@ package enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
         case .fifoWithoutReader: "it is a FIFO that no process reads"
         case .ownedByOther(_, let user):
             "it belongs to user \(user), who may have put it there, because its folder can be written by others"
+        case .linkOfOther(_, let link, let user):
+            "'\(link)' is a symbolic link of user \(user), who chooses where it leads"
         case .hasOtherNames: "it has a second name (a hard link), and its folder can be written by others"
         case .waiting(_, let reason): "\(reason); its lines wait in memory"
         case .system(_, let operation, let code): "cannot \(operation): \(String(cString: strerror(code)))"
@@ -168,6 +173,7 @@ package enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
         case .fifoWithoutReader: "start its reader first"
         case .ownedByOther, .hasOtherNames:
             "remove it, or set 'path' to a file in a folder that only user \(geteuid()) can write"
+        case .linkOfOther: "set 'path' to a file whose folders are not links of other users"
         case .waiting: "free space on its file system, or let its reader continue"
         case .system(_, _, let code): Self.help(for: code)
         }
@@ -180,7 +186,9 @@ package enum LogFileError: Error, Sendable, Hashable, CustomStringConvertible {
         case .fifoWithoutReader, .hasOtherNames, .waiting: true
         case .system(_, _, let code):
             [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN, ESTALE, ETXTBSY].contains(code)
-        case .invalidPath, .noHomeFolder, .isDirectory, .isSymbolicLink, .unsupportedFileType, .ownedByOther: false
+        case .invalidPath, .noHomeFolder, .isDirectory, .isSymbolicLink, .unsupportedFileType, .ownedByOther,
+            .linkOfOther:
+            false
         }
     }
 

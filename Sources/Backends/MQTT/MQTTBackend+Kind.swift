@@ -40,7 +40,7 @@ extension BackendKind {
                     .path,
                     example: .string("~/.config/my-app/mqtt-password"),
                     summary: "a file whose first line is the password"
-                ),
+                ).ofSecretFile,
                 BackendSetting(
                     "caFile",
                     .path,
@@ -58,7 +58,7 @@ extension BackendKind {
                     .path,
                     example: .string("~/.config/my-app/client.key"),
                     summary: "the private key of that certificate, in PEM, without a passphrase"
-                ),
+                ).ofSecretFile,
                 BackendSetting(
                     "topic",
                     .string,

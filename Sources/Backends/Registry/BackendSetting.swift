@@ -1,3 +1,5 @@
+import Foundation
+
 /// A setting of a kind of backend: its name, type and default.
 public struct BackendSetting: Sendable {
     /// The values that a setting accepts.
@@ -37,6 +39,8 @@ public struct BackendSetting: Sendable {
     package var isRequired: Bool
     /// Whether messages and tables must not show the value, such as a password.
     package var isSecret: Bool
+    /// Whether it is the path of a file with a secret, such as a password, which others should not be able to read.
+    package var isSecretFile = false
     /// Checks what the type cannot express. Returns what was expected, such as `a format with known placeholders`, or
     /// `nil` if the value is valid.
     package var validate: @Sendable (BackendSettingValue) -> String?
@@ -60,6 +64,25 @@ public struct BackendSetting: Sendable {
         self.isRequired = isRequired
         self.isSecret = isSecret
         self.validate = validate
+    }
+}
+
+extension BackendSetting {
+    /// The same setting, the path of a file with a secret.
+    package var ofSecretFile: BackendSetting {
+        var copy = self
+        copy.isSecretFile = true
+        return copy
+    }
+}
+
+/// A file that contains a secret.
+package enum SecretFile {
+    /// What to report about a file that every user of the machine can read; `nil` if they cannot.
+    package static func warning(_ path: String) -> String? {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IROTH != 0 else { return nil }
+        return "the file '\(QuotedText.shortened(path))' has a secret, and every user can read it (chmod o-r)"
     }
 }
 

@@ -200,8 +200,10 @@ package final class ProcessSignals: Sendable {
         let engines = change { Array($0.engines.values) }
         if engines.isEmpty { return }
         let done = DispatchSemaphore(value: 0)
-        // On a separate thread: the app may block all others. If it cannot be created, nothing is shut down.
-        let thread = ServiceThread(name: "shutdown", isKept: false)
+        // Otherwise, no backend has ever begun.
+        guard ServiceThread.shared.start() else { return }
+        // On a separate thread, if it can be created: the app may block all others.
+        let thread = ServiceThread(name: "shutdown", isKept: false, isNeeded: true)
         Task(executorPreference: thread) {
             await withTaskGroup { group in
                 for engine in engines { group.addTask { await engine.shutdown(timeLimit: Self.shutdownLimit) } }

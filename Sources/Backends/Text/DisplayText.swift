@@ -150,10 +150,17 @@ package enum DisplayText {
 
 extension DisplayText {
     /// An error message in the characters of the locale: if its encoding is not UTF-8, others are escaped, such as
-    /// `\u{E4}`.
+    /// `\u{E4}`. Control characters are always escaped, except line breaks: the message may quote arguments, paths and
+    /// files.
     package static func message(_ text: String) -> String {
-        Charset { name in getenv(name).map { String(cString: $0) } } == .utf8 ? text : escapingUnicode(text)
+        let text = text.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { QuotedText.escaped(String($0)) }
+            .joined(separator: "\n")
+        return Charset { name in getenv(name).map { String(cString: $0) } } == .utf8 ? text : escapingUnicode(text)
     }
+
+    /// A text for one line of a terminal, with its control characters escaped.
+    package static func escaped(_ text: String) -> String { QuotedText.escaped(text) }
 
     /// A text in ASCII, from which the original can be read.
     static func escapingUnicode(_ text: String) -> String {

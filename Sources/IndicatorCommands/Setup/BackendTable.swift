@@ -48,6 +48,11 @@ package struct BackendTable {
         guard case .available(let detail) = backend.availability else {
             return backend.problemLines(width: width, style: style)
         }
-        return TextWidth.wrapped(detail ?? backend.summary, to: width, splitsWords: style.isTerminal)
+        // The name of a file may have any character in it.
+        return TextWidth.wrapped(
+            DisplayText.escaped(detail ?? backend.summary),
+            to: width,
+            splitsWords: style.isTerminal
+        )
     }
 }

@@ -43,6 +43,9 @@ struct MQTTWatchOptions: ParsableArguments {
             settings.username = username
             if let passwordFile {
                 settings.password = .file(passwordFile)
+                if let warning = SecretFile.warning(passwordFile) {
+                    try? Output.error.write("\(Program.name): warning: \(warning)\n")
+                }
             } else if let password = ProcessInfo.processInfo.environment["INDICATOR_MQTT_PASSWORD"] {
                 settings.password = .text(password)
             }

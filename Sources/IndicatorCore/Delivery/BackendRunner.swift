@@ -10,6 +10,8 @@ final class BackendRunner: SnapshotReceiver {
     /// The state that the runner's lock protects. Nothing is called with the lock held.
     private struct Storage: Sendable {
         var machine: BackendRunnerStateMachine
+        /// Whether the loop runs; not while its thread could not be created.
+        var hasBegun = false
         /// The runner's loop, while it waits for an operation.
         var idleLoop: CheckedContinuation<BackendRunnerStateMachine.Operation?, Never>?
         /// The callers of ``waitUntilFinished()``.
@@ -95,11 +97,12 @@ final class BackendRunner: SnapshotReceiver {
         storage.withLock { storage in
             storage.events += storage.machine.post(snapshot)
             // A loop that is not idle takes the snapshot after its current call.
-            return storage.idleLoop != nil || !storage.events.isEmpty
+            return storage.idleLoop != nil || !storage.events.isEmpty || !storage.hasBegun
         }
     }
 
     func startDelivery() {
+        if !storage.withLock({ $0.hasBegun }) { thread.tryAgain() }
         change { _, _ in [] }
     }
 
@@ -121,6 +124,7 @@ final class BackendRunner: SnapshotReceiver {
 
     /// Returns when the backend has stopped or was given up, after ``finish(timeLimit:at:)``.
     func waitUntilFinished() async {
+        guard ServiceThread.shared.start() else { return }
         await withCheckedContinuation { continuation in
             let isFinished = storage.withLock { storage in
                 if !storage.machine.isFinished { storage.waiters.append(continuation) }
@@ -136,6 +140,7 @@ final class BackendRunner: SnapshotReceiver {
             perform(
                 storage.withLock { storage in
                     storage.idleLoop = continuation
+                    storage.hasBegun = true
                     return proceed(&storage, at: now)
                 }
             )

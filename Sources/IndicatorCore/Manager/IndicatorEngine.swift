@@ -166,10 +166,9 @@ package final class IndicatorEngine: Sendable {
     /// Without the logger: another thread may have had a lock of its handler, or of the C library, at the fork.
     private func reportFork() {
         ForkedProcess.reportOnce {
-            let text: StaticString =
+            StandardErrorReport.write(
                 "indicator: The indicator is off in this process, which was forked from the one that shows it\n"
-            var request = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
-            if poll(&request, 1, 0) > 0 { _ = write(STDERR_FILENO, text.utf8Start, text.utf8CodeUnitCount) }
+            )
         }
     }
 
@@ -356,6 +355,8 @@ package final class IndicatorEngine: Sendable {
 
     package func shutdown(timeLimit: Duration) async {
         let (runners, resources) = end(timeLimit: timeLimit)
+        // Without a thread for the time limits, it would wait forever.
+        guard ServiceThread.shared.start() else { return }
         await withTaskGroup { group in
             for runner in runners { group.addTask { await runner.waitUntilFinished() } }
             for resource in resources {

@@ -26,6 +26,7 @@ struct DesktopProbe {
             var limits = rlimit(rlim_cur: limit, rlim_max: limit)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
         }
+        Limits.apply(arguments)
         var backends: [any IndicatorBackend] = [OtherBackend()]
         #if DesktopNotification
         if arguments.contains("own") || arguments.contains("own=loop") {
@@ -142,6 +143,8 @@ struct Probe {
             Self.exhaustDescriptors()
         case "release":
             Self.releaseDescriptors()
+        case "unlimit":
+            Limits.remove()
         case "quit":
             wait { await manager.shutdown() }
             _exit(0)
@@ -155,10 +158,9 @@ struct Probe {
 
     /// Runs an asynchronous function on its own thread, and waits for the result.
     private func wait<Result: Sendable>(_ body: @escaping @Sendable () async -> Result) -> Result {
-        let thread = ServiceThread(name: "probe", isKept: false)
         let done = DispatchSemaphore(value: 0)
         let result = Locked<Result?>(nil)
-        Task(executorPreference: thread) {
+        Task(executorPreference: Limits.thread) {
             let value = await body()
             result.withLock { $0 = value }
             done.signal()
@@ -228,6 +230,62 @@ struct Probe {
             defer { taken = [] }
             return taken
         }) { close(descriptor) }
+    }
+}
+
+/// Limits of the process, by the arguments `threads=` and `memory=`: how many more threads it may have than now, and
+/// how many more kilobytes.
+enum Limits {
+    /// For the commands; started before the limits are set.
+    static let thread = ServiceThread(name: "probe")
+
+    private static let resources = [
+        // RLIMIT_NPROC, which the C library declares only for _GNU_SOURCE.
+        ("threads=", __rlimit_resource_t(6)), ("memory=", __rlimit_resource_t(RLIMIT_AS.rawValue)),
+    ]
+
+    static func apply(_ arguments: some Sequence<String>) {
+        precondition(thread.start())
+        for (name, resource) in resources {
+            guard let text = arguments.first(where: { $0.hasPrefix(name) }),
+                let more = rlim_t(text.dropFirst(name.count))
+            else { continue }
+            if name == "threads=" { becomeSomebody() }
+            // What the app itself uses while the limit holds.
+            free(malloc(1 << 20))
+            let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)).flatMap {
+                Int($0.split(separator: " ")[0])
+            }
+            let now = name == "threads=" ? 2 : rlim_t(pages ?? 0) * 4096
+            set(resource, now + more * (name == "threads=" ? 1 : 1024))
+        }
+    }
+
+    static func remove() {
+        for (_, resource) in resources { set(resource, .max) }
+    }
+
+    /// Only the soft limit, so that it can be removed.
+    private static func set(_ resource: __rlimit_resource_t, _ limit: rlim_t) {
+        var limits = rlimit()
+        getrlimit(resource, &limits)
+        limits.rlim_cur = min(limit, limits.rlim_max)
+        setrlimit(resource, &limits)
+    }
+
+    /// The kernel counts the threads of a real user, and does not limit root, nor those with these two capabilities
+    /// (setrlimit(2)). The files and the bus are still those of root.
+    private static func becomeSomebody() {
+        guard getuid() == 0, let symbol = dlsym(nil, "capset") else { return }
+        typealias SetCapabilities = @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Int32
+        setreuid(1_000_000_000 + uid_t(getpid()), 0)
+        // Version 3 and this process; all but CAP_SYS_ADMIN and CAP_SYS_RESOURCE (capabilities(7)).
+        var header: [UInt32] = [0x2008_0522, 0]
+        let low = ~(UInt32(1) << 21 | 1 << 24)
+        var sets: [UInt32] = [low, low, 0, 0, 0, 0]
+        let capset = unsafeBitCast(symbol, to: SetCapabilities.self)
+        let status = capset(&header, &sets)
+        precondition(status == 0)
     }
 }
 

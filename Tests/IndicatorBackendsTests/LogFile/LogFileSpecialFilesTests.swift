@@ -206,6 +206,23 @@ import Testing
         #expect(readAvailable(reader) == "")
     }
 
+    @Test(canChangeOwners) func aLinkOfAnotherUserToAFolderIsNotFollowed() async throws {
+        chmod(folder.path, 0o1777)
+        mkdir(folder.appending("real"), 0o700)
+        let link = folder.appending("link")
+        symlink("real", link)
+        try #require(lchown(link, 65534, 65534) == 0)
+        for path in ["\(link)/x.log", "\(link)/sub/x.log"] {
+            let error = await startError(path)
+            #expect(error == .linkOfOther(path: path, link: link, user: 65534))
+            #expect(error?.isTemporary == false && error?.description.contains("symbolic link of user 65534") == true)
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.appending("real")).isEmpty)
+        // A link of this user is.
+        try #require(lchown(link, geteuid(), getegid()) == 0)
+        #expect(await startError("\(link)/x.log") == nil)
+    }
+
     @Test func aHardLinkIsNotWrittenTo() async throws {
         let path = try sharedFile()
         try #require(link(path, folder.appending("precious")) == 0)

@@ -158,5 +158,51 @@ import Testing
         let backend = MQTTBackend(applicationName: "x", settings: settings)
         await #expect(throws: MQTTError.invalidUsername) { try await backend.start() }
     }
+
+    @Test(
+        "No message about a mistake in a config file quotes the password, however YAML reads it",
+        arguments: [
+            "password: *hush", "password: *hu/s%h!", "password: *a hush", "password: !hush", "password: !hu%sh",
+            "password: @hush", "password: &hush", "password: {hush", "password: [hush", "password: a: hush",
+            "password: \"hush", "password: |hush", "password: - hush", "password:hush", "password: \"a\"hush",
+            "password: {hush: x}", "password: [hush]", "password: x\n   hush: y", "password: ? hush",
+            "password:hush\n  username: me", "password:\n  hush\n  username: me",
+        ]
+    )
+    func mistakes(text: String) throws {
+        let folder = try TemporaryFolder()
+        for contents in ["mqtt:\n  \(text)\n", "mqtt.\(text)\n"] {
+            let path = try folder.write(contents)
+            do {
+                _ = try IndicatorConfiguration.load(applicationName: "app", path: path, environment: [:])
+            } catch {
+                #expect(!error.description.contains("hu"), "\(error)")
+            }
+        }
+    }
+
+    @Test("A password that every user of the machine can read causes a warning")
+    func readable() throws {
+        let folder = try TemporaryFolder()
+        let secret = try folder.write("hush\n", to: "secret")
+        let path = try folder.write("backends: [mqtt]\nmqtt: {passwordFile: \(secret)}\n")
+        func warnings() throws -> [String] {
+            try IndicatorConfiguration.load(applicationName: "app", path: path, environment: [:]).warnings.map(
+                \.message
+            )
+        }
+        for (mode, count) in [(0o644, 1), (0o640, 0), (0o600, 0)] {
+            chmod(secret, mode_t(mode))
+            let warnings = try warnings()
+            #expect(
+                warnings.count == count && warnings.allSatisfy { $0.contains("'passwordFile'") && $0.contains("chmod") }
+            )
+        }
+        _ = try folder.write("backends: [mqtt]\nmqtt: {password: hush}\n")
+        chmod(path, 0o644)
+        #expect(try warnings().count == 1)
+        chmod(path, 0o600)
+        #expect(try warnings().isEmpty)
+    }
 }
 #endif

@@ -62,14 +62,14 @@ extension BrokenFile {
             "a key without a colon",
             "startDelay 1\ncompletionDelay: 0.2\n",
             reports: [
-                "indicator.yaml:1:1: error: expected 'key: value', found 'startDelay 1'"
+                "indicator.yaml:1:1: error: expected 'key: value', found 'startDelay …'"
             ]
         ),
         BrokenFile(
             "no space after the colon",
             "startDelay:1\ncompletionDelay: 0.2\n",
             reports: [
-                "indicator.yaml:1:1: error: expected 'key: value', found 'startDelay:1'; put a space after the ':'"
+                "indicator.yaml:1:1: error: expected 'key: value', found 'startDelay:…'; put a space after the ':'"
             ]
         ),
         BrokenFile(
@@ -321,7 +321,7 @@ extension BrokenFile {
             "no space after the only colon",
             "startDelay:1\n",
             reports: [
-                "indicator.yaml:1:1: error: expected 'key: value' lines, found 'startDelay:1'; put a space after the ':'"
+                "indicator.yaml:1:1: error: expected 'key: value' lines, found 'startDelay:…'; put a space after the ':'"
             ]
         ),
         BrokenFile(
