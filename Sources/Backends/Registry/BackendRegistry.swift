@@ -23,10 +23,11 @@ public struct BackendRegistry: Sendable {
     /// Adds a kind. Replaces a kind with the same name.
     ///
     /// - Precondition: the name begins with a letter, consists of letters, digits, `-` and `_`, and is not the name of
-    ///   a top-level setting such as `startDelay`, because a section with that name would be ambiguous.
+    ///   a top-level setting such as `startDelay`, because a section with that name would be ambiguous, or `auto`.
     public mutating func register(_ kind: BackendKind) {
         precondition(
-            SectionName.isValid(kind.name) && !TopLevelSetting.names.contains(kind.name),
+            SectionName.isValid(kind.name) && !TopLevelSetting.names.contains(kind.name)
+                && kind.name != AutomaticBackends.name,
             "'\(kind.name)' cannot be the name of a kind of backend"
         )
         reasonsForMissing[kind.name] = nil
