@@ -23,7 +23,7 @@ let package = Package(
             description: "The desktop notification backend; needs libdbus, and uses libnotify where it is installed.",
             enabledTraits: ["DBus"]
         ),
-        .trait(name: "DBus", description: "The D-Bus property backend; needs libdbus."),
+        .trait(name: "DBus", description: "The backends on D-Bus: property, jobs, dock, sleep; needs libdbus."),
         .trait(name: "Images", description: "Decoding of images in NetworkKit; needs gdk-pixbuf."),
         .trait(name: "MQTT", description: "The MQTT backend; needs libmosquitto."),
         .default(enabledTraits: ["DesktopNotification", "DBus", "Images"]),

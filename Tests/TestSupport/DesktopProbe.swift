@@ -51,6 +51,22 @@ package final class DesktopProbe: Sendable {
         guard await eventually({ probe.output.hasPrefix("ready\n") }) else { throw Silent(error: probe.errors) }
     }
 
+    /// Starts one with a config file that shows and hides the indicator at once; `folder` is for the file.
+    ///
+    /// - Parameter configuration: the lines of the file, apart from the delays.
+    package convenience init(
+        configuration: String,
+        in folder: TemporaryDirectory,
+        environment: [String: String] = [:],
+        bus: PrivateBus?
+    ) async throws {
+        let path = try folder.write(
+            "startDelay: 0\ncompletionDelay: 0\n\(configuration)\n",
+            to: "\(UUID().uuidString).yaml"
+        )
+        try await self.init("config=\(path)", environment: environment, bus: bus)
+    }
+
     /// Its process identifier.
     package var processID: Int32 { daemon.processID }
 

@@ -52,6 +52,8 @@ package final class TemporaryDirectory: Sendable {
     @discardableResult
     package func write(_ text: String, to name: String) throws -> String {
         let path = appending(name)
+        let parent = URL(filePath: path).deletingLastPathComponent()
+        try FileManager.default.createDirectory(at: parent, withIntermediateDirectories: true)
         try text.write(toFile: path, atomically: false, encoding: .utf8)
         return path
     }

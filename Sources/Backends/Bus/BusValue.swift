@@ -9,10 +9,16 @@ package indirect enum BusValue: Sendable, Hashable {
     case int32(Int32)
     /// `u`
     case uint32(UInt32)
+    /// `x`
+    case int64(Int64)
+    /// `t`
+    case uint64(UInt64)
     /// `d`
     case double(Double)
     /// `s`; also `o` and `g` when decoded.
     case string(String)
+    /// `o`; decoded as ``string(_:)``.
+    case objectPath(String)
     /// `v`
     case variant(BusValue)
     /// `as`
@@ -42,8 +48,11 @@ package indirect enum BusValue: Sendable, Hashable {
         case .byte: "y"
         case .int32: "i"
         case .uint32: "u"
+        case .int64: "x"
+        case .uint64: "t"
         case .double: "d"
         case .string: "s"
+        case .objectPath: "o"
         case .variant: "v"
         case .strings: "as"
         case .properties: "a{sv}"

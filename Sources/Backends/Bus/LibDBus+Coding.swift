@@ -15,13 +15,14 @@ enum BusCoding {
             _ = dbus_message_iter_append_basic(&iterator, BusType.int32, &number)
         case .uint32(var number):
             _ = dbus_message_iter_append_basic(&iterator, BusType.uint32, &number)
+        case .int64(var number):
+            _ = dbus_message_iter_append_basic(&iterator, BusType.int64, &number)
+        case .uint64(var number):
+            _ = dbus_message_iter_append_basic(&iterator, BusType.uint64, &number)
         case .double(var number):
             _ = dbus_message_iter_append_basic(&iterator, BusType.double, &number)
-        case .string(let text):
-            BusString.valid(text).withCString { pointer in
-                var pointer: UnsafePointer<CChar>? = pointer
-                _ = dbus_message_iter_append_basic(&iterator, BusType.string, &pointer)
-            }
+        case .string(let text): append(BusString.valid(text), BusType.string, to: &iterator)
+        case .objectPath(let path): append(path, BusType.objectPath, to: &iterator)
         case .variant(let inner):
             appendContainer(BusType.variant, inner.signature, to: &iterator) { append(inner, to: &$0) }
         case .strings(let texts):
@@ -47,6 +48,13 @@ enum BusCoding {
             }
         case .other(let type):
             preconditionFailure("values of type '\(UnicodeScalar(type))' are read only")
+        }
+    }
+
+    private static func append(_ text: String, _ type: Int32, to iterator: inout DBusMessageIter) {
+        text.withCString { pointer in
+            var pointer: UnsafePointer<CChar>? = pointer
+            _ = dbus_message_iter_append_basic(&iterator, type, &pointer)
         }
     }
 
@@ -97,6 +105,18 @@ package struct BusDecoder {
             var number: UInt32 = 0
             dbus_message_iter_get_basic(&iterator, &number)
             return .uint32(number)
+        case BusType.int32:
+            var number: Int32 = 0
+            dbus_message_iter_get_basic(&iterator, &number)
+            return .int32(number)
+        case BusType.int64:
+            var number: Int64 = 0
+            dbus_message_iter_get_basic(&iterator, &number)
+            return .int64(number)
+        case BusType.uint64:
+            var number: UInt64 = 0
+            dbus_message_iter_get_basic(&iterator, &number)
+            return .uint64(number)
         case BusType.double:
             var number = 0.0
             dbus_message_iter_get_basic(&iterator, &number)
@@ -192,6 +212,8 @@ private enum BusType {
     static let byte = code("y")
     static let int32 = code("i")
     static let uint32 = code("u")
+    static let int64 = code("x")
+    static let uint64 = code("t")
     static let double = code("d")
     static let string = code("s")
     static let objectPath = code("o")

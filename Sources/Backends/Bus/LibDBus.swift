@@ -81,6 +81,26 @@ package final class BusMessage {
     }
 }
 
+extension BusMessage {
+    /// The descriptor that the message consists of, if it does: a copy, which the caller owns.
+    var descriptor: BusDescriptor? {
+        var iterator = DBusMessageIter()
+        guard signature == "h", dbus_message_iter_init(handle, &iterator) != 0 else { return nil }
+        var number: Int32 = -1
+        dbus_message_iter_get_basic(&iterator, &number)
+        return number < 0 ? nil : BusDescriptor(owning: number)
+    }
+}
+
+/// A descriptor from a message, closed when the value is deallocated.
+final class BusDescriptor {
+    private let number: Int32
+
+    fileprivate init(owning number: Int32) { self.number = number }
+
+    deinit { close(number) }
+}
+
 /// A private connection to a bus and its descriptors. Only used on the thread of its ``BusLoop``.
 final class BusConnection {
     /// Handles calls of methods of our object.

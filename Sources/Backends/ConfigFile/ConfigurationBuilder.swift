@@ -28,9 +28,14 @@ struct ConfigurationSource: Sendable {
     }
 
     /// Reads the configuration. For an invalid value, the next weaker layer or the default applies.
-    func read() -> (configuration: IndicatorConfiguration, mistakes: [ConfigurationMistake]) {
+    ///
+    /// - Parameter busNames: for `backends: auto`: the names with an owner on the session bus; `nil` if they are not
+    ///   known yet.
+    func read(
+        busNames: Set<String>? = nil
+    ) -> (configuration: IndicatorConfiguration, mistakes: [ConfigurationMistake]) {
         var builder = ConfigurationBuilder(self, file: locateFile().map { FileValues(path: $0, source: self) })
-        let configuration = builder.build()
+        let configuration = builder.build(busNames: busNames)
         return (configuration, builder.mistakes.inReadingOrder)
     }
 
@@ -86,6 +91,8 @@ struct ConfigurationBuilder {
     private(set) var mistakes: [ConfigurationMistake]
     private var warnings: [ConfigurationMistake]
     private var effectiveSettings: [EffectiveSetting] = []
+    /// What `backends: auto` stands for, if it is used.
+    private var automatic: AutomaticBackends?
 
     private var registry: BackendRegistry { source.registry }
 
@@ -96,7 +103,7 @@ struct ConfigurationBuilder {
         warnings = file?.warnings ?? []
     }
 
-    mutating func build() -> IndicatorConfiguration {
+    mutating func build(busNames: Set<String>? = nil) -> IndicatorConfiguration {
         let isEnabled = value(of: TopLevelSetting.enabled, SettingKey(name: TopLevelSetting.enabled.name)).value
         var delays = IndicatorDelays.standard
         for setting in TopLevelSetting.delays {
@@ -107,7 +114,7 @@ struct ConfigurationBuilder {
         }
         let observe = observedNames()
         let accessible = value(of: TopLevelSetting.accessible, SettingKey(name: TopLevelSetting.accessible.name)).value
-        let backends = backends(isAccessible: accessible == .boolean(true))
+        let backends = backends(isAccessible: accessible == .boolean(true), busNames: busNames)
         warnAboutUnknownVariables()
         return IndicatorConfiguration(
             file: file?.path,
@@ -115,6 +122,7 @@ struct ConfigurationBuilder {
             delays: delays,
             observe: observe,
             backends: backends,
+            automatic: automatic,
             effectiveSettings: effectiveSettings,
             warnings: warnings.inReadingOrder,
             fileText: file?.text
@@ -201,17 +209,43 @@ struct ConfigurationBuilder {
 
     // MARK: - Backends
 
-    private mutating func backends(isAccessible: Bool) -> [IndicatorConfiguration.Backend] {
+    private mutating func backends(
+        isAccessible: Bool,
+        busNames: Set<String>?
+    ) -> [IndicatorConfiguration.Backend] {
         let (items, origin) = list(TopLevelSetting.backends(in: registry))
         let isNamed = origin != nil || source.defaults.backends != nil
+        let chosen = automaticKinds(items, busNames: busNames)
         var backends: [IndicatorConfiguration.Backend] = []
         for item in items where mistakes.count < FileValues.largestNumberOfMistakes {
-            guard var backend = backend(item, isNamed: isNamed) else { continue }
-            backend.isAccessible = isAccessible
-            backends.append(backend)
+            let isAutomatic = item.name == AutomaticBackends.name
+            for item in isAutomatic ? chosen.map({ ($0, item.location) }) : [item] {
+                guard var backend = backend(item, isNamed: isNamed && !isAutomatic) else { continue }
+                backend.isAccessible = isAccessible
+                backends.append(backend)
+            }
         }
-        warnAboutUnusedSections(items.map(\.name), origin)
+        warnAboutUnusedSections(items.map(\.name) + (automatic?.choices.map(\.kind) ?? []), origin)
         return backends
+    }
+
+    /// The kinds that `auto` stands for, if it is listed: those of this build that are not listed themselves.
+    private mutating func automaticKinds(_ items: [FileValues.ListItem], busNames: Set<String>?) -> [String] {
+        guard items.contains(where: { $0.name == AutomaticBackends.name }) else { return [] }
+        let key = SettingKey(section: "launcherEntry", name: "desktopFile")
+        let isGiven =
+            file?.values[key] != nil || source.environmentText(key) != nil || source.overrides.value(key) != nil
+            || source.defaults.value(key) != nil
+        let automatic = AutomaticBackends(
+            applicationName: source.applicationName,
+            hasDesktopFile: isGiven,
+            environment: source.environment,
+            busNames: busNames
+        )
+        self.automatic = automatic
+        return automatic.kinds.filter { kind in
+            registry.kind(named: kind) != nil && !items.contains { $0.name == kind }
+        }
     }
 
     /// The backend for a name in the list; `nil` if it is invalid.
@@ -230,6 +264,9 @@ struct ConfigurationBuilder {
             let key = SettingKey(section: name, name: setting.name)
             let mistakesBefore = mistakes.count
             values[setting.name] = value(of: setting, key).value
+            if values[setting.name] == nil, name == "launcherEntry", setting.name == "desktopFile" {
+                values[setting.name] = automatic?.desktopFile.map { .string($0) }
+            }
             guard setting.isRequired, values[setting.name] == nil else { continue }
             isComplete = false
             let isWrong = file.map { !$0.wrong.isDisjoint(with: [key, SettingKey(name: name)]) } ?? false

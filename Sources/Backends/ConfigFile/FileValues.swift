@@ -211,6 +211,13 @@ struct FileValues {
 
     /// Reads the value of a setting that is a list of names. The builder resolves them.
     private mutating func readNames(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey) {
+        if entry.name == TopLevelSetting.backendsName, case .scalar(let scalar) = entry.value,
+            scalar.string == AutomaticBackends.name
+        {
+            values[key] = (.list([scalar.string]), location(entry.position))
+            lists[entry.name] = [(scalar.string, location(entry.value.position))]
+            return
+        }
         guard case .list(let example) = setting.example, let names = names(of: entry, example: example, key)
         else { return }
         values[key] = (.list(names.map(\.name)), location(entry.position))

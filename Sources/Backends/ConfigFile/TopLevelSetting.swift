@@ -35,7 +35,8 @@ enum TopLevelSetting {
             .names,
             default: .list(defaultBackends.filter { registry.kind(named: $0) != nil }),
             example: .list(["terminalTitle", "logFile"]),
-            summary: "where to show the indicator: kinds of backend, or names of sections with a kind"
+            summary: "where to show the indicator: auto, for what fits where the app runs; kinds of backend; or names "
+                + "of sections with a kind"
         )
     }
     static let backendsName = "backends"

@@ -85,6 +85,16 @@ public enum DBusAddress: Sendable, Hashable, CustomStringConvertible {
         return address
     }
 
+    /// Whether there may be a bus in this environment: its address is valid, and its socket exists. Does not connect.
+    package func mayExist(in environment: [String: String]) -> Bool {
+        // The variable may name the bus of a session that has ended.
+        guard let elements = try? resolved(in: environment).split(separator: ";") else { return false }
+        return elements.contains { element in
+            guard let path = element.firstMatch(of: /^unix:path=([^,%]+)/)?.1 else { return true }
+            return FileManager.default.fileExists(atPath: String(path))
+        }
+    }
+
     private static func sessionBus(in environment: [String: String]) throws(DBusPropertyError) -> String {
         if let address = environment["DBUS_SESSION_BUS_ADDRESS"], !address.isEmpty, !address.hasPrefix("autolaunch:") {
             return address

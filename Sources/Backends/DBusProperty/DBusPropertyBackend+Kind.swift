@@ -52,18 +52,10 @@ extension BackendKind {
             isApplicable: { context, settings in
                 // Who names it wants it as soon as there is a bus.
                 guard !context.isNamed else { return true }
-                guard let address = try? DBusPropertySettings(settings).bus.resolved(in: environment()) else {
-                    return false
-                }
-                // The variable may name the bus of a session that has ended.
-                let elements = address.split(separator: ";")
-                return elements.contains { element in
-                    guard let path = element.firstMatch(of: /^unix:path=([^,%]+)/)?.1 else { return true }
-                    return FileManager.default.fileExists(atPath: String(path))
-                }
+                return (try? DBusPropertySettings(settings).bus.mayExist(in: environment())) ?? false
             },
             availability: { context, settings in
-                do {
+                await .of {
                     let settings = try DBusPropertySettings(settings)
                     let address = try settings.bus.resolved(in: environment())
                     let names = IndicatorBusName.candidates(
@@ -73,11 +65,7 @@ extension BackendKind {
                     let name = try await BusService.probe(address: address) { _ in
                         IndicatorBusSession.Probe(names: names)
                     }
-                    return .available(detail: "\(name) on \(address)")
-                } catch let error as DBusPropertyError {
-                    return .unavailable(reason: error.reason, help: error.help)
-                } catch {
-                    return .unavailable(reason: "\(error)", help: nil)
+                    return "\(name) on \(address)"
                 }
             }
         )

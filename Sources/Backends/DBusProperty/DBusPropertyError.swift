@@ -1,6 +1,6 @@
 #if DBus
 /// Why the indicator is not on a message bus.
-package enum DBusPropertyError: Error, Sendable, Hashable, CustomStringConvertible {
+package enum DBusPropertyError: BackendProblem, Sendable, Hashable {
     /// The text is neither `session` nor `system` nor an address.
     case invalidAddress(String, reason: String)
     /// The process has no login session with a bus.
@@ -46,8 +46,5 @@ package enum DBusPropertyError: Error, Sendable, Hashable, CustomStringConvertib
         case .noResources: "see ulimit -n and ulimit -u"
         }
     }
-
-    /// The problem, and what to do.
-    package var description: String { help.map { "\(reason); \($0)" } ?? reason }
 }
 #endif

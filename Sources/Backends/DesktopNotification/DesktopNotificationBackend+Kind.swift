@@ -76,10 +76,10 @@ extension BackendKind {
                 )
             },
             availability: { context, settings in
-                do {
+                await .of {
                     let settings = try DesktopNotificationSettings(settings)
                     let address = try DBusAddress.session.resolved(in: ProcessInfo.processInfo.environment)
-                    let server = try await BusService.probe(address: address) {
+                    return try await BusService.probe(address: address) {
                         NotificationSession(
                             applicationName: context.applicationName,
                             settings: settings,
@@ -88,13 +88,6 @@ extension BackendKind {
                             latest: $0
                         )
                     }
-                    return .available(detail: server)
-                } catch let error as DesktopNotificationError {
-                    return .unavailable(reason: error.reason, help: error.help)
-                } catch let error as DBusPropertyError {
-                    return .unavailable(reason: error.reason, help: error.help)
-                } catch {
-                    return .unavailable(reason: "\(error)", help: nil)
                 }
             }
         )

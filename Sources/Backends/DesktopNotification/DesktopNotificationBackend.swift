@@ -82,7 +82,7 @@ public final class DesktopNotificationBackend: IndicatorBackend {
 }
 
 /// Why no notification server shows the indicator. Errors of the bus itself are a `DBusPropertyError`.
-package enum DesktopNotificationError: Error, Sendable, Hashable, CustomStringConvertible {
+package enum DesktopNotificationError: BackendProblem, Sendable, Hashable {
     /// There is no notification server on this bus.
     case noServer
     /// Another notification server has replaced the one in use.
@@ -114,8 +114,5 @@ package enum DesktopNotificationError: Error, Sendable, Hashable, CustomStringCo
         case .withoutLibNotify: "outside a sandbox, 'through: auto' sends over D-Bus then"
         }
     }
-
-    /// The problem, and what to do.
-    package var description: String { help.map { "\(reason); \($0)" } ?? reason }
 }
 #endif

@@ -128,7 +128,7 @@ final class NotificationSession: BusSession {
         self.settings = settings
         self.logger = logger
         self.latest = latest
-        desktopEntry = Self.desktopEntry(of: applicationName, in: ProcessInfo.processInfo.environment)
+        desktopEntry = DesktopFile.name(of: applicationName, in: ProcessInfo.processInfo.environment)
         sender = NotificationSender(
             through: settings.through,
             applicationName: self.applicationName,
@@ -411,22 +411,6 @@ final class NotificationSession: BusSession {
     /// Escapes `&`, `<` and `>` for a server that supports markup (section "Markup").
     package static func escaped(_ text: String) -> String {
         text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-    }
-
-    /// The name of the app's desktop file without its extension, from which servers take its name and icon; `nil` if
-    /// none is installed (Desktop Base Directory Specification).
-    static func desktopEntry(of applicationName: String, in environment: [String: String]) -> String? {
-        if let identifier = environment["FLATPAK_ID"], !identifier.isEmpty { return identifier }
-        guard !applicationName.contains(where: { $0 == "/" || $0 == "\0" }) else { return nil }
-        func folders(_ name: String, _ standard: String) -> [String] {
-            let value = environment[name].flatMap { $0.isEmpty ? nil : $0 } ?? standard
-            return value.split(separator: ":").map(String.init)
-        }
-        let data =
-            folders("XDG_DATA_HOME", "\(environment["HOME"] ?? "")/.local/share")
-            + folders("XDG_DATA_DIRS", "/usr/local/share:/usr/share")
-        return data.contains { FileManager.default.fileExists(atPath: "\($0)/applications/\(applicationName).desktop") }
-            ? applicationName : nil
     }
 
     /// At least 1: 0 means that it never expires, and makes notify-osd show a dialog.

@@ -58,6 +58,32 @@ public enum BackendAvailability: Sendable, Hashable {
     case unavailable(reason: String, help: String?)
 }
 
+/// An error of a backend that says what to do.
+package protocol BackendProblem: Error, CustomStringConvertible {
+    /// The problem.
+    var reason: String { get }
+    /// What to do, if the user can do anything.
+    var help: String? { get }
+}
+
+extension BackendProblem {
+    /// The problem, and what to do.
+    package var description: String { help.map { "\(reason); \($0)" } ?? reason }
+}
+
+extension BackendAvailability {
+    /// Whether `body`, which returns the detail, succeeds.
+    static func of(_ body: () async throws -> String) async -> Self {
+        do {
+            return .available(detail: try await body())
+        } catch let error as any BackendProblem {
+            return .unavailable(reason: error.reason, help: error.help)
+        } catch {
+            return .unavailable(reason: "\(error)", help: nil)
+        }
+    }
+}
+
 /// The context in which a backend is made.
 public struct BackendContext: Sendable {
     /// The name of the backend: its section in the config file.

@@ -23,10 +23,11 @@ public struct BackendRegistry: Sendable {
     /// Adds a kind. Replaces a kind with the same name.
     ///
     /// - Precondition: the name begins with a letter, consists of letters, digits, `-` and `_`, and is not the name of
-    ///   a top-level setting such as `startDelay`, because a section with that name would be ambiguous.
+    ///   a top-level setting such as `startDelay`, because a section with that name would be ambiguous, or `auto`.
     public mutating func register(_ kind: BackendKind) {
         precondition(
-            SectionName.isValid(kind.name) && !TopLevelSetting.names.contains(kind.name),
+            SectionName.isValid(kind.name) && !TopLevelSetting.names.contains(kind.name)
+                && kind.name != AutomaticBackends.name,
             "'\(kind.name)' cannot be the name of a kind of backend"
         )
         reasonsForMissing[kind.name] = nil
@@ -78,8 +79,9 @@ enum SectionName {
 }
 
 extension BackendRegistry {
-    /// The built-in kinds: `terminalTitle`, `terminalProgress`, `terminalNotification` and `logFile`, and, in builds
-    /// with the traits `DesktopNotification`, `DBus` and `MQTT`, `desktopNotification`, `dbusProperty` and `mqtt`.
+    /// The built-in kinds: `terminalTitle`, `terminalProgress`, `terminalNotification`, `systemdStatus` and `logFile`,
+    /// and, in builds with the traits `DesktopNotification`, `DBus` and `MQTT`, `desktopNotification`; `desktopJob`,
+    /// `launcherEntry`, `dbusProperty` and `sleepInhibitor`; and `mqtt`.
     public static let standard: Self = {
         var registry = Self(kinds: builtInKinds)
         #if !DesktopNotification
@@ -89,10 +91,9 @@ extension BackendRegistry {
         )
         #endif
         #if !DBus
-        registry.registerMissing(
-            "dbusProperty",
-            reason: "this build has no D-Bus support; build with the trait DBus"
-        )
+        for name in ["desktopJob", "launcherEntry", "dbusProperty", "sleepInhibitor"] {
+            registry.registerMissing(name, reason: "this build has no D-Bus support; build with the trait DBus")
+        }
         #endif
         #if !MQTT
         registry.registerMissing("mqtt", reason: "this build has no MQTT; build with the trait MQTT")
@@ -106,8 +107,9 @@ extension BackendRegistry {
         kinds.append(.desktopNotification)
         #endif
         #if DBus
-        kinds.append(.dbusProperty)
+        kinds += [.desktopJob, .launcherEntry, .dbusProperty, .sleepInhibitor]
         #endif
+        kinds.append(.systemdStatus)
         #if MQTT
         kinds.append(.mqtt)
         #endif

@@ -84,6 +84,9 @@ final class TerminalDevice: Sendable {
         return group < 0 || group == getpgrp()
     }
 
+    /// Whether the process has a controlling terminal.
+    static var hasControlling: Bool { (try? TerminalDevice(path: controllingTerminal)) != nil }
+
     /// The path to open the terminal that a descriptor refers to.
     ///
     /// For the controlling terminal not the descriptor's own path: after `su`, that belongs to another user.

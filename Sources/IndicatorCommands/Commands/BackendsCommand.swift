@@ -10,6 +10,8 @@ package struct BackendsCommand: AsyncParsableCommand {
             Lists the backends of the config file with its settings, then the kinds that it does not use; see \
             '\(Program.name) check-config'. Without a config file, lists all kinds.
 
+            Then it lists what 'backends: auto' would choose here, and why.
+
             The first column has the names that a config file uses. The status is 78 when the configuration is wrong.
             """
     )
@@ -26,7 +28,8 @@ package struct BackendsCommand: AsyncParsableCommand {
         )
         let style = TerminalStyle.standardOutput()
         try await Output.guarding {
-            try Output.standard.write(BackendTable(backends: setup.backends, style: style).text)
+            let table = BackendTable(backends: setup.backends, style: style)
+            try Output.standard.write(table.text + table.text(of: setup.automatic))
         }
     }
 }

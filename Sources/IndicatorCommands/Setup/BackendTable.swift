@@ -1,4 +1,4 @@
-import IndicatorBackends
+package import IndicatorBackends
 
 /// The output of `backends`.
 package struct BackendTable {
@@ -27,6 +27,23 @@ package struct BackendTable {
             } else {
                 text += "\(head)\n" + lines.map { "\(indent)\($0)\n" }.joined()
             }
+        }
+        return text
+    }
+
+    /// What `backends: auto` chooses, and why, one kind a line.
+    package func text(of automatic: AutomaticBackends) -> String {
+        var text = "\n'backends: auto' here:\n"
+        let nameWidth = automatic.choices.map { TextWidth.columns(of: $0.kind) }.max() ?? 0
+        for choice in automatic.choices {
+            let head = "  " + row(choice.kind, choice.isChosen ? "yes" : "no ", nameWidth)
+            let isNarrow = style.width - head.count - 2 < 30
+            let width = isNarrow ? style.width - 4 : style.width - head.count - 2
+            let lines = TextWidth.wrapped(choice.reason, to: width, splitsWords: style.isTerminal)
+            let indent = String(repeating: " ", count: isNarrow ? 4 : head.count + 2)
+            let styled = choice.isChosen ? style.styled(head, .green) : head
+            text += isNarrow ? "\(styled)\n\(indent)" : "\(styled)  "
+            text += lines.joined(separator: "\n\(indent)") + "\n"
         }
         return text
     }

@@ -33,6 +33,9 @@ package struct ProgramSetup: Sendable {
     /// The used backends. If ``usesAllBackends``, also those that cannot run here.
     package var backends: [ProgramBackend]
 
+    /// What `backends: auto` stands for here.
+    package let automatic: AutomaticBackends
+
     /// Whether no backends are configured, so that the program uses every built-in one that can run here.
     package let usesAllBackends: Bool
 
@@ -57,7 +60,10 @@ package struct ProgramSetup: Sendable {
         // The program itself prints the outcomes.
         let bars = BackendKind.terminalProgress.name
         var defaults = ConfigurationValues(
-            settings: [bars: ["finished": .string(TerminalProgressSettings.Finished.none.rawValue)]]
+            settings: [
+                bars: ["finished": .string(TerminalProgressSettings.Finished.none.rawValue)],
+                "launcherEntry": ["desktopFile": .string("\(Program.name).desktop")],
+            ]
         )
         let registry = BackendRegistry.standard
         let kinds = registry.kinds.map(\.name)
@@ -74,9 +80,23 @@ package struct ProgramSetup: Sendable {
             defaults.backends = kinds.filter { $0 != bars || includingUnused || Self.showsBars }
             loaded = try load()
         }
+        let environment = ProcessInfo.processInfo.environment
+        automatic = AutomaticBackends(
+            applicationName: Program.name,
+            hasDesktopFile: loaded.effectiveSettings.contains {
+                $0.key == "launcherEntry.desktopFile" && $0.location != nil
+            },
+            environment: environment,
+            busNames: await AutomaticBackends.busNames(in: environment)
+        )
         var backends = await ProgramBackend.all(of: loaded)
         if usesAllBackends {
-            defaults.backends = backends.filter(\.isAvailable).map(\.name)
+            // Of those that exclude each other, and that do more than show the indicator, what fits here.
+            let rest = ["desktopJob", "desktopNotification", "launcherEntry", "systemdStatus", "sleepInhibitor"]
+            for index in backends.indices where rest.contains(backends[index].kind) {
+                backends[index].isUsed = automatic.kinds.contains(backends[index].kind)
+            }
+            defaults.backends = backends.filter { $0.isAvailable && $0.isUsed }.map(\.name)
             loaded = try load()
         } else if includingUnused {
             // A section that is not listed still provides settings.

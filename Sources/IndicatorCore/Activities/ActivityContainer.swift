@@ -136,21 +136,31 @@ extension ActivityContainer {
     }
 
     /// The same for an asynchronous function, on the actor of its caller.
+    ///
+    /// - Parameter cancellable: whether the current task is cancelled when the user wants to cancel what the indicator
+    ///   shows, which some backends have a button for: all tasks that run such a function. Default `false`. See
+    ///   ``IndicatorManager/cancellationRequests``.
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
         progress: Double? = nil,
         total: Int? = nil,
         unit: ActivityUnit = .count,
         weight: Int? = nil,
+        cancellable: Bool = false,
         isolation: isolated (any Actor)? = #isolation,
         _ body: (ManagedActivity) async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
+        let cancellation = cancellable ? activityContext.engine.cancellation : nil
+        // Before the activity begins, so that the first snapshot shows the button.
+        let number = cancellation?.beginTask()
         let activity = ManagedActivity(label, progress: progress, total: total, unit: unit, weight: weight, in: self)
         do throws(Failure) {
             let result = try await body(activity)
+            if let number { await cancellation?.end(number) }
             activity.end(.succeeded)
             return result
         } catch {
+            if let number { await cancellation?.end(number) }
             activity.end(ActivityOutcome(error))
             throw error
         }
@@ -160,10 +170,13 @@ extension ActivityContainer {
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
         weight: Int? = nil,
+        cancellable: Bool = false,
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws(Failure) -> Result
     ) async throws(Failure) -> Result {
-        try await withActivity(label, weight: weight) { _ async throws(Failure) in try await body() }
+        try await withActivity(label, weight: weight, cancellable: cancellable) { _ async throws(Failure) in
+            try await body()
+        }
     }
 
     /// Counts a group of activities while a function runs, as `withActivity` does.

@@ -126,16 +126,29 @@ public struct IndicatorControl: Sendable {
     /// The statuses of the indicator's backends. See ``IndicatorManager/backendStatuses``.
     public let backendStatuses: @Sendable () -> [BackendStatus]
 
+    /// Whether ``requestCancellation`` would reach the app: it observes ``IndicatorManager/cancellationRequests``, or a
+    /// function of `withActivity(cancellable: true)` runs.
+    public let isCancellable: @Sendable () -> Bool
+
+    /// Reports that the user wants to cancel what the indicator shows: for backends with a button. Cancels the tasks of
+    /// all functions of `withActivity(cancellable: true)`, and is delivered to
+    /// ``IndicatorManager/cancellationRequests``. Returns immediately.
+    public let requestCancellation: @Sendable (_ label: String?) -> Void
+
     /// Makes a control, for the tests of a backend.
     public init(
         setEnabled: @escaping @Sendable (Bool) -> Void = { _ in },
         retry: @escaping @Sendable () -> Void = {},
         surfaceWasLost: @escaping @Sendable (String) -> Void = { _ in },
-        backendStatuses: @escaping @Sendable () -> [BackendStatus] = { [] }
+        backendStatuses: @escaping @Sendable () -> [BackendStatus] = { [] },
+        isCancellable: @escaping @Sendable () -> Bool = { false },
+        requestCancellation: @escaping @Sendable (String?) -> Void = { _ in }
     ) {
         self.setEnabled = setEnabled
         self.retry = retry
         self.surfaceWasLost = surfaceWasLost
         self.backendStatuses = backendStatuses
+        self.isCancellable = isCancellable
+        self.requestCancellation = requestCancellation
     }
 }

@@ -43,6 +43,8 @@ package final class IndicatorEngine: Sendable {
     @usableFromInline let counter: ActivityCounter
     let time: TimeSource
     let logger: Logger
+    /// Has a lock of its own, a leaf.
+    let cancellation = Cancellation()
     private let ownStorage: Locked<Storage>
     private let timer: DeadlineTimer
     private let broadcaster = SnapshotBroadcaster()
@@ -122,6 +124,7 @@ package final class IndicatorEngine: Sendable {
             return (actions, hasObjects, storage.runners, storage.resources, storage.observations)
         }
         perform(actions)
+        cancellation.close()
         if hasObjects { checkLater(at: now) }
         // Elsewhere: it releases closures of the caller, and thereby objects whose `deinit` may block.
         if !observations.isEmpty {
@@ -317,7 +320,9 @@ package final class IndicatorEngine: Sendable {
                 setEnabled: { [self] in setEnabled($0) },
                 retry: { [weak runner] in runner?.retry() },
                 surfaceWasLost: { [weak runner] in runner?.surfaceWasLost($0) },
-                backendStatuses: { [self] in backendStatuses }
+                backendStatuses: { [self] in backendStatuses },
+                isCancellable: { [cancellation] in cancellation.isPossible },
+                requestCancellation: { [cancellation] in cancellation.request(CancellationRequest(label: $0)) }
             )
         )
         let isNeeded: Void? = add(runner, if: { $0.runners.contains { $0 === runner } && !$0.machine.isShutDown }) {

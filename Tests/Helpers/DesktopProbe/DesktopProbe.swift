@@ -66,12 +66,39 @@ struct DesktopProbe {
         let manager =
             config.map { IndicatorManager.configured(for: "probe", path: $0) }
             ?? IndicatorManager(delays: delays, backends: backends)
-        let probe = Probe(manager: manager, neighbour: neighbour)
+        let probe = Probe(manager: manager, neighbour: neighbour, requests: Requests())
         print("ready")
         fflush(nil)
         while let line = readLine() {
             print(probe.answer(to: line))
             fflush(nil)
+        }
+    }
+}
+
+/// The user's requests to cancel.
+final class Requests: Sendable {
+    let outcome = Locked("none")
+    private let thread = ServiceThread(name: "requests", isKept: false)
+
+    /// Begins an activity whose task waits until it is cancelled.
+    func begin(_ label: String, in manager: IndicatorManager) {
+        outcome.withLock { $0 = "running" }
+        Task(executorPreference: thread) { [self] in
+            try? await manager.withActivity(label, cancellable: true) {
+                let (stream, _) = AsyncStream<Void>.makeStream()
+                for await _ in stream {}
+                try Task.checkCancellation()
+            }
+            outcome.withLock { $0 = "cancelled" }
+        }
+    }
+
+    /// Observes the requests.
+    func observe(_ manager: IndicatorManager) {
+        let requests = manager.cancellationRequests
+        Task(executorPreference: thread) { [self] in
+            for await request in requests { outcome.withLock { $0 = "requested: \(request.label ?? "")" } }
         }
     }
 }
@@ -89,6 +116,7 @@ struct OtherBackend: IndicatorBackend {
 struct Probe {
     let manager: IndicatorManager
     let neighbour: Neighbour?
+    let requests: Requests
 
     func answer(to line: String) -> String {
         let words = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
@@ -103,6 +131,27 @@ struct Probe {
             manager.update("work") { $0.label = String(repeating: words[1], count: 100_000 / words[1].utf8.count) }
         case "end":
             manager.stop("work")
+        case "begin-other":
+            manager.start("other", label: words[1])
+        case "end-other":
+            manager.stop("other")
+        case "fail":
+            manager.stop("work", .failed(words[1]))
+        case "cancel":
+            manager.stop("work", .cancelled)
+        case "bytes":
+            manager.update("work") { ($0.completed, $0.total, $0.unit) = (Int(words[1]) ?? 0, Int(words[2]), .bytes) }
+        case "cycles":
+            for cycle in 1...(Int(words[1]) ?? 0) {
+                manager.start("cycle", label: "cycle \(cycle)", progress: 0.5)
+                manager.stop("cycle")
+            }
+        case "cancellable":
+            requests.begin(words[1], in: manager)
+        case "observe":
+            requests.observe(manager)
+        case "outcome":
+            return requests.outcome.withLock { $0 }
         case "progress":
             manager.update("work") { $0.progress = Double(words[1]) }
         case "status":

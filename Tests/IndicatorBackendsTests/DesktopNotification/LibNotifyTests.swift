@@ -390,11 +390,11 @@ import Testing
         try data.write("", to: "applications/my-app.desktop")
         let variables = [["XDG_DATA_HOME": data.path], ["HOME": "/nowhere", "XDG_DATA_DIRS": "/nowhere:\(data.path)"]]
         for environment in variables {
-            #expect(NotificationSession.desktopEntry(of: "my-app", in: environment) == "my-app")
-            #expect(NotificationSession.desktopEntry(of: "other", in: environment) == nil)
-            #expect(NotificationSession.desktopEntry(of: "../applications/my-app", in: environment) == nil)
+            #expect(DesktopFile.name(of: "my-app", in: environment) == "my-app")
+            #expect(DesktopFile.name(of: "other", in: environment) == nil)
+            #expect(DesktopFile.name(of: "../applications/my-app", in: environment) == nil)
         }
-        #expect(NotificationSession.desktopEntry(of: "my-app", in: ["FLATPAK_ID": "org.me.App"]) == "org.me.App")
+        #expect(DesktopFile.name(of: "my-app", in: ["FLATPAK_ID": "org.me.App"]) == "org.me.App")
     }
 }
 #endif

@@ -1,0 +1,46 @@
+#if DBus
+import Foundation
+import IndicatorCore
+
+extension BackendKind {
+    /// The app's icon in the dock.
+    public static var launcherEntry: BackendKind {
+        BackendKind(
+            name: "launcherEntry",
+            summary: "the app's icon in the dock: bar, badge and mark",
+            settings: [
+                BackendSetting(
+                    "desktopFile",
+                    .string,
+                    example: .string("org.example.my-app.desktop"),
+                    summary: "the name of the app's desktop file, which must be installed",
+                    isRequired: true,
+                    validate: DesktopFile.validate
+                )
+            ],
+            make: { context, settings in
+                LauncherEntryBackend(name: context.name, settings: LauncherEntrySettings(settings))
+            },
+            isApplicable: { context, _ in
+                context.isNamed || DBusAddress.session.mayExist(in: ProcessInfo.processInfo.environment)
+            },
+            availability: { _, settings in
+                let settings = LauncherEntrySettings(settings)
+                return await .of {
+                    let environment = ProcessInfo.processInfo.environment
+                    let address = try LauncherEntryBackend.check(settings, in: environment)
+                    return try await BusService.probe(address: address) {
+                        LauncherEntrySession(desktopFile: settings.desktopFile, latest: $0)
+                    }
+                }
+            }
+        )
+    }
+}
+
+extension LauncherEntrySettings {
+    fileprivate init(_ settings: BackendSettings) {
+        self.init(desktopFile: settings.string("desktopFile") ?? "")
+    }
+}
+#endif

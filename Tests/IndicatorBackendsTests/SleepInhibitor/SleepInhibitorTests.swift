@@ -1,0 +1,117 @@
+#if DBus
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+import TestSupport
+import Testing
+
+@testable import IndicatorBackends
+
+/// The lock that keeps the machine awake.
+@Suite struct SleepInhibitorTests {
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory()
+    }
+
+    private func probe(_ bus: PrivateBus, what: String = "[idle]") async throws -> DesktopProbe {
+        try await DesktopProbe(
+            configuration: "backends: [sleepInhibitor]\nsleepInhibitor: {what: \(what)}",
+            in: folder,
+            environment: ["DBUS_SYSTEM_BUS_ADDRESS": bus.address],
+            bus: nil
+        )
+    }
+
+    @Test(
+        "logind lists the lock while the indicator is shown, and not after its end, or the process's",
+        .enabled(if: LoginManager.isPossible, "it needs root")
+    )
+    func locks() async throws {
+        let bus = try await PrivateBus()
+        let login = try await LoginManager(on: bus)
+        let probe = try await probe(bus)
+        #expect(try await probe.backend("sleepInhibitor", is: "running"))
+        #expect(try await login.inhibitors() == [])
+        try await probe.tell("begin", "Copying\u{1B}[1m <b>")
+        let expected = [["idle", "probe", "Copying[1m <b>", "block"]]
+        #expect(try await eventually { try await login.inhibitors() == expected })
+        try await probe.tell("end")
+        #expect(try await eventually { try await login.inhibitors() == [] })
+        try await probe.tell("cycles", "1000")
+        try await probe.tell("begin", "Again")
+        #expect(try await eventually { try await login.inhibitors()?.count == 1 })
+        await probe.kill()
+        #expect(try await eventually { try await login.inhibitors() == [] })
+    }
+
+    @Test(
+        "The configured actions are prevented, and a restart of logind is survived",
+        .enabled(if: LoginManager.isPossible, "it needs root")
+    )
+    func restart() async throws {
+        let bus = try await PrivateBus()
+        var login = try await LoginManager(on: bus)
+        let probe = try await probe(bus, what: "[shutdown, sleep]")
+        try await probe.tell("begin", "Writing")
+        let expected = [["shutdown:sleep", "probe", "Writing", "block"]]
+        #expect(try await eventually { try await login.inhibitors() == expected })
+        await login.kill()
+        #expect(try await probe.backend("sleepInhibitor", is: "no service owns org.freedesktop.login1"))
+        login = try await LoginManager(on: bus)
+        #expect(try await eventually { try await login.inhibitors() == expected })
+        try await probe.shutdown()
+        #expect(try await eventually { try await login.inhibitors() == [] })
+    }
+
+    /// How a service answers `Inhibit`.
+    enum Answer: CaseIterable {
+        case error, wrongType, nothing
+    }
+
+    @Test(
+        "A service that answers with an error, another type or nothing is asked once each time",
+        arguments: Answer.allCases
+    )
+    func wrongAnswers(answer: Answer) async throws {
+        let bus = try await PrivateBus()
+        let calls = Locked(0)
+        let peer = try BusPeer(
+            name: "org.freedesktop.login1",
+            path: "/org/freedesktop/login1",
+            address: bus.address
+        ) { message in
+            calls.withLock { $0 += 1 }
+            return switch answer {
+            case .error: [message.reply(BusError(name: "org.freedesktop.DBus.Error.AccessDenied", text: "no"))]
+            case .wrongType: [message.reply([.uint32(7)])]
+            case .nothing: []
+            }
+        }
+        let probe = try await probe(bus)
+        #expect(try await probe.backend("sleepInhibitor", is: "running"))
+        try await probe.tell("begin", "Writing")
+        #expect(await eventually { calls.withLock { $0 } == 1 })
+        try await probe.tell("label", "Still writing")
+        if answer != .nothing { #expect(await eventually { probe.log.contains("login1 gave no lock") }) }
+        try await probe.tell("end")
+        try await probe.tell("cycles", "1000")
+        #expect(try await probe.status(of: "sleepInhibitor") == "running")
+        // The calls are those of the shown times that were delivered; never two at a time.
+        if answer == .nothing { #expect(calls.withLock { $0 } == 1) }
+        try await probe.shutdown()
+        withExtendedLifetime(peer) {}
+    }
+
+    @Test("Without login1, one line says so")
+    func noLogin() async throws {
+        let bus = try await PrivateBus()
+        let probe = try await probe(bus)
+        #expect(try await probe.backend("sleepInhibitor", is: "no service owns org.freedesktop.login1 on this bus"))
+        try await probe.tell("begin", "Writing")
+        try await probe.tell("end")
+        #expect(probe.log.split(separator: "\n").count { $0.contains("warning") } == 1, "\(probe.log)")
+    }
+}
+#endif
