@@ -3,8 +3,18 @@ import Foundation
 package import IndicatorCore
 import IndicatorThreads
 
-/// The topics of one indicator: `indicator/1/<host>/<app>/<instance>`, and the same with `/events`.
+/// The topics of one indicator: `indicator/1/<host>/<app>/<instance>`, and the same with `/events` and `/lost`.
 package struct MQTTTopic: Sendable, Hashable {
+    /// What is published at a topic.
+    package enum Content: Sendable {
+        /// The state.
+        case state
+        /// Finished activities.
+        case events
+        /// The will.
+        case lost
+    }
+
     /// The prefix of all topics.
     package var prefix: String
     /// The name of the machine.
@@ -40,8 +50,8 @@ package struct MQTTTopic: Sendable, Hashable {
     /// The topic level of a host or an app.
     static func level(_ name: String) -> String { escaped(bounded(name)) }
 
-    /// Parses a topic of a state or of events. Returns `nil` for any other topic.
-    package static func parse(_ text: String, prefix: String) -> (topic: Self, isEvents: Bool)? {
+    /// Parses a topic. Returns `nil` for one that is not an indicator's.
+    package static func parse(_ text: String, prefix: String) -> (topic: Self, content: Content)? {
         // By bytes: a slash with a combining accent is one `Character`.
         let start = Array((prefix + "/").utf8)
         guard text.utf8.starts(with: start) else { return nil }
@@ -50,16 +60,16 @@ package struct MQTTTopic: Sendable, Hashable {
             omittingEmptySubsequences: false
         )
         .map { String(Substring($0)) }
-        guard levels.count == 3 || (levels.count == 4 && levels[3] == "events"), !levels.contains("") else {
-            return nil
-        }
+        let contents: [String: Content] = ["": .state, "events": .events, "lost": .lost]
+        guard (3...4).contains(levels.count), !levels.contains(""),
+            let content = contents[levels.dropFirst(3).first ?? ""]
+        else { return nil }
         // A topic that is escaped differently does not come from this package.
         let names = levels.prefix(3).compactMap { $0.removingPercentEncoding }
         guard names.count == 3 else { return nil }
         let topic = Self(prefix: prefix, host: names[0], app: names[1], instance: names[2])
-        let isEvents = levels.count == 4
-        guard (isEvents ? topic.events : topic.state).utf8.elementsEqual(text.utf8) else { return nil }
-        return (topic, isEvents)
+        guard topic.text(content).utf8.elementsEqual(text.utf8) else { return nil }
+        return (topic, content)
     }
 
     /// The topic of the state.
@@ -68,12 +78,23 @@ package struct MQTTTopic: Sendable, Hashable {
     /// The topic of finished activities.
     package var events: String { state + "/events" }
 
-    /// Escapes a topic level: `/`, `+`, `#`, `$`, `%` and what brokers reject (control characters, noncharacters)
-    /// become `%2F` and so on.
+    /// The topic of the will.
+    package var lost: String { state + "/lost" }
+
+    private func text(_ content: Content) -> String {
+        switch content {
+        case .state: state
+        case .events: events
+        case .lost: lost
+        }
+    }
+
+    /// Escapes a topic level: `/`, `+`, `#`, `$`, `%` and what brokers reject become `%2F` and so on: control
+    /// characters, noncharacters, and what has a meaning in a subject of NATS (`.`, `*`, `>` and space).
     package static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
-            if "/+#$%".unicodeScalars.contains(scalar) || scalar.properties.generalCategory == .control
+            if "/+#$%.*> ".unicodeScalars.contains(scalar) || scalar.properties.generalCategory == .control
                 || scalar.properties.isNoncharacterCodePoint
             {
                 result += String(scalar).utf8.map {
@@ -95,7 +116,7 @@ package struct MQTTTopic: Sendable, Hashable {
                 !level.isEmpty
                     && level.unicodeScalars.allSatisfy { $0 == "$" || $0 == "%" || escaped("\($0)") == "\($0)" }
             }
-        return isValid ? nil : "a prefix of topics such as indicator/1, without '+' and '#'"
+        return isValid ? nil : "a prefix of topics such as indicator/1, without '+', '#', '.' and spaces"
     }
 }
 
@@ -108,7 +129,7 @@ package struct MQTTReport: Codable, Sendable, Hashable {
         package var since: String
     }
 
-    /// An ``IndicatorState``, or `lost`.
+    /// An ``IndicatorState``; `lost` in a will.
     package var state: String
     package var visible: Bool?
     package var count: Int?
@@ -122,12 +143,17 @@ package struct MQTTReport: Codable, Sendable, Hashable {
     package var since: String?
     /// The number of the message on that connection: 1, 2, …
     package var seq: Int?
+    /// The seconds after which the state is sent again if it is unchanged; `nil` for ``standardRefresh``.
+    package var refresh: Int?
 
-    /// The seconds after which an unchanged state is sent again. A watcher that receives nothing for 1.5 times as long
-    /// treats the indicator as lost.
-    package static let refreshInterval: UInt32 = 600
+    /// The seconds after which an unchanged state is sent again.
+    package static let standardRefresh = 600
+    /// The same with MQTT 3.1.1, where no state expires.
+    package static let shortRefresh = 60
     /// The seconds after which a state expires on the broker unless it is sent again.
-    package static let stateExpiry: UInt32 = 1800
+    package var expiry: Int { 3 * (refresh ?? Self.standardRefresh) }
+    /// The seconds without a message after which a watcher treats the indicator as lost.
+    package var longestSilence: Int { expiry / 2 }
     /// The seconds after which a `lost` report expires on the broker: a week.
     package static let lostExpiry: UInt32 = 604_800
 
@@ -140,7 +166,7 @@ package struct MQTTReport: Codable, Sendable, Hashable {
     }
 
     /// The report of a snapshot. Texts are one line without control characters, of at most 256 Unicode scalars.
-    package init(_ snapshot: IndicatorSnapshot, epoch: Int, seq: Int) {
+    package init(_ snapshot: IndicatorSnapshot, epoch: Int, seq: Int, refresh: Int = standardRefresh) {
         self.init(state: snapshot.state.rawValue, epoch: epoch)
         visible = snapshot.isVisible
         count = snapshot.activityCount
@@ -158,6 +184,7 @@ package struct MQTTReport: Codable, Sendable, Hashable {
         }
         since = Self.time(snapshot.since)
         self.seq = seq
+        self.refresh = refresh == Self.standardRefresh ? nil : refresh
     }
 
     /// Decodes a message; `nil` if it is not a report.
@@ -178,7 +205,8 @@ package struct MQTTReport: Codable, Sendable, Hashable {
     private var isPlausible: Bool {
         let progress = [progress] + (activities ?? []).map(\.progress)
         return (state == "lost" || IndicatorState(rawValue: state) != nil) && epoch > 0 && seq ?? 1 > 0
-            && count ?? 0 >= 0 && progress.allSatisfy { (0...1).contains($0 ?? 0) }
+            && count ?? 0 >= 0 && (1...86400).contains(refresh ?? 1)
+            && progress.allSatisfy { (0...1).contains($0 ?? 0) }
     }
 
     /// The longest message that is decoded, in bytes. The longest that is sent is about half as long.
