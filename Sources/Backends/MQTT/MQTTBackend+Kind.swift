@@ -111,11 +111,10 @@ extension BackendKind {
             availability: { context, settings in
                 do {
                     let settings = try MQTTSettings(settings)
-                    let probe = MQTTBackend(applicationName: context.applicationName, settings: settings)
-                    defer { withExtendedLifetime(probe) {} }
-                    try await probe.start()
-                    await probe.stop()
-                    return .available(detail: settings.brokerName)
+                    let topic = MQTTBackend(applicationName: context.applicationName, settings: settings).topic
+                    let isVersion5 = try await MQTTWatcher.probe(settings, topic, within: .seconds(3))
+                    let version = isVersion5 ? "" : " (MQTT 3.1.1, which does not report a forbidden publication)"
+                    return .available(detail: settings.brokerName + version)
                 } catch let error as MQTTError {
                     return .unavailable(reason: error.reason, help: error.help)
                 } catch {

@@ -18,9 +18,9 @@ import IndicatorThreads
 ///   nothing is retained.
 ///
 /// A state is sent again after ten minutes, and expires after thirty: the state of a process whose death the broker did
-/// not detect expires, too. With MQTT 3.1.1 nothing expires, and it is sent again after a minute. If that interval is not
-/// ten minutes, the state has it as `refresh`, in seconds. In a topic, `/`, `+`, `#`, `$`, `%`, `.`, `*`, `>`, spaces and
-/// control characters of a name become `%2F` and so on.
+/// not detect expires, too. With MQTT 3.1.1 nothing expires, and it is sent again after a minute. If that interval is
+/// not ten minutes, the state has it as `refresh`, in seconds. In a topic, `/`, `+`, `#`, `$`, `%`, `.`, `*`, `>`,
+/// spaces and control characters of a name become `%2F` and so on.
 ///
 /// At most one message is sent in each ``MQTTSettings/interval``, except at the end and after a reconnection. While the
 /// broker is unreachable, the latest state and the last 64 finished activities are kept. Reconnection attempts are at
@@ -47,7 +47,8 @@ public final class MQTTBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
 
-    private let topic: MQTTTopic
+    let topic: MQTTTopic
+
     private let settings: MQTTSettings
     private let outbox = MQTTOutbox()
     private let state = Locked(State())

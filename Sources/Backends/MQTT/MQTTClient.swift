@@ -171,7 +171,7 @@ package final class MQTTClient {
         try connect(to: address)
         while !isConnected {
             guard !wakeUp.isStopped, .now < deadline else {
-                throw .unreachable("\(url)", reason: "no answer within \(Self.attemptLimit)")
+                throw .unreachable("\(url)", reason: "it does not answer")
             }
             try turn(wakeUp, until: deadline)
         }

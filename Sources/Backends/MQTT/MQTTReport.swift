@@ -2,6 +2,7 @@
 import Foundation
 package import IndicatorCore
 import IndicatorThreads
+import JSONScanning
 
 /// The topics of one indicator: `indicator/1/<host>/<app>/<instance>`, and the same with `/events` and `/lost`.
 package struct MQTTTopic: Sendable, Hashable {
@@ -189,15 +190,45 @@ package struct MQTTReport: Codable, Sendable, Hashable {
 
     /// Decodes a message; `nil` if it is not a report.
     package init?(_ payload: UnsafeRawBufferPointer) {
-        guard payload.count <= Self.longestPayload,
-            let report = try? JSONDecoder().decode(Self.self, from: Data(payload)), report.isPlausible
-        else { return nil }
-        self = report
-        // Texts from other senders may be long, and a watcher keeps many reports.
-        (label, attention) = (label.map(Self.text), attention.map(Self.text))
-        since = since.map(Self.text)
-        activities = activities?.prefix(16).map {
-            Activity(label: Self.text($0.label), progress: $0.progress, since: Self.text($0.since))
+        guard payload.count <= Self.longestPayload, let base = payload.baseAddress else { return nil }
+        var scanner = JSONScanner(base.assumingMemoryBound(to: UInt8.self), count: payload.count)
+        self.init(state: "", epoch: 0)
+        do {
+            try read(&scanner)
+            guard isPlausible, scanner.isAtEnd() else { return nil }
+        } catch {
+            return nil
+        }
+    }
+
+    /// Reads an object. `JSONDecoder` takes several times as long, which would be a watcher's main cost.
+    private mutating func read(_ scanner: inout JSONScanner) throws(JSONProblem) {
+        try scanner.object { scanner, key throws(JSONProblem) in
+            if scanner.isEqual(key, to: "state") {
+                state = try scanner.text() ?? ""
+            } else if scanner.isEqual(key, to: "visible") {
+                visible = try scanner.boolean()
+            } else if scanner.isEqual(key, to: "count") {
+                count = try scanner.integer()
+            } else if scanner.isEqual(key, to: "label") {
+                label = try scanner.text()
+            } else if scanner.isEqual(key, to: "progress") {
+                progress = try scanner.decimal()
+            } else if scanner.isEqual(key, to: "attention") {
+                attention = try scanner.text()
+            } else if scanner.isEqual(key, to: "activities") {
+                activities = try scanner.activities()
+            } else if scanner.isEqual(key, to: "epoch") {
+                epoch = try scanner.integer() ?? 0
+            } else if scanner.isEqual(key, to: "since") {
+                since = try scanner.text()
+            } else if scanner.isEqual(key, to: "seq") {
+                seq = try scanner.integer()
+            } else if scanner.isEqual(key, to: "refresh") {
+                refresh = try scanner.integer()
+            } else {
+                try scanner.skipValue()
+            }
         }
     }
 
@@ -228,6 +259,71 @@ package struct MQTTReport: Codable, Sendable, Hashable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return (try? encoder.encode(value)).map(Array.init) ?? []
+    }
+}
+
+extension JSONScanner {
+    /// Reads an object, or skips `null`.
+    fileprivate mutating func object(
+        _ member: (inout JSONScanner, StringToken) throws(JSONProblem) -> Void
+    ) throws(JSONProblem) {
+        try expect(UInt8(ascii: "{"))
+        try elements(until: UInt8(ascii: "}")) { scanner throws(JSONProblem) in
+            let key = try scanner.string()
+            try scanner.expect(UInt8(ascii: ":"))
+            try member(&scanner, key)
+        }
+    }
+
+    /// Reads a text, shortened: those of other senders may be long, and a watcher keeps many reports. `nil` for `null`.
+    fileprivate mutating func text() throws(JSONProblem) -> String? {
+        skip("null") ? nil : MQTTReport.text(try text(of: string()))
+    }
+
+    fileprivate mutating func boolean() throws(JSONProblem) -> Bool? {
+        if skip("null") { return nil }
+        if skip("true") { return true }
+        guard skip("false") else { throw problem("expected true or false") }
+        return false
+    }
+
+    fileprivate mutating func integer() throws(JSONProblem) -> Int? {
+        if skip("null") { return nil }
+        guard let value = Int(try number()) else { throw problem("expected a whole number") }
+        return value
+    }
+
+    fileprivate mutating func decimal() throws(JSONProblem) -> Double? {
+        if skip("null") { return nil }
+        guard let value = Double(try number()) else { throw problem("expected a number") }
+        return value
+    }
+
+    /// Reads activities: the first 16.
+    fileprivate mutating func activities() throws(JSONProblem) -> [MQTTReport.Activity]? {
+        if skip("null") { return nil }
+        var activities: [MQTTReport.Activity] = []
+        try expect(UInt8(ascii: "["))
+        try elements(until: UInt8(ascii: "]")) { scanner throws(JSONProblem) in
+            var label: String?
+            var since: String?
+            var progress: Double?
+            try scanner.object { scanner, key throws(JSONProblem) in
+                if scanner.isEqual(key, to: "label") {
+                    label = try scanner.text()
+                } else if scanner.isEqual(key, to: "since") {
+                    since = try scanner.text()
+                } else if scanner.isEqual(key, to: "progress") {
+                    progress = try scanner.decimal()
+                } else {
+                    try scanner.skipValue()
+                }
+            }
+            guard let label, let since else { throw scanner.problem("expected a label and a time") }
+            guard activities.count < 16 else { return }
+            activities.append(MQTTReport.Activity(label: label, progress: progress, since: since))
+        }
+        return activities
     }
 }
 

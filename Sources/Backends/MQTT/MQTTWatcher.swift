@@ -32,7 +32,7 @@ package struct MQTTWatcher: Sendable {
     ///   - once: whether to return when the indicators on the broker are reported.
     ///   - report: called on the watcher's thread. Until it returns, no further message is read.
     package func run(once: Bool = false, _ report: @escaping @Sendable (Report) throws -> Void) async throws {
-        try await onThread { wakeUp in
+        try await Self.onThread { wakeUp in
             try Watch(watcher: self, wakeUp: wakeUp, report: report).run(once: once)
         }
     }
@@ -48,14 +48,34 @@ package struct MQTTWatcher: Sendable {
         _ report: @escaping @Sendable (Report) throws -> Void = { _ in }
     ) async throws -> [MQTTTopic] {
         let forgotten = Locked<[MQTTTopic]>([])
-        try await onThread { wakeUp in
+        try await Self.onThread { wakeUp in
             let topics = try Watch(watcher: self, wakeUp: wakeUp, report: report).forgetLost(silentFor: silence)
             forgotten.withLock { $0 = topics }
         }
         return forgotten.withLock { $0 }
     }
 
-    private func onThread(_ body: @escaping @Sendable (WakeUp) throws -> Void) async throws {
+    /// Connects and publishes once: removes the will of no process, which the right to publish states permits. Returns
+    /// whether the broker speaks MQTT 5, with which it would have reported that it forbids that.
+    static func probe(_ settings: MQTTSettings, _ topic: MQTTTopic, within limit: Duration) async throws -> Bool {
+        let isVersion5 = Locked(false)
+        try await onThread { wakeUp in
+            let call = ServiceThread.shared.call(at: ServiceThread.now + limit.wholeNanoseconds) { wakeUp.stop() }
+            defer { ServiceThread.shared.cancelCall(call) }
+            let client = try MQTTClient.connected(id: "ind-probe-\(topic.instance)", settings: settings, wakeUp)
+            try client.publish(topic: topic.lost, payload: [], retain: true)
+            while client.unacknowledged > 0 {
+                guard !wakeUp.isStopped else { throw MQTTError.lost("\(client.url)", reason: "it does not answer") }
+                try client.turn(wakeUp)
+            }
+            client.disconnect()
+            try? client.turn(wakeUp, until: .now + .milliseconds(500))
+            isVersion5.withLock { $0 = client.isVersion5 }
+        }
+        return isVersion5.withLock { $0 }
+    }
+
+    private static func onThread(_ body: @escaping @Sendable (WakeUp) throws -> Void) async throws {
         guard let wakeUp = SpareDescriptors.makeWakeUp() else {
             throw MQTTError.noResources(reason: SpareDescriptors.problem)
         }
