@@ -66,6 +66,7 @@ let package = Package(
                 "CLinux",
                 "IndicatorCore",
                 "IndicatorThreads",
+                .target(name: "JSONScanning", condition: .when(traits: ["MQTT"])),
                 .target(name: "CDBus", condition: .when(traits: ["DBus"])),
                 .target(name: "CNotify", condition: .when(traits: ["DesktopNotification"])),
                 .target(name: "CMosquitto", condition: .when(traits: ["MQTT"])),

@@ -93,6 +93,16 @@ final class ShownCommand {
         return status()
     }
 
+    /// Why nothing is published, for each broker that cannot be used: machines that do not appear at a watcher are not
+    /// missed otherwise.
+    private var brokerProblems: [String] {
+        let names = indicator.configuration?.backends.filter { $0.kind.name == "mqtt" }.map(\.name) ?? []
+        return indicator.backendStatuses.compactMap { status in
+            guard names.contains(status.name), case .unavailable(let reason) = status.state else { return nil }
+            return "\(status.name): \(reason)"
+        }
+    }
+
     /// Ends the activity, notifies, and restores all backends.
     func end(_ outcome: ActivityOutcome) {
         activity.end(outcome)
@@ -104,7 +114,11 @@ final class ShownCommand {
         }
         // The shutdown forgets them.
         let hasMistakes = !indicator.configurationProblems.isEmpty
+        let problems = brokerProblems
         ProcessSignals.shutDownIndicators()
+        for problem in problems {
+            try? FileHandle.standardError.write(contentsOf: Data("indicator: \(problem)\r\n".utf8))
+        }
         if hasMistakes, isatty(STDERR_FILENO) == 1 {
             // The terminal may still be in raw mode.
             let note = "indicator: the config file has mistakes; see 'indicator check-config'\r\n"

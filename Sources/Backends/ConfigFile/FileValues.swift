@@ -139,10 +139,11 @@ struct FileValues {
         switch setting.type {
         case .choices(let choices): return readWords(entry, setting, key, choices)
         case .names: return readNames(entry, setting, key)
+        case .strings: if case .sequence(let items) = entry.value { return readStrings(items, entry, setting, key) }
         default: break
         }
         let position = entry.value.position
-        let isText = setting.type == .string || setting.type == .path
+        let isText = [.string, .strings, .path].contains(setting.type)
         // Aliases refer to the same value, whose mistake is reported once.
         guard !wrongPositions.contains(position),
             let scalar = scalar(entry, expecting: setting.type.expectation, isText: isText, isSecret: setting.isSecret)
@@ -207,6 +208,34 @@ struct FileValues {
             report(entry.value.position, "'\(entry.name)': expected \(expected)", of: key)
         }
         if !wrong.contains(key) { values[key] = (.list(words), location(entry.value.position)) }
+    }
+
+    /// Reads the value of a setting that is a list of strings.
+    private mutating func readStrings(
+        _ items: Node.Sequence,
+        _ entry: Entry,
+        _ setting: BackendSetting,
+        _ key: SettingKey
+    ) {
+        var strings: [String] = []
+        for item in items.map(document.resolved) {
+            guard case .scalar(let scalar) = item, !item.isNothing, item.aliasName == nil, item.explicitTag == nil
+            else {
+                let found = item.explicitTag ?? item.kind
+                report(item.position, "'\(entry.name)': expected a string, found \(found)", of: key)
+                continue
+            }
+            let text = SettingText(text: scalar.string, origin: .file(isQuoted: true), environment: source.environment)
+            do {
+                if case .list(let parts) = try text.value(for: setting) { strings += parts }
+            } catch {
+                report(item.position, "'\(entry.name)': \(error.message)", of: key)
+            }
+        }
+        if strings.isEmpty, let expected = setting.validate(.list([])) {
+            report(entry.value.position, "'\(entry.name)': expected \(expected)", of: key)
+        }
+        if !wrong.contains(key) { values[key] = (.list(strings), location(entry.value.position)) }
     }
 
     /// Reads the value of a setting that is a list of names. The builder resolves them.

@@ -1,4 +1,5 @@
 #if DBus
+import DequeModule
 import IndicatorCore
 import Foundation
 import IndicatorThreads
@@ -21,11 +22,64 @@ package enum IndicatorWatcher {
         case finished(name: String, label: String, outcome: String, message: String, seconds: Double)
         /// The indicators that were already on the bus have appeared.
         case listed
+        /// How many events were dropped, because the consumer was too slow. The latest state of each indicator was not.
+        case dropped(Int)
+    }
+
+    /// Events that the consumer has not taken. When there are many, the latest of each indicator is kept.
+    struct Backlog: Sendable {
+        /// The number of events from which on older ones are dropped.
+        static let limit = 1000
+
+        private(set) var events: Deque<Event> = []
+        private var droppedCount = 0
+
+        mutating func append(_ event: Event) {
+            guard events.count >= Self.limit else { return events.append(event) }
+            if let index = events.firstIndex(where: event.supersedes) {
+                droppedCount += 1
+                if case .finished = event { events.append(events.remove(at: index)) }
+                let place = if case .finished = event { events.count - 1 } else { index }
+                events[place] = event.merged(with: events[place])
+            } else if events.count < 2 * Self.limit {
+                events.append(event)
+            } else {
+                droppedCount += 1
+            }
+        }
+
+        /// The oldest event, and at the end the number of those dropped.
+        mutating func take() -> Event? {
+            if let event = events.popFirst() { return event }
+            guard droppedCount > 0 else { return nil }
+            defer { droppedCount = 0 }
+            return .dropped(droppedCount)
+        }
     }
 
     /// The indicators on the bus, then their changes. Throws when the bus is lost.
     package static func events(on bus: DBusAddress) -> AsyncThrowingStream<Event, any Error> {
-        AsyncThrowingStream { continuation in
+        let backlog = SharedBacklog()
+        let arrivals = arrivals(on: bus, in: backlog)
+        return AsyncThrowingStream {
+            while true {
+                if let event = backlog.state.withLock({ $0.take() }) { return event }
+                var iterator = arrivals.makeAsyncIterator()
+                guard try await iterator.next() != nil else { return backlog.state.withLock { $0.take() } }
+            }
+        }
+    }
+
+    private final class SharedBacklog: Sendable {
+        let state = Locked(Backlog())
+    }
+
+    /// An element after one or more events were added to the backlog.
+    private static func arrivals(
+        on bus: DBusAddress,
+        in backlog: SharedBacklog
+    ) -> AsyncThrowingStream<Void, any Error> {
+        AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             do {
                 let address = try bus.resolved(in: ProcessInfo.processInfo.environment)
                 guard let wakeUp = SpareDescriptors.makeWakeUp() else {
@@ -33,7 +87,10 @@ package enum IndicatorWatcher {
                 }
                 continuation.onTermination = { _ in wakeUp.stop() }
                 let isStarted = ThreadStarter.start(named: "ind-watch") {
-                    let watch = Watch { continuation.yield($0) }
+                    let watch = Watch { event in
+                        backlog.state.withLock { $0.append(event) }
+                        continuation.yield()
+                    }
                     do throws(BusError) {
                         try watch.run(address: address, wakeUp: wakeUp)
                         continuation.finish()
@@ -49,6 +106,31 @@ package enum IndicatorWatcher {
             } catch {
                 continuation.finish(throwing: error)
             }
+        }
+    }
+}
+
+extension IndicatorWatcher.Event {
+    private var name: String? {
+        switch self {
+        case .appeared(let name, _), .changed(let name, _, _), .vanished(let name): name
+        case .finished, .listed, .dropped: nil
+        }
+    }
+
+    /// Whether an earlier event need not be reported before this one.
+    fileprivate func supersedes(_ earlier: Self) -> Bool {
+        if case .finished = self, case .finished = earlier { return true }
+        return name != nil && name == earlier.name
+    }
+
+    /// The event that reports an earlier one, too.
+    fileprivate func merged(with earlier: Self) -> Self {
+        switch (earlier, self) {
+        case (.appeared(let name, _), .changed(_, let properties, _)): .appeared(name: name, properties: properties)
+        case (.changed(let name, _, let old), .changed(_, let properties, let new)):
+            .changed(name: name, properties: properties, changed: old + new.filter { !old.contains($0) })
+        default: self
         }
     }
 }

@@ -11,21 +11,27 @@ extension BackendKind {
             settings: [
                 BackendSetting(
                     "url",
-                    .string,
-                    default: .string("mqtt://localhost:1883"),
-                    example: .string("mqtts://broker.example:8883"),
-                    summary: "the broker: mqtt://, or mqtts:// for TLS, then host and port",
+                    .strings,
+                    default: .list(["mqtt://localhost:1883"]),
+                    example: .list(["mqtts://broker.example:8883"]),
+                    summary: "the broker: mqtt://, or mqtts:// for TLS, then host and port; or a list of its addresses",
                     validate: { value in
-                        guard case .string(let text) = value else { return nil }
+                        guard case .list(let texts) = value else { return nil }
                         do {
-                            _ = try MQTTURL(text)
-                            return nil
+                            for text in texts { _ = try MQTTURL(text) }
+                            return texts.isEmpty ? "the address of a broker" : nil
                         } catch MQTTError.invalidURL(let reason) {
                             return "an address such as mqtt://broker.example:1883 (\(reason))"
                         } catch {
                             return "the address of a broker"
                         }
                     }
+                ),
+                BackendSetting(
+                    "protocol",
+                    .choice(MQTTSettings.ProtocolVersion.allCases.map(\.rawValue)),
+                    default: .string(MQTTSettings.ProtocolVersion.automatic.rawValue),
+                    summary: "the version of MQTT: 5, 3.1.1, or what the broker speaks"
                 ),
                 BackendSetting("username", .string, example: .string("build"), summary: "the user name"),
                 BackendSetting(
@@ -80,6 +86,20 @@ extension BackendKind {
                     default: .duration(.milliseconds(500)),
                     summary: "the shortest time between two messages"
                 ),
+                BackendSetting(
+                    "keepAlive",
+                    .seconds,
+                    default: .duration(.seconds(15)),
+                    summary: "how long a connection may be silent; the broker reports a loss after 1.5 times as long",
+                    validate: { seconds($0, in: 5...3600) }
+                ),
+                BackendSetting(
+                    "refresh",
+                    .seconds,
+                    example: .duration(.seconds(600)),
+                    summary: "after how long an unchanged state is sent again; by default 600, with MQTT 3.1.1 60",
+                    validate: { seconds($0, in: 10...86400) }
+                ),
             ],
             make: { context, settings in
                 MQTTBackend(
@@ -91,11 +111,10 @@ extension BackendKind {
             availability: { context, settings in
                 do {
                     let settings = try MQTTSettings(settings)
-                    let probe = MQTTBackend(applicationName: context.applicationName, settings: settings)
-                    defer { withExtendedLifetime(probe) {} }
-                    try await probe.start()
-                    await probe.stop()
-                    return .available(detail: "\(settings.url)")
+                    let topic = MQTTBackend(applicationName: context.applicationName, settings: settings).topic
+                    let isVersion5 = try await MQTTWatcher.probe(settings, topic, within: .seconds(3))
+                    let version = isVersion5 ? "" : " (MQTT 3.1.1, which does not report a forbidden publication)"
+                    return .available(detail: settings.brokerName + version)
                 } catch let error as MQTTError {
                     return .unavailable(reason: error.reason, help: error.help)
                 } catch {
@@ -106,10 +125,20 @@ extension BackendKind {
     }
 }
 
+/// What a number of seconds should be if it is out of range.
+private func seconds(_ value: BackendSettingValue, in range: ClosedRange<Int64>) -> String? {
+    guard case .duration(let duration) = value, !range.contains(duration.components.seconds) else { return nil }
+    return "a number of seconds from \(range.lowerBound) to \(range.upperBound)"
+}
+
 extension MQTTSettings {
     /// Reads the settings from a section of a config file.
     init(_ settings: BackendSettings) throws {
-        self.init(url: try MQTTURL(settings.string("url") ?? ""))
+        let urls = try (settings.list("url") ?? []).map { try MQTTURL($0) }
+        guard let first = urls.first else { throw MQTTError.invalidURL(reason: "there is none") }
+        self.init(url: first)
+        self.urls = urls
+        protocolVersion = settings.string("protocol").flatMap(ProtocolVersion.init(rawValue:)) ?? .automatic
         username = settings.string("username")
         if let path = settings.string("passwordFile") { password = .file(path) }
         if let text = settings.string("password") { password = .text(text) }
@@ -119,6 +148,8 @@ extension MQTTSettings {
         if let topic = settings.string("topic") { self.topic = topic }
         if let host = settings.string("host"), !host.isEmpty { self.host = host }
         if let interval = settings.duration("interval") { self.interval = interval }
+        if let keepAlive = settings.duration("keepAlive") { self.keepAlive = keepAlive }
+        refresh = settings.duration("refresh")
     }
 }
 #endif

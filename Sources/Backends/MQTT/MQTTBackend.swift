@@ -13,13 +13,14 @@ import IndicatorThreads
 /// - Finished activities at `…/events`, not retained: `epoch`, `finished` (`label`, `outcome`, `message`, `seconds`)
 ///   and `omitted`, the number of those dropped, if any. They are delivered at least once: those that the broker had
 ///   not acknowledged when the connection was lost are sent again.
-/// - The will, which the broker publishes when the process ends without disconnecting: `{"epoch":E,"state":"lost"}`,
-///   retained for a week. After a clean end nothing is retained.
+/// - The will at `…/lost`, which the broker publishes when the process ends without disconnecting:
+///   `{"epoch":E,"state":"lost"}`, retained for a week. The last state remains until it expires. After a clean end
+///   nothing is retained.
 ///
-/// A state is sent again when another client has overwritten it, for example with a late `lost` message, if the broker
-/// lets this client read its own topic. It is also sent again after ten minutes, and expires after thirty: the state of
-/// a process whose death the broker did not detect expires, too. In a topic, `/`, `+`, `#`, `$`, `%` and control
-/// characters of a name become `%2F` and so on.
+/// A state is sent again after ten minutes, and expires after thirty: the state of a process whose death the broker did
+/// not detect expires, too. With MQTT 3.1.1 nothing expires, and it is sent again after a minute. If that interval is
+/// not ten minutes, the state has it as `refresh`, in seconds. In a topic, `/`, `+`, `#`, `$`, `%`, `.`, `*`, `>`,
+/// spaces and control characters of a name become `%2F` and so on.
 ///
 /// At most one message is sent in each ``MQTTSettings/interval``, except at the end and after a reconnection. While the
 /// broker is unreachable, the latest state and the last 64 finished activities are kept. Reconnection attempts are at
@@ -46,7 +47,8 @@ public final class MQTTBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
 
-    private let topic: MQTTTopic
+    let topic: MQTTTopic
+
     private let settings: MQTTSettings
     private let outbox = MQTTOutbox()
     private let state = Locked(State())
@@ -96,7 +98,7 @@ public final class MQTTBackend: IndicatorBackend {
     public func update(_ snapshot: IndicatorSnapshot) async throws {
         outbox.add(snapshot)
         guard let connection = state.withLock({ $0.connection }) else {
-            throw state.withLock { $0.lastError } ?? MQTTError.lost(settings.url, reason: "it is closed")
+            throw state.withLock { $0.lastError } ?? MQTTError.lost(settings.brokerName, reason: "it is closed")
         }
         connection.wakeUp.wake()
     }
@@ -116,9 +118,7 @@ public final class MQTTBackend: IndicatorBackend {
                 settings: settings,
                 topic: topic,
                 epoch: state.epoch,
-                outbox: outbox,
-                // Some hosts have an unreachable IPv6 address.
-                usesIPv4Only: state.failures % 2 == 1
+                outbox: outbox
             )
             state.connection = connection
             return (connection, true)

@@ -7,8 +7,8 @@ package import IndicatorThreads
 
 /// A connection to an MQTT broker through libmosquitto, driven by the thread that creates it.
 ///
-/// The thread sleeps in poll(2) until data arrives, a deadline passes, or ``WakeUp/wake()`` is called. It uses MQTT 5,
-/// in which acknowledgements report what the broker's ACL forbids, and messages expire.
+/// The thread sleeps in poll(2) until data arrives, a deadline passes, or ``WakeUp/wake()`` is called. With MQTT 5,
+/// acknowledgements report what the broker's ACL forbids, and messages expire.
 package final class MQTTClient {
     /// A received message.
     struct Message {
@@ -22,8 +22,9 @@ package final class MQTTClient {
         var expiry: UInt32?
     }
 
-    /// The keep-alive interval that the client proposes, in seconds.
-    package static let keepAlive: Int32 = 15
+    /// The largest packet that the client accepts from a broker of MQTT 5, which does not send it larger ones. Other
+    /// clients could otherwise fill the memory of this one.
+    private static let largestPacket = UInt32(MQTTReport.longestPayload + 4096)
     /// How long the broker may take to accept the client.
     private static let attemptLimit = Duration.seconds(20)
 
@@ -36,32 +37,50 @@ package final class MQTTClient {
     /// Called with each received message.
     var onMessage: (Message) -> Void = { _ in }
 
-    private let url: MQTTURL
+    /// Whether it speaks MQTT 5, not 3.1.1.
+    package let isVersion5: Bool
+    /// The address of the broker.
+    package let url: MQTTURL
     private let handle: OpaquePointer
+    /// The interval that the client proposes, in seconds.
+    private let keepAlive: Int32
     /// How often to call libmosquitto's keep-alive check, in seconds: three times in each interval.
-    private var checkInterval = keepAlive / 3
+    private var checkInterval: Int32
     private var refusal: (what: String, reason: String)?
+    /// Whether the broker has closed the connection before it answered.
+    private var wasClosed = false
     /// Whether the TCP connection is established.
     private var isOpen = false
 
     private static let isInitialized = mosquitto_lib_init() == MOSQ_ERR_SUCCESS.code
 
     /// Prepares a connection without using the network.
-    package init(id: String, settings: MQTTSettings) throws(MQTTError) {
+    ///
+    /// - Parameters:
+    ///   - url: the address of the broker; by default the first of the settings.
+    ///   - isVersion5: whether to speak MQTT 5, not 3.1.1.
+    package init(
+        id: String,
+        settings: MQTTSettings,
+        url: MQTTURL? = nil,
+        isVersion5: Bool = true
+    ) throws(MQTTError) {
+        guard let url = url ?? settings.urls.first else { throw .invalidURL(reason: "there is none") }
         guard Self.isInitialized, SpareDescriptors.exist(), let handle = Self.makeHandle(id: id) else {
             throw .noResources(reason: "\(SpareDescriptors.problem), or no memory")
         }
-        url = settings.url
-        self.handle = handle
+        (self.url, self.handle, self.isVersion5) = (url, handle, isVersion5)
+        keepAlive = Int32(clamping: min(max(settings.keepAlive.components.seconds, 5), 65535))
+        checkInterval = keepAlive / 3
         mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())
-        mosquitto_int_option(handle, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5)
+        mosquitto_int_option(handle, MOSQ_OPT_PROTOCOL_VERSION, isVersion5 ? MQTT_PROTOCOL_V5 : MQTT_PROTOCOL_V311)
         mosquitto_int_option(handle, MOSQ_OPT_RECEIVE_MAXIMUM, 65535)
         setCallbacks()
         if settings.username != nil || settings.password != nil {
             let status = mosquitto_username_pw_set(handle, settings.username ?? "", try settings.password?.read())
             guard status == 0 else { throw .invalidUsername }
         }
-        if settings.url.usesTLS { try useTLS(settings) }
+        if url.usesTLS { try useTLS(settings) }
     }
 
     deinit {
@@ -111,30 +130,71 @@ package final class MQTTClient {
         }
     }
 
+    /// A connection to the first address that accepts the client, beginning with a random one of the settings.
+    ///
+    /// - Parameters:
+    ///   - wakeUp: stops the attempts.
+    ///   - prepare: is called with each client before it connects.
+    static func connected(
+        id: String,
+        settings: MQTTSettings,
+        _ wakeUp: WakeUp,
+        prepare: (MQTTClient) -> Void = { _ in }
+    ) throws(MQTTError) -> MQTTClient {
+        var problem = MQTTError.invalidURL(reason: "there is none")
+        let start = Int.random(in: 0...max(settings.urls.count - 1, 0))
+        for url in settings.urls[start...] + settings.urls[..<start] {
+            for address in BrokerAddress.all(of: url) {
+                for isVersion5 in [true, false] where settings.protocolVersion != (isVersion5 ? .version311 : .version5)
+                {
+                    guard !wakeUp.isStopped else { throw problem }
+                    let client = try MQTTClient(id: id, settings: settings, url: url, isVersion5: isVersion5)
+                    prepare(client)
+                    do throws(MQTTError) {
+                        try client.connect(to: address, wakeUp)
+                        return client
+                    } catch {
+                        // What a broker rejects explains more than that another one is down.
+                        if case .unreachable = error, case .refused = problem {} else { problem = error }
+                        if case .wrongVersion = error { continue }
+                        guard client.wasClosed else { break }
+                    }
+                }
+            }
+        }
+        throw problem
+    }
+
     /// Connects. Returns when the broker has accepted the client.
-    func connect(usesIPv4Only: Bool, _ wakeUp: WakeUp) throws(MQTTError) {
+    private func connect(to address: BrokerAddress, _ wakeUp: WakeUp) throws(MQTTError) {
         let deadline = ContinuousClock.now + Self.attemptLimit
-        try connect(usesIPv4Only: usesIPv4Only)
+        try connect(to: address)
         while !isConnected {
             guard !wakeUp.isStopped, .now < deadline else {
-                throw .unreachable(url, reason: "no answer within \(Self.attemptLimit)")
+                throw .unreachable("\(url)", reason: "it does not answer")
             }
             try turn(wakeUp, until: deadline)
         }
     }
 
-    /// Resolves the host and begins to connect. ``turn(_:until:)`` does the rest.
+    /// Begins to connect. ``turn(_:until:)`` does the rest.
     ///
-    /// - Parameter usesIPv4Only: whether to skip IPv6 addresses. libmosquitto tries only one address, unless that one
-    ///   is refused immediately.
-    package func connect(usesIPv4Only: Bool) throws(MQTTError) {
-        let port = Int32(url.port)
+    /// - Parameter address: an address of the host; by default the first that libmosquitto resolves.
+    package func connect(to address: BrokerAddress? = nil) throws(MQTTError) {
+        if isVersion5 {
+            var properties: OpaquePointer?
+            let identifier = Int32(MQTT_PROP_MAXIMUM_PACKET_SIZE.rawValue)
+            mosquitto_property_add_int32(&properties, identifier, Self.largestPacket)
+            // The only function that takes properties waits for the connection. Without a host, it only stores them.
+            mosquitto_connect_bind_v5(handle, nil, 0, keepAlive, nil, properties)
+            mosquitto_property_free_all(&properties)
+        }
         let status = mosquitto_connect_bind_async(
             handle,
-            url.host,
-            port,
-            Self.keepAlive,
-            usesIPv4Only ? "0.0.0.0" : nil
+            address?.host ?? url.host,
+            Int32(url.port),
+            keepAlive,
+            address?.localAddress
         )
         guard status == 0 else { throw failure(status) }
         // A child process with the socket would keep the connection open after the app is killed.
@@ -154,25 +214,15 @@ package final class MQTTClient {
             status = mosquitto_publish_v5(handle, nil, topic, count, payload, 1, retain, properties)
             return true
         }
-        guard status == 0 else { throw .lost(url, reason: reason(status)) }
+        guard status == 0 else { throw .lost("\(url)", reason: reason(status)) }
         unacknowledged += 1
     }
 
     /// Subscribes to topics. A refusal ends the connection.
     func subscribe(to filter: String) throws(MQTTError) {
-        try subscribe(to: filter, options: 0)
+        let status = mosquitto_subscribe(handle, nil, filter, 1)
+        guard status == 0 else { throw .lost("\(url)", reason: reason(status)) }
         unansweredSubscriptions += 1
-    }
-
-    /// Subscribes to what other clients publish at this client's topic from now on, if the broker allows it.
-    func subscribeToOthers(at topic: String) throws(MQTTError) {
-        let options = MQTT_SUB_OPT_NO_LOCAL.rawValue | MQTT_SUB_OPT_SEND_RETAIN_NEVER.rawValue
-        try subscribe(to: topic, options: Int32(options))
-    }
-
-    private func subscribe(to filter: String, options: Int32) throws(MQTTError) {
-        let status = mosquitto_subscribe_v5(handle, nil, filter, 1, options, nil)
-        guard status == 0 else { throw .lost(url, reason: reason(status)) }
     }
 
     /// Disconnects: the broker discards the will. The connection closes during ``turn(_:until:)``.
@@ -183,7 +233,7 @@ package final class MQTTClient {
 
     /// Sleeps until the socket is ready, ``WakeUp/wake()`` is called, or `deadline`; then reads and writes.
     package func turn(_ wakeUp: WakeUp, until deadline: ContinuousClock.Instant? = nil) throws(MQTTError) {
-        guard socket >= 0 else { throw lost("it closed the connection") }
+        guard socket >= 0 else { throw closed }
         var descriptors = [
             pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
             pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
@@ -202,15 +252,13 @@ package final class MQTTClient {
         if events != 0 { try check(mosquitto_loop_read(handle, 1)) }
         if !isConnected, events & Int32(LINUX_POLLRDHUP) | events & Int32(POLLERR) | events & Int32(POLLHUP) != 0 {
             for _ in 0..<8 where connectionAnswer == nil { try check(mosquitto_loop_read(handle, 1)) }
-            if connectionAnswer == nil { throw lost("it closed the connection") }
+            if connectionAnswer == nil { throw closed }
         }
         if socket >= 0, isConnected ? mosquitto_want_write(handle) : events != 0 {
             try check(mosquitto_loop_write(handle, 1))
         }
         if socket >= 0 { try check(mosquitto_loop_misc(handle)) }
-        if let connectionAnswer, connectionAnswer != 0 {
-            throw .refused(url, what: "the connection", reason: Self.reason(ofCode: connectionAnswer))
-        }
+        if let connectionAnswer, connectionAnswer != 0 { throw rejection(connectionAnswer) }
         if let refusal { throw .refused(url, what: refusal.what, reason: refusal.reason) }
     }
 
@@ -223,11 +271,24 @@ package final class MQTTClient {
     private func failure(_ status: Int32) -> MQTTError {
         // libmosquitto reports an error of TLS also as EPROTO, since 2.0.21 even while the certificate is verified.
         let isTLS = status == MOSQ_ERR_TLS.code || status == MOSQ_ERR_ERRNO.code && errno == EPROTO && url.usesTLS
-        return isTLS ? tlsError : lost(reason(status))
+        if isTLS { return tlsError }
+        return status == MOSQ_ERR_CONN_LOST.code ? closed : lost(reason(status))
+    }
+
+    private var closed: MQTTError {
+        wasClosed = !isConnected
+        return lost("it closed the connection")
+    }
+
+    private func rejection(_ code: Int32) -> MQTTError {
+        let isVersion = code == (isVersion5 ? Int32(MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION.rawValue) : 1)
+        if isVersion { return .wrongVersion(url, isVersion5: isVersion5) }
+        let reason = isVersion5 ? Self.reason(ofCode: code) : String(cString: mosquitto_connack_string(code))
+        return .refused(url, what: "the connection", reason: reason)
     }
 
     private func lost(_ reason: String) -> MQTTError {
-        isConnected ? .lost(url, reason: reason) : .unreachable(url, reason: reason)
+        isConnected ? .lost("\(url)", reason: reason) : .unreachable("\(url)", reason: reason)
     }
 
     private var tlsError: MQTTError {
@@ -240,7 +301,6 @@ package final class MQTTClient {
         case MOSQ_ERR_ERRNO.code: String(cString: strerror(number))
         case MOSQ_ERR_KEEPALIVE.code: "no answer"
         case MOSQ_ERR_EAI.code: "its host name could not be resolved"
-        case MOSQ_ERR_CONN_LOST.code: "it closed the connection"
         case MOSQ_ERR_PROTOCOL.code, MOSQ_ERR_MALFORMED_PACKET.code: "its answer is not valid MQTT"
         default: Self.text(of: status)
         }
@@ -256,7 +316,7 @@ package final class MQTTClient {
     /// Calls `body` with a list of properties, which is released if `body` returns `true`.
     private func withExpiry(_ expiry: UInt32?, _ body: (OpaquePointer?) -> Bool) {
         var properties: OpaquePointer?
-        if let expiry {
+        if let expiry, isVersion5 {
             mosquitto_property_add_int32(&properties, Int32(MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.rawValue), expiry)
         }
         if body(properties) { mosquitto_property_free_all(&properties) }
@@ -279,7 +339,6 @@ package final class MQTTClient {
             if code >= 128 { client.refusal = ("a message", MQTTClient.reason(ofCode: code)) }
         }
         mosquitto_subscribe_v5_callback_set(handle) { _, client, _, count, granted, _ in
-            // The answer to `subscribeToOthers(at:)` is ignored: the broker may refuse it.
             guard let client = MQTTClient.from(client), client.unansweredSubscriptions > 0 else { return }
             client.unansweredSubscriptions -= 1
             for code in UnsafeBufferPointer(start: granted, count: Int(count)) where code >= 128 {
@@ -306,6 +365,38 @@ package final class MQTTClient {
 
     private static func from(_ pointer: UnsafeMutableRawPointer?) -> MQTTClient? {
         pointer.map { Unmanaged.fromOpaque($0).takeUnretainedValue() }
+    }
+}
+
+/// An address of a broker's host, as libmosquitto takes it.
+package struct BrokerAddress {
+    fileprivate var host: String
+    /// Restricts libmosquitto to the addresses of one family.
+    fileprivate var localAddress: String?
+
+    /// All addresses of the host.
+    ///
+    /// libmosquitto tries only one address of a name, unless that one is refused immediately. With TLS it needs the
+    /// name, to verify the certificate: only the version of IP can be chosen.
+    fileprivate static func all(of url: MQTTURL) -> [Self] {
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var first: UnsafeMutablePointer<addrinfo>?
+        // libmosquitto reports the error.
+        guard getaddrinfo(url.host, nil, &hints, &first) == 0 else { return [Self(host: url.host)] }
+        defer { freeaddrinfo(first) }
+        var addresses: [Self] = []
+        for item in sequence(first: first, next: { $0?.pointee.ai_next }).compactMap(\.self?.pointee) {
+            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+            getnameinfo(item.ai_addr, item.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
+            let number = text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } } ?? url.host
+            let family = item.ai_family == AF_INET ? "0.0.0.0" : "::"
+            let address = url.usesTLS ? Self(host: url.host, localAddress: family) : Self(host: number)
+            if !addresses.contains(where: { $0.host == address.host && $0.localAddress == address.localAddress }) {
+                addresses.append(address)
+            }
+        }
+        return addresses
     }
 }
 

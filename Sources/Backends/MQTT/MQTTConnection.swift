@@ -27,15 +27,13 @@ final class MQTTConnection: Sendable {
     private let topic: MQTTTopic
     private let epoch: Int
     private let outbox: MQTTOutbox
-    private let usesIPv4Only: Bool
     private let state = Locked(State())
 
     init(
         settings: MQTTSettings,
         topic: MQTTTopic,
         epoch: Int,
-        outbox: MQTTOutbox,
-        usesIPv4Only: Bool
+        outbox: MQTTOutbox
     ) throws(MQTTError) {
         guard let wakeUp = SpareDescriptors.makeWakeUp() else {
             throw .noResources(reason: SpareDescriptors.problem)
@@ -45,7 +43,6 @@ final class MQTTConnection: Sendable {
         self.topic = topic
         self.epoch = epoch
         self.outbox = outbox
-        self.usesIPv4Only = usesIPv4Only
     }
 
     /// Begins to connect.
@@ -86,7 +83,7 @@ final class MQTTConnection: Sendable {
     func waitUntilConnected(within limit: Duration) async throws {
         let end = ServiceThread.now + limit.wholeNanoseconds
         let call = ServiceThread.shared.call(at: end) { [self] in
-            let error = MQTTError.unreachable(settings.url, reason: "no answer yet")
+            let error = MQTTError.unreachable(settings.brokerName, reason: "no answer yet")
             let starter = state.withLock { $0.starter.take() }
             starter?.resume(throwing: error)
         }
@@ -116,14 +113,10 @@ final class MQTTConnection: Sendable {
     // MARK: - On the thread
 
     private func connect() throws(MQTTError) -> MQTTClient {
-        let client = try MQTTClient(id: "ind-\(topic.instance)", settings: settings)
-        client.setWill(
-            topic: topic.state,
-            payload: MQTTReport.lost(epoch: epoch).payload,
-            expiry: MQTTReport.lostExpiry
-        )
-        try client.connect(usesIPv4Only: usesIPv4Only, wakeUp)
-        return client
+        try MQTTClient.connected(id: "ind-\(topic.instance)", settings: settings, wakeUp) { client in
+            let will = MQTTReport.lost(epoch: epoch).payload
+            client.setWill(topic: topic.lost, payload: will, expiry: MQTTReport.lostExpiry)
+        }
     }
 
     /// Publishes until the backend is stopped. Returns whether a state was published.
@@ -133,20 +126,17 @@ final class MQTTConnection: Sendable {
             guard !wakeUp.isStopped, .now < unusedEnd else { return false }
             try client.turn(wakeUp, until: unusedEnd)
         }
-        // For example by a late will, or by `watch --forget` after a long silence.
-        var isOverwritten = false
-        client.onMessage = { _ in isOverwritten = true }
-        try client.subscribeToOthers(at: topic.state)
+        let standard = client.isVersion5 ? MQTTReport.standardRefresh : MQTTReport.shortRefresh
+        let interval = settings.refresh.map { Int(clamping: max($0.components.seconds, 1)) } ?? standard
         var seq = 0
         var latest: IndicatorSnapshot?
         var nextMessage = ContinuousClock.now
-        var refresh = ContinuousClock.now + .seconds(MQTTReport.refreshInterval)
+        var refresh = ContinuousClock.now + .seconds(interval)
         var wasEvents = true
         while !wakeUp.isStopped {
             var deadline = refresh
             if client.unacknowledged == 0 { outbox.confirmEvents() }
-            isOverwritten = isOverwritten && seq > 0
-            if outbox.hasSnapshot || outbox.hasEvents || isOverwritten { deadline = min(deadline, nextMessage) }
+            if outbox.hasSnapshot || outbox.hasEvents { deadline = min(deadline, nextMessage) }
             if client.unacknowledged < Self.outgoingLimit, .now >= deadline {
                 // Alternately, if both wait.
                 if !wasEvents || !outbox.hasSnapshot, let events = outbox.takeEvents(epoch: epoch) {
@@ -155,15 +145,13 @@ final class MQTTConnection: Sendable {
                 } else if let snapshot = outbox.takeSnapshot() ?? latest {
                     latest = snapshot
                     seq += 1
-                    let payload = MQTTReport(snapshot, epoch: epoch, seq: seq).payload
-                    try client.publish(
-                        topic: topic.state,
-                        payload: payload,
-                        retain: true,
-                        expiry: MQTTReport.stateExpiry
-                    )
-                    refresh = .now + .seconds(MQTTReport.refreshInterval)
-                    (wasEvents, isOverwritten) = (false, false)
+                    let report = MQTTReport(snapshot, epoch: epoch, seq: seq, refresh: interval)
+                    let expiry = UInt32(report.expiry)
+                    try client.publish(topic: topic.state, payload: report.payload, retain: true, expiry: expiry)
+                    // Of the previous connection. A watcher ignores its will after this state.
+                    if seq == 1, epoch > 1 { try client.publish(topic: topic.lost, payload: [], retain: true) }
+                    refresh = .now + .seconds(interval)
+                    wasEvents = false
                 }
                 nextMessage = .now + settings.interval
             } else {
@@ -182,6 +170,8 @@ final class MQTTConnection: Sendable {
                 try client.publish(topic: topic.events, payload: events.payload, retain: false)
             }
             if clears { try client.publish(topic: topic.state, payload: [], retain: true) }
+            // A late will.
+            if clears, epoch > 1 { try client.publish(topic: topic.lost, payload: [], retain: true) }
             while client.unacknowledged > 0 {
                 guard .now < deadline else { return }
                 try client.turn(wakeUp, until: deadline)
@@ -204,7 +194,7 @@ final class MQTTConnection: Sendable {
     }
 
     private func finish(_ fault: MQTTError?) {
-        _ = finishStart(.failure(fault ?? .lost(settings.url, reason: "it was stopped")))
+        _ = finishStart(.failure(fault ?? .lost(settings.brokerName, reason: "it was stopped")))
         let stoppers = state.withLock { state in
             state.hasEnded = true
             defer { state.stoppers = [] }

@@ -2,9 +2,20 @@
 import Foundation
 package import IndicatorCore
 import IndicatorThreads
+import JSONScanning
 
-/// The topics of one indicator: `indicator/1/<host>/<app>/<instance>`, and the same with `/events`.
+/// The topics of one indicator: `indicator/1/<host>/<app>/<instance>`, and the same with `/events` and `/lost`.
 package struct MQTTTopic: Sendable, Hashable {
+    /// What is published at a topic.
+    package enum Content: Sendable {
+        /// The state.
+        case state
+        /// Finished activities.
+        case events
+        /// The will.
+        case lost
+    }
+
     /// The prefix of all topics.
     package var prefix: String
     /// The name of the machine.
@@ -40,8 +51,8 @@ package struct MQTTTopic: Sendable, Hashable {
     /// The topic level of a host or an app.
     static func level(_ name: String) -> String { escaped(bounded(name)) }
 
-    /// Parses a topic of a state or of events. Returns `nil` for any other topic.
-    package static func parse(_ text: String, prefix: String) -> (topic: Self, isEvents: Bool)? {
+    /// Parses a topic. Returns `nil` for one that is not an indicator's.
+    package static func parse(_ text: String, prefix: String) -> (topic: Self, content: Content)? {
         // By bytes: a slash with a combining accent is one `Character`.
         let start = Array((prefix + "/").utf8)
         guard text.utf8.starts(with: start) else { return nil }
@@ -50,16 +61,16 @@ package struct MQTTTopic: Sendable, Hashable {
             omittingEmptySubsequences: false
         )
         .map { String(Substring($0)) }
-        guard levels.count == 3 || (levels.count == 4 && levels[3] == "events"), !levels.contains("") else {
-            return nil
-        }
+        let contents: [String: Content] = ["": .state, "events": .events, "lost": .lost]
+        guard (3...4).contains(levels.count), !levels.contains(""),
+            let content = contents[levels.dropFirst(3).first ?? ""]
+        else { return nil }
         // A topic that is escaped differently does not come from this package.
         let names = levels.prefix(3).compactMap { $0.removingPercentEncoding }
         guard names.count == 3 else { return nil }
         let topic = Self(prefix: prefix, host: names[0], app: names[1], instance: names[2])
-        let isEvents = levels.count == 4
-        guard (isEvents ? topic.events : topic.state).utf8.elementsEqual(text.utf8) else { return nil }
-        return (topic, isEvents)
+        guard topic.text(content).utf8.elementsEqual(text.utf8) else { return nil }
+        return (topic, content)
     }
 
     /// The topic of the state.
@@ -68,12 +79,23 @@ package struct MQTTTopic: Sendable, Hashable {
     /// The topic of finished activities.
     package var events: String { state + "/events" }
 
-    /// Escapes a topic level: `/`, `+`, `#`, `$`, `%` and what brokers reject (control characters, noncharacters)
-    /// become `%2F` and so on.
+    /// The topic of the will.
+    package var lost: String { state + "/lost" }
+
+    private func text(_ content: Content) -> String {
+        switch content {
+        case .state: state
+        case .events: events
+        case .lost: lost
+        }
+    }
+
+    /// Escapes a topic level: `/`, `+`, `#`, `$`, `%` and what brokers reject become `%2F` and so on: control
+    /// characters, noncharacters, and what has a meaning in a subject of NATS (`.`, `*`, `>` and space).
     package static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
-            if "/+#$%".unicodeScalars.contains(scalar) || scalar.properties.generalCategory == .control
+            if "/+#$%.*> ".unicodeScalars.contains(scalar) || scalar.properties.generalCategory == .control
                 || scalar.properties.isNoncharacterCodePoint
             {
                 result += String(scalar).utf8.map {
@@ -95,7 +117,7 @@ package struct MQTTTopic: Sendable, Hashable {
                 !level.isEmpty
                     && level.unicodeScalars.allSatisfy { $0 == "$" || $0 == "%" || escaped("\($0)") == "\($0)" }
             }
-        return isValid ? nil : "a prefix of topics such as indicator/1, without '+' and '#'"
+        return isValid ? nil : "a prefix of topics such as indicator/1, without '+', '#', '.' and spaces"
     }
 }
 
@@ -108,7 +130,7 @@ package struct MQTTReport: Codable, Sendable, Hashable {
         package var since: String
     }
 
-    /// An ``IndicatorState``, or `lost`.
+    /// An ``IndicatorState``; `lost` in a will.
     package var state: String
     package var visible: Bool?
     package var count: Int?
@@ -122,12 +144,17 @@ package struct MQTTReport: Codable, Sendable, Hashable {
     package var since: String?
     /// The number of the message on that connection: 1, 2, …
     package var seq: Int?
+    /// The seconds after which the state is sent again if it is unchanged; `nil` for ``standardRefresh``.
+    package var refresh: Int?
 
-    /// The seconds after which an unchanged state is sent again. A watcher that receives nothing for 1.5 times as long
-    /// treats the indicator as lost.
-    package static let refreshInterval: UInt32 = 600
+    /// The seconds after which an unchanged state is sent again.
+    package static let standardRefresh = 600
+    /// The same with MQTT 3.1.1, where no state expires.
+    package static let shortRefresh = 60
     /// The seconds after which a state expires on the broker unless it is sent again.
-    package static let stateExpiry: UInt32 = 1800
+    package var expiry: Int { 3 * (refresh ?? Self.standardRefresh) }
+    /// The seconds without a message after which a watcher treats the indicator as lost.
+    package var longestSilence: Int { expiry / 2 }
     /// The seconds after which a `lost` report expires on the broker: a week.
     package static let lostExpiry: UInt32 = 604_800
 
@@ -140,7 +167,7 @@ package struct MQTTReport: Codable, Sendable, Hashable {
     }
 
     /// The report of a snapshot. Texts are one line without control characters, of at most 256 Unicode scalars.
-    package init(_ snapshot: IndicatorSnapshot, epoch: Int, seq: Int) {
+    package init(_ snapshot: IndicatorSnapshot, epoch: Int, seq: Int, refresh: Int = standardRefresh) {
         self.init(state: snapshot.state.rawValue, epoch: epoch)
         visible = snapshot.isVisible
         count = snapshot.activityCount
@@ -158,19 +185,50 @@ package struct MQTTReport: Codable, Sendable, Hashable {
         }
         since = Self.time(snapshot.since)
         self.seq = seq
+        self.refresh = refresh == Self.standardRefresh ? nil : refresh
     }
 
     /// Decodes a message; `nil` if it is not a report.
     package init?(_ payload: UnsafeRawBufferPointer) {
-        guard payload.count <= Self.longestPayload,
-            let report = try? JSONDecoder().decode(Self.self, from: Data(payload)), report.isPlausible
-        else { return nil }
-        self = report
-        // Texts from other senders may be long, and a watcher keeps many reports.
-        (label, attention) = (label.map(Self.text), attention.map(Self.text))
-        since = since.map(Self.text)
-        activities = activities?.prefix(16).map {
-            Activity(label: Self.text($0.label), progress: $0.progress, since: Self.text($0.since))
+        guard payload.count <= Self.longestPayload, let base = payload.baseAddress else { return nil }
+        var scanner = JSONScanner(base.assumingMemoryBound(to: UInt8.self), count: payload.count)
+        self.init(state: "", epoch: 0)
+        do {
+            try read(&scanner)
+            guard isPlausible, scanner.isAtEnd() else { return nil }
+        } catch {
+            return nil
+        }
+    }
+
+    /// Reads an object. `JSONDecoder` takes several times as long, which would be a watcher's main cost.
+    private mutating func read(_ scanner: inout JSONScanner) throws(JSONProblem) {
+        try scanner.object { scanner, key throws(JSONProblem) in
+            if scanner.isEqual(key, to: "state") {
+                state = try scanner.text() ?? ""
+            } else if scanner.isEqual(key, to: "visible") {
+                visible = try scanner.boolean()
+            } else if scanner.isEqual(key, to: "count") {
+                count = try scanner.integer()
+            } else if scanner.isEqual(key, to: "label") {
+                label = try scanner.text()
+            } else if scanner.isEqual(key, to: "progress") {
+                progress = try scanner.decimal()
+            } else if scanner.isEqual(key, to: "attention") {
+                attention = try scanner.text()
+            } else if scanner.isEqual(key, to: "activities") {
+                activities = try scanner.activities()
+            } else if scanner.isEqual(key, to: "epoch") {
+                epoch = try scanner.integer() ?? 0
+            } else if scanner.isEqual(key, to: "since") {
+                since = try scanner.text()
+            } else if scanner.isEqual(key, to: "seq") {
+                seq = try scanner.integer()
+            } else if scanner.isEqual(key, to: "refresh") {
+                refresh = try scanner.integer()
+            } else {
+                try scanner.skipValue()
+            }
         }
     }
 
@@ -178,7 +236,8 @@ package struct MQTTReport: Codable, Sendable, Hashable {
     private var isPlausible: Bool {
         let progress = [progress] + (activities ?? []).map(\.progress)
         return (state == "lost" || IndicatorState(rawValue: state) != nil) && epoch > 0 && seq ?? 1 > 0
-            && count ?? 0 >= 0 && progress.allSatisfy { (0...1).contains($0 ?? 0) }
+            && count ?? 0 >= 0 && (1...86400).contains(refresh ?? 1)
+            && progress.allSatisfy { (0...1).contains($0 ?? 0) }
     }
 
     /// The longest message that is decoded, in bytes. The longest that is sent is about half as long.
@@ -200,6 +259,71 @@ package struct MQTTReport: Codable, Sendable, Hashable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return (try? encoder.encode(value)).map(Array.init) ?? []
+    }
+}
+
+extension JSONScanner {
+    /// Reads an object, or skips `null`.
+    fileprivate mutating func object(
+        _ member: (inout JSONScanner, StringToken) throws(JSONProblem) -> Void
+    ) throws(JSONProblem) {
+        try expect(UInt8(ascii: "{"))
+        try elements(until: UInt8(ascii: "}")) { scanner throws(JSONProblem) in
+            let key = try scanner.string()
+            try scanner.expect(UInt8(ascii: ":"))
+            try member(&scanner, key)
+        }
+    }
+
+    /// Reads a text, shortened: those of other senders may be long, and a watcher keeps many reports. `nil` for `null`.
+    fileprivate mutating func text() throws(JSONProblem) -> String? {
+        skip("null") ? nil : MQTTReport.text(try text(of: string()))
+    }
+
+    fileprivate mutating func boolean() throws(JSONProblem) -> Bool? {
+        if skip("null") { return nil }
+        if skip("true") { return true }
+        guard skip("false") else { throw problem("expected true or false") }
+        return false
+    }
+
+    fileprivate mutating func integer() throws(JSONProblem) -> Int? {
+        if skip("null") { return nil }
+        guard let value = Int(try number()) else { throw problem("expected a whole number") }
+        return value
+    }
+
+    fileprivate mutating func decimal() throws(JSONProblem) -> Double? {
+        if skip("null") { return nil }
+        guard let value = Double(try number()) else { throw problem("expected a number") }
+        return value
+    }
+
+    /// Reads activities: the first 16.
+    fileprivate mutating func activities() throws(JSONProblem) -> [MQTTReport.Activity]? {
+        if skip("null") { return nil }
+        var activities: [MQTTReport.Activity] = []
+        try expect(UInt8(ascii: "["))
+        try elements(until: UInt8(ascii: "]")) { scanner throws(JSONProblem) in
+            var label: String?
+            var since: String?
+            var progress: Double?
+            try scanner.object { scanner, key throws(JSONProblem) in
+                if scanner.isEqual(key, to: "label") {
+                    label = try scanner.text()
+                } else if scanner.isEqual(key, to: "since") {
+                    since = try scanner.text()
+                } else if scanner.isEqual(key, to: "progress") {
+                    progress = try scanner.decimal()
+                } else {
+                    try scanner.skipValue()
+                }
+            }
+            guard let label, let since else { throw scanner.problem("expected a label and a time") }
+            guard activities.count < 16 else { return }
+            activities.append(MQTTReport.Activity(label: label, progress: progress, since: since))
+        }
+        return activities
     }
 }
 

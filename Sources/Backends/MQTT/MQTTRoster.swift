@@ -15,41 +15,71 @@ package struct MQTTRoster {
         case vanished(MQTTTopic)
     }
 
+    private enum Status {
+        case alive
+        /// The broker has published its will. It may reconnect until the time.
+        case missing(until: ContinuousClock.Instant)
+        /// Reported as lost.
+        case lost
+    }
+
     private struct Entry {
         /// `nil` if only its death is known.
         var report: MQTTReport?
-        /// The epoch and the number of the latest message.
-        var version: (epoch: Int, seq: Int)
-        var isLost: Bool
+        /// The epoch and the number of the latest state.
+        var version = (epoch: 0, seq: 0)
+        /// The epoch of its latest will.
+        var lostEpoch = 0
+        var status = Status.alive
         var heardAt: ContinuousClock.Instant
         /// Whether the broker has sent it on this connection.
         var isConfirmed = true
+
+        var isLost: Bool { if case .lost = status { true } else { false } }
+
+        var longestSilence: Int { report?.longestSilence ?? MQTTReport.standardRefresh * 3 / 2 }
     }
 
     /// The maximum number of indicators. Messages of further ones are ignored and counted.
     package static let capacity = 200_000
+    /// The maximum size of all reports, in bytes.
+    package static let memoryLimit = 256 << 20
     /// How long after a retained message no further ones are expected.
     static let quietTime = Duration.seconds(2)
+    /// How long a will is held back: a process whose broker has ended reconnects to another one.
+    package static let returnTime = Duration.seconds(10)
 
-    /// How many messages below the prefix did not come from an indicator, or exceeded ``capacity``.
+    /// How many messages below the prefix did not come from an indicator.
     package private(set) var ignoredCount = 0
+    /// How many messages came from indicators beyond ``capacity`` or ``memoryLimit``.
+    package private(set) var excessCount = 0
     /// How many indicators have appeared whose retained states the broker did not send at the beginning: brokers drop
     /// messages beyond their queue limits.
     package private(set) var missedCount = 0
 
     private let prefix: String
+    private let memoryLimit: Int
     private var entries: [MQTTTopic: Entry] = [:]
+    /// The size of all reports.
+    private var size = 0
     /// When all retained messages are considered received; `nil` afterwards.
     private var retainedEnd: ContinuousClock.Instant?
     /// When to check for silent indicators again.
     private var nextCheck: ContinuousClock.Instant?
+    private var lastAdvance: ContinuousClock.Instant?
 
-    package init(prefix: String) {
+    package init(prefix: String, memoryLimit: Int = memoryLimit) {
         self.prefix = prefix
+        self.memoryLimit = memoryLimit
     }
 
     /// The indicators that are lost.
     package var lost: [MQTTTopic] { entries.filter(\.value.isLost).map(\.key) }
+
+    /// The indicators that have been silent for a time, and longer than one that is alive may be.
+    func silent(for duration: Duration, at now: ContinuousClock.Instant) -> [MQTTTopic] {
+        entries.filter { $1.heardAt.duration(to: now) >= max(duration, .seconds($1.longestSilence)) }.map(\.key)
+    }
 
     /// The number of indicators, including lost ones.
     package var count: Int { entries.count }
@@ -63,63 +93,102 @@ package struct MQTTRoster {
     /// Whether the broker has dropped retained messages of this connection.
     private var hasGaps = false
 
+    /// Whether the broker marks each message that it had retained. A broker of MQTT 3.1.1 may not.
+    private var marksRetained = true
+
     /// Takes note that the broker has dropped retained messages: what it has not sent may exist.
     mutating func noteGaps() { hasGaps = true }
 
-    /// Prepares for a connection, on which the broker sends all retained messages again.
-    package mutating func connected(at now: ContinuousClock.Instant) {
-        (hasBrokerMemory, hasGaps) = (false, false)
-        for key in entries.keys { entries[key]?.isConfirmed = false }
-        retainedEnd = now + Self.quietTime
+    /// Prepares for a connection, on which the broker sends all retained messages again. No indicator was silent while
+    /// there was no connection.
+    package mutating func connected(at now: ContinuousClock.Instant, isVersion5: Bool = true) {
+        (hasBrokerMemory, hasGaps, marksRetained) = (false, false, isVersion5)
+        for key in entries.keys {
+            entries[key]?.isConfirmed = false
+            entries[key]?.heardAt = now
+            if case .missing = entries[key]?.status { entries[key]?.status = .missing(until: now + Self.returnTime) }
+        }
+        (retainedEnd, lastAdvance) = (now + Self.quietTime, now)
     }
 
     /// Processes a message.
     mutating func receive(_ message: MQTTClient.Message, at now: ContinuousClock.Instant) -> Event? {
         if message.isRetained, retainedEnd != nil { retainedEnd = now + Self.quietTime }
-        guard let (topic, isEvents) = MQTTTopic.parse(message.topic, prefix: prefix) else { return ignore() }
-        if isEvents {
+        guard let (topic, content) = MQTTTopic.parse(message.topic, prefix: prefix) else { return ignore() }
+        switch content {
+        case .events:
             guard !message.isRetained, let events = MQTTEvents(message.payload) else { return ignore() }
             return .finished(topic, events)
+        case .lost: return receiveWill(message, of: topic, at: now)
+        case .state: return receiveState(message, of: topic, at: now)
         }
-        let entry = entries[topic]
-        if message.payload.isEmpty {
-            entries[topic] = nil
-            return entry == nil ? nil : .vanished(topic)
-        }
-        guard let report = MQTTReport(message.payload), entry != nil || entries.count < Self.capacity else {
-            return ignore()
-        }
-        entries[topic]?.isConfirmed = true
-        if message.isRetained, let entry, (report.epoch, report.seq ?? 0) <= entry.version { hasBrokerMemory = true }
-        // A late `lost` message belongs to an earlier connection.
-        if let entry, report.epoch < entry.version.epoch { return nil }
-        if report.state == "lost" {
-            let version = (report.epoch, entry?.version.seq ?? 0)
-            entries[topic] = Entry(report: entry?.report, version: version, isLost: true, heardAt: now)
-            return entry?.isLost == true ? nil : .lost(topic, entry?.report)
-        }
-        let version = (report.epoch, report.seq ?? 0)
-        // Uses only the broker's clock.
-        let age = message.isRetained ? message.expiry.map { max(0, Int(MQTTReport.stateExpiry) - Int($0)) } ?? 0 : 0
-        let heardAt = now - .seconds(age)
-        let isLost = age > Self.longestSilence
-        let isNew = entry.map { $0.version < version } ?? true
-        if !isNew, entry?.isLost != true || message.isRetained {
-            entries[topic]?.heardAt = max(heardAt, entry?.heardAt ?? heardAt)
-            return nil
-        }
-        if entry == nil, !message.isRetained, report.seq ?? 1 > 1 { missedCount += 1 }
-        let change = entry.map { $0.report?.withoutNumbers != report.withoutNumbers } ?? true
-        entries[topic] = Entry(report: report, version: version, isLost: isLost, heardAt: heardAt)
-        if isLost { return entry?.isLost == true ? nil : .lost(topic, report) }
-        if entry == nil || entry?.isLost == true { return .appeared(topic, report) }
-        return change ? .changed(topic, report) : nil
     }
 
-    /// Reports which indicators have been silent for too long, and which have not returned. Call it every few seconds;
-    /// calling it after each message is cheap.
+    private mutating func receiveWill(
+        _ message: MQTTClient.Message,
+        of topic: MQTTTopic,
+        at now: ContinuousClock.Instant
+    ) -> Event? {
+        if message.payload.isEmpty {
+            // The state tells what has become of the process, if there is one.
+            guard let entry = entries[topic], entry.report == nil else { return nil }
+            return vanish(topic)
+        }
+        guard let will = MQTTReport(message.payload), will.state == "lost" else { return ignore() }
+        var entry = entries[topic] ?? Entry(heardAt: now)
+        entry.isConfirmed = true
+        entry.lostEpoch = max(entry.lostEpoch, will.epoch)
+        // A late will belongs to an earlier connection.
+        let isLate = will.epoch < entry.version.epoch
+        let isNew = !isLate && !entry.isLost
+        // What the broker had retained is not recent.
+        if isNew, message.isRetained { entry.status = .lost }
+        if isNew, !message.isRetained, case .alive = entry.status {
+            entry.status = .missing(until: now + Self.returnTime)
+        }
+        guard set(entry, for: topic) else { return nil }
+        return isNew && message.isRetained ? .lost(topic, entry.report) : nil
+    }
+
+    private mutating func receiveState(
+        _ message: MQTTClient.Message,
+        of topic: MQTTTopic,
+        at now: ContinuousClock.Instant
+    ) -> Event? {
+        let old = entries[topic]
+        if message.payload.isEmpty { return old == nil ? nil : vanish(topic) }
+        guard let report = MQTTReport(message.payload), report.state != "lost" else { return ignore() }
+        entries[topic]?.isConfirmed = true
+        let version = (report.epoch, report.seq ?? 0)
+        if message.isRetained, let old, version <= old.version { hasBrokerMemory = true }
+        if let old, report.epoch < old.version.epoch { return nil }
+        // Uses only the broker's clock.
+        let age = message.isRetained ? message.expiry.map { max(0, report.expiry - Int($0)) } ?? 0 : 0
+        let heardAt = now - .seconds(age)
+        let isDead = age > report.longestSilence || message.isRetained && report.epoch <= old?.lostEpoch ?? 0
+        let isNew = old.map { $0.version < version } ?? true
+        if !isNew, old?.isLost != true || message.isRetained {
+            entries[topic]?.heardAt = heardAt
+            return nil
+        }
+        if old == nil, marksRetained, !message.isRetained, report.seq ?? 1 > 1 { missedCount += 1 }
+        var entry = old ?? Entry(heardAt: heardAt)
+        (entry.report, entry.version, entry.heardAt, entry.isConfirmed) = (report, version, heardAt, true)
+        let isMissing = if case .missing = entry.status { true } else { false }
+        if !isDead { entry.status = .alive } else if !isMissing { entry.status = .lost }
+        guard set(entry, for: topic) else { return nil }
+        if isDead { return old?.isLost == true || isMissing ? nil : .lost(topic, report) }
+        if old == nil || old?.isLost == true { return .appeared(topic, report) }
+        return old?.report?.withoutNumbers != report.withoutNumbers ? .changed(topic, report) : nil
+    }
+
+    /// Reports which indicators are lost, and which have not returned. Call it at least every few seconds; calling it
+    /// after each message is cheap.
     package mutating func advance(to now: ContinuousClock.Instant) -> [Event] {
         var events: [Event] = []
+        let gap = lastAdvance.map { $0.duration(to: now) } ?? .zero
+        if gap > Self.longestGap { skip(gap, until: now) }
+        lastAdvance = now
         if let end = retainedEnd, end <= now {
             retainedEnd = nil
             // A broker that was restarted without persistence receives the states again within about a minute.
@@ -130,21 +199,47 @@ package struct MQTTRoster {
         // Checking all entries after each message would be the watcher's main cost.
         if let nextCheck, now < nextCheck { return events }
         nextCheck = now + Self.checkInterval
-        for (topic, entry) in entries
-        where !entry.isLost && entry.heardAt.duration(to: now) > .seconds(Self.longestSilence) {
-            // The broker would have sent a `lost` message if it had detected a death.
-            guard entry.isConfirmed else {
-                events.append(vanish(topic))
-                continue
+        for (topic, entry) in entries {
+            switch entry.status {
+            case .lost: continue
+            case .missing(let end): guard end <= now else { continue }
+            case .alive:
+                guard entry.heardAt.duration(to: now) > .seconds(entry.longestSilence) else { continue }
+                // The broker would have published the will if it had detected a death.
+                guard entry.isConfirmed else {
+                    events.append(vanish(topic))
+                    continue
+                }
             }
-            entries[topic]?.isLost = true
+            entries[topic]?.status = .lost
             events.append(.lost(topic, entry.report))
         }
         return events
     }
 
+    /// Does not count a time as silence in which nothing was received: this machine slept.
+    private mutating func skip(_ gap: Duration, until now: ContinuousClock.Instant) {
+        for (topic, entry) in entries {
+            entries[topic]?.heardAt = min(entry.heardAt + gap, now)
+            if case .missing(let end) = entry.status { entries[topic]?.status = .missing(until: end + gap) }
+        }
+    }
+
+    /// Stores an entry. Returns whether there is room for it.
+    private mutating func set(_ entry: Entry, for topic: MQTTTopic) -> Bool {
+        let old = entries[topic]
+        let growth = (entry.report?.size ?? 0) - (old?.report?.size ?? 0)
+        guard old != nil || entries.count < Self.capacity, growth <= 0 || size + growth <= memoryLimit else {
+            excessCount += 1
+            return false
+        }
+        size += growth
+        entries[topic] = entry
+        return true
+    }
+
     private mutating func vanish(_ topic: MQTTTopic) -> Event {
-        entries[topic] = nil
+        size -= entries.removeValue(forKey: topic)?.report?.size ?? 0
         return .vanished(topic)
     }
 
@@ -154,8 +249,8 @@ package struct MQTTRoster {
     }
 
     private static let checkInterval = Duration.seconds(1)
-    /// In seconds.
-    private static let longestSilence = Int(MQTTReport.refreshInterval) * 3 / 2
+    /// A longer time between two calls of ``advance(to:)`` is not silence of the indicators.
+    private static let longestGap = Duration.seconds(5)
 }
 
 extension MQTTReport {
@@ -165,6 +260,13 @@ extension MQTTReport {
         copy.epoch = 0
         copy.seq = nil
         return copy
+    }
+
+    /// About how many bytes of memory it occupies: texts, and what each allocation and each activity needs.
+    fileprivate var size: Int {
+        var texts: [String?] = [label, attention, since]
+        for activity in activities ?? [] { texts += [activity.label, activity.since] }
+        return texts.reduce(400) { $0 + ($1.map { $0.utf8.count + 64 } ?? 0) }
     }
 }
 #endif

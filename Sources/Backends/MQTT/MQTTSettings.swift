@@ -3,8 +3,21 @@ import Foundation
 
 /// The broker, the credentials and the topics of an ``MQTTBackend``.
 public struct MQTTSettings: Sendable, Hashable {
-    /// The broker.
-    public var url: MQTTURL
+    /// A version of MQTT.
+    public enum ProtocolVersion: String, Sendable, Hashable, CaseIterable {
+        /// MQTT 5, or MQTT 3.1.1 if the broker rejects MQTT 5 or closes the connection before it answers.
+        case automatic = "auto"
+        /// MQTT 5.
+        case version5 = "5"
+        /// MQTT 3.1.1, in which nothing expires, and a broker does not report what it forbids.
+        case version311 = "3.1.1"
+    }
+
+    /// The addresses of the broker or of the nodes of its cluster: one or more. A connection uses the first one that
+    /// accepts the client, beginning with a random one; all addresses of a name are tried.
+    public var urls: [MQTTURL]
+    /// The version of MQTT. Default: ``ProtocolVersion/automatic``.
+    public var protocolVersion = ProtocolVersion.automatic
     /// The user name; `nil` for none.
     public var username: String?
     /// The password; `nil` for none.
@@ -21,14 +34,23 @@ public struct MQTTSettings: Sendable, Hashable {
     public var host = Self.systemHost
     /// The shortest time between two messages. Default: half a second.
     public var interval = Duration.milliseconds(500)
+    /// The longest silence of a connection, 5 s or more. The broker reports a client as dead after 1.5 times as long.
+    /// Default: 15 s.
+    public var keepAlive = Duration.seconds(15)
+    /// After how long an unchanged state is published again, a second or more. A watcher treats the process as lost
+    /// after 1.5 times as long. Default: `nil`, which is ten minutes with MQTT 5 and a minute with MQTT 3.1.1.
+    public var refresh: Duration?
 
     /// The default prefix of all topics.
     package static let standardTopic = "indicator/1"
 
     /// Creates default settings for a broker.
     public init(url: MQTTURL) {
-        self.url = url
+        urls = [url]
     }
+
+    /// What messages call the broker.
+    package var brokerName: String { urls.map(\.description).joined(separator: ", ") }
 
     private static var systemHost: String {
         var name = [CChar](repeating: 0, count: 256)
@@ -140,13 +162,15 @@ package enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The files for TLS do not match, or are not certificates.
     case tls(reason: String)
     /// The broker cannot be reached, or does not answer.
-    case unreachable(MQTTURL, reason: String)
+    case unreachable(String, reason: String)
     /// The user name contains a character that MQTT does not allow.
     case invalidUsername
     /// The broker does not allow this client to connect, publish or subscribe.
     case refused(MQTTURL, what: String, reason: String)
+    /// The broker does not speak MQTT 5, or 3.1.1.
+    case wrongVersion(MQTTURL, isVersion5: Bool)
     /// The connection was lost.
-    case lost(MQTTURL, reason: String)
+    case lost(String, reason: String)
     /// The process has reached its limit of threads, descriptors or memory.
     case noResources(reason: String)
 
@@ -160,6 +184,9 @@ package enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
         case .tls(let reason): "TLS failed: \(reason)"
         case .unreachable(let url, let reason): "the broker at \(url) cannot be reached: \(reason)"
         case .refused(let url, let what, let reason): "the broker at \(url) rejected \(what): \(reason)"
+        case .wrongVersion(let url, let isVersion5):
+            isVersion5
+                ? "the broker at \(url) speaks MQTT 3.1.1, not 5" : "the broker at \(url) does not speak MQTT 3.1.1"
         case .lost(let url, let reason): "the connection to the broker at \(url) was lost: \(reason)"
         case .noResources(let reason): "a connection to a broker could not be created: \(reason)"
         }
@@ -169,11 +196,12 @@ package enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
     package var help: String? {
         switch self {
         case .invalidURL: "use an address such as mqtt://broker.example:1883 or mqtts://broker.example:8883"
-        case .invalidTopic: "use a prefix such as indicator/1, without '+' and '#'"
+        case .invalidTopic: "use a prefix such as indicator/1, without '+', '#', '.' and spaces"
         case .unreadableFile: "check the path, and that this user may read the file"
         case .invalidUsername: "check the user name"
         case .tls: "check the CA file, the certificate and the key: PEM files, and a key without a passphrase"
         case .unreachable, .lost: "check that the broker runs and can be reached from this machine"
+        case .wrongVersion(_, let isVersion5): "set 'protocol' to auto or \(isVersion5 ? "3.1.1" : "5")"
         case .refused: "check the user name and password, and what the broker's ACL allows"
         case .noResources: "raise the limits on descriptors (ulimit -n) or threads (ulimit -u)"
         }

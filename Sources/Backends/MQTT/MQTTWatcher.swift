@@ -15,9 +15,9 @@ package struct MQTTWatcher: Sendable {
 
     /// The broker and the prefix of all topics.
     package var settings: MQTTSettings
-    /// The hosts to watch; all if empty.
+    /// The hosts to watch, or patterns such as `web-*`; all if empty.
     package var hosts: [String] = []
-    /// The apps to watch; all if empty.
+    /// The apps to watch, or patterns; all if empty.
     package var apps: [String] = []
 
     package init(settings: MQTTSettings) {
@@ -28,28 +28,54 @@ package struct MQTTWatcher: Sendable {
     ///
     /// Reconnects when the connection is lost. Throws `MQTTError` if the broker cannot be reached at the beginning.
     ///
-    /// - Parameter report: called on the watcher's thread. Until it returns, no further message is read.
-    package func run(_ report: @escaping @Sendable (Report) throws -> Void) async throws {
-        try await onThread { wakeUp in
-            try Watch(watcher: self, wakeUp: wakeUp, report: report).run()
+    /// - Parameters:
+    ///   - once: whether to return when the indicators on the broker are reported.
+    ///   - report: called on the watcher's thread. Until it returns, no further message is read.
+    package func run(once: Bool = false, _ report: @escaping @Sendable (Report) throws -> Void) async throws {
+        try await Self.onThread { wakeUp in
+            try Watch(watcher: self, wakeUp: wakeUp, report: report).run(once: once)
         }
     }
 
     /// Removes the lost indicators from the broker. Returns their topics, or throws `CancellationError`.
     ///
-    /// - Parameter report: called with notices, on the watcher's thread.
-    package func forgetLost(_ report: @escaping @Sendable (Report) throws -> Void = { _ in }) async throws
-        -> [MQTTTopic]
-    {
+    /// - Parameters:
+    ///   - silence: also removes those that publish nothing for this time, or for as long as one that is alive may be
+    ///     silent; waits that long.
+    ///   - report: called with notices, on the watcher's thread.
+    package func forgetLost(
+        silentFor silence: Duration? = nil,
+        _ report: @escaping @Sendable (Report) throws -> Void = { _ in }
+    ) async throws -> [MQTTTopic] {
         let forgotten = Locked<[MQTTTopic]>([])
-        try await onThread { wakeUp in
-            let topics = try Watch(watcher: self, wakeUp: wakeUp, report: report).forgetLost()
+        try await Self.onThread { wakeUp in
+            let topics = try Watch(watcher: self, wakeUp: wakeUp, report: report).forgetLost(silentFor: silence)
             forgotten.withLock { $0 = topics }
         }
         return forgotten.withLock { $0 }
     }
 
-    private func onThread(_ body: @escaping @Sendable (WakeUp) throws -> Void) async throws {
+    /// Connects and publishes once: removes the will of no process, which the right to publish states permits. Returns
+    /// whether the broker speaks MQTT 5, with which it would have reported that it forbids that.
+    static func probe(_ settings: MQTTSettings, _ topic: MQTTTopic, within limit: Duration) async throws -> Bool {
+        let isVersion5 = Locked(false)
+        try await onThread { wakeUp in
+            let call = ServiceThread.shared.call(at: ServiceThread.now + limit.wholeNanoseconds) { wakeUp.stop() }
+            defer { ServiceThread.shared.cancelCall(call) }
+            let client = try MQTTClient.connected(id: "ind-probe-\(topic.instance)", settings: settings, wakeUp)
+            try client.publish(topic: topic.lost, payload: [], retain: true)
+            while client.unacknowledged > 0 {
+                guard !wakeUp.isStopped else { throw MQTTError.lost("\(client.url)", reason: "it does not answer") }
+                try client.turn(wakeUp)
+            }
+            client.disconnect()
+            try? client.turn(wakeUp, until: .now + .milliseconds(500))
+            isVersion5.withLock { $0 = client.isVersion5 }
+        }
+        return isVersion5.withLock { $0 }
+    }
+
+    private static func onThread(_ body: @escaping @Sendable (WakeUp) throws -> Void) async throws {
         guard let wakeUp = SpareDescriptors.makeWakeUp() else {
             throw MQTTError.noResources(reason: SpareDescriptors.problem)
         }
@@ -74,14 +100,32 @@ package struct MQTTWatcher: Sendable {
             // All, to count the messages of strangers. Nothing is published at the second one.
             return [("\(settings.topic)/#", "\(settings.topic)/-/-/-/-")]
         }
-        let hosts = hosts.isEmpty ? ["+"] : hosts.map(MQTTTopic.level)
-        let apps = apps.isEmpty ? ["+"] : apps.map(MQTTTopic.level)
-        return hosts.flatMap { host in
-            apps.map { app in
+        return Self.levels(hosts).flatMap { host in
+            Self.levels(apps).map { app in
                 let states = "\(settings.topic)/\(host)/\(app)/+"
-                return (states, states + "/events")
+                return (states, states + "/+")
             }
         }
+    }
+
+    private static func isPattern(_ name: String) -> Bool { name.contains { "*?[".contains($0) } }
+
+    /// The topic levels to subscribe to for some names; one for all if a pattern is among them.
+    private static func levels(_ names: [String]) -> [String] {
+        names.isEmpty || names.contains(where: isPattern) ? ["+"] : names.map(MQTTTopic.level)
+    }
+
+    /// Whether the patterns exclude a topic.
+    fileprivate func excludes(_ text: String) -> Bool {
+        guard (hosts + apps).contains(where: Self.isPattern),
+            let topic = MQTTTopic.parse(text, prefix: settings.topic)?.topic
+        else { return false }
+        return !Self.matches(hosts, topic.host) || !Self.matches(apps, topic.app)
+    }
+
+    private static func matches(_ names: [String], _ name: String) -> Bool {
+        guard names.contains(where: isPattern) else { return true }
+        return names.contains { fnmatch($0, name, 0) == 0 }
     }
 }
 
@@ -99,6 +143,7 @@ private final class Watch {
     private var hasFollowed = false
     private var nextMissedNotice = 1
     private var nextIgnoredNotice = 1
+    private var nextExcessNotice = 1
     /// When the latest retained message for a subscription arrived.
     private var lastRetained: ContinuousClock.Instant?
 
@@ -109,12 +154,13 @@ private final class Watch {
         roster = MQTTRoster(prefix: watcher.settings.topic)
     }
 
-    func run() throws {
+    func run(once: Bool) throws {
         while !wakeUp.isStopped {
             do {
                 let client = try connect()
-                try follow(client)
+                try follow(client, untilComplete: once)
                 disconnect(client)
+                if once { return }
             } catch let error as MQTTError {
                 guard hasFollowed else { throw error }
                 if failures == 0 { try report(.notice(error.reason)) }
@@ -125,17 +171,24 @@ private final class Watch {
         }
     }
 
-    func forgetLost() throws -> [MQTTTopic] {
+    func forgetLost(silentFor silence: Duration?) throws -> [MQTTTopic] {
         let client = try connect()
+        let start = ContinuousClock.now
         try follow(client, untilComplete: true)
-        let lost = roster.lost
+        var lost = Set(roster.lost)
+        if let silence {
+            let end = start + silence
+            while !wakeUp.isStopped, .now < end { try process(client) }
+            lost = Set(roster.lost).union(roster.silent(for: silence, at: .now))
+        }
         for topic in lost {
             try waitUntilAcknowledged(client, exceptFor: 15)
             try client.publish(topic: topic.state, payload: [], retain: true)
+            try client.publish(topic: topic.lost, payload: [], retain: true)
         }
         try waitUntilAcknowledged(client)
         disconnect(client)
-        return lost
+        return lost.sorted { $0.state < $1.state }
     }
 
     /// Waits until the broker has acknowledged all messages, or all but a few. Throws if the task is cancelled.
@@ -148,20 +201,8 @@ private final class Watch {
     }
 
     private func connect() throws(MQTTError) -> MQTTClient {
-        do throws(MQTTError) {
-            return try connect(usesIPv4Only: failures % 2 == 1)
-        } catch {
-            // Some hosts have an unreachable IPv6 address.
-            guard !hasFollowed, !wakeUp.isStopped, case .unreachable = error else { throw error }
-            return try connect(usesIPv4Only: true)
-        }
-    }
-
-    private func connect(usesIPv4Only: Bool) throws(MQTTError) -> MQTTClient {
         let id = "ind-watch-\(String(UInt64.random(in: 0...UInt64.max), radix: 36))"
-        let client = try MQTTClient(id: id, settings: watcher.settings)
-        try client.connect(usesIPv4Only: usesIPv4Only, wakeUp)
-        return client
+        return try MQTTClient.connected(id: id, settings: watcher.settings, wakeUp)
     }
 
     private func disconnect(_ client: MQTTClient) {
@@ -171,27 +212,38 @@ private final class Watch {
 
     /// Subscribes and reports events until the watcher is stopped or, if `untilComplete`, has all retained messages.
     private func follow(_ client: MQTTClient, untilComplete: Bool = false) throws {
-        roster.connected(at: .now)
+        roster.connected(at: .now, isVersion5: client.isVersion5)
         client.onMessage = { [unowned self] in receive($0) }
         for filters in watcher.filters where !wakeUp.isStopped { try subscribe(client, to: filters) }
         if hasFollowed { try report(.notice("reconnected to the broker")) }
         (hasFollowed, failures) = (true, 0)
-        while !wakeUp.isStopped, !untilComplete || !roster.isComplete {
-            try client.turn(wakeUp, until: .now + .seconds(1))
-            if let error { throw error }
-            for event in roster.advance(to: .now) { try report(.event(event)) }
-            if roster.ignoredCount >= nextIgnoredNotice {
-                // At 1, 2, 4 and so on, so that the log stays short.
-                nextIgnoredNotice = 2 * roster.ignoredCount
-                try report(.notice("ignored messages that are not from an indicator: \(roster.ignoredCount)"))
-            }
-            if roster.missedCount >= nextMissedNotice {
-                nextMissedNotice = 2 * roster.missedCount
-                try report(
-                    .notice("states that the broker did not send at the beginning: \(roster.missedCount) so far")
-                )
-            }
+        while !wakeUp.isStopped, !untilComplete || !roster.isComplete { try process(client) }
+    }
+
+    /// Waits for messages, and reports events and notices.
+    private func process(_ client: MQTTClient) throws {
+        try client.turn(wakeUp, until: .now + .seconds(1))
+        if let error { throw error }
+        for event in roster.advance(to: .now) { try report(.event(event)) }
+        try notify(of: roster.ignoredCount, &nextIgnoredNotice) {
+            "ignored messages that are not from an indicator: \($0)"
         }
+        try notify(of: roster.excessCount, &nextExcessNotice) { count in
+            """
+            ignored messages of indicators beyond the limits of \(MQTTRoster.capacity) indicators and \
+            \(MQTTRoster.memoryLimit >> 20) MiB: \(count); watch fewer indicators with --host and --app
+            """
+        }
+        try notify(of: roster.missedCount, &nextMissedNotice) {
+            "states that the broker did not send at the beginning: \($0) so far"
+        }
+    }
+
+    /// Reports a number at 1, 2, 4 and so on, so that the log stays short.
+    private func notify(of count: Int, _ next: inout Int, _ text: (Int) -> String) throws {
+        guard count >= next else { return }
+        next = 2 * count
+        try report(.notice(text(count)))
     }
 
     /// Subscribes to the states and the events of some indicators, and receives the retained states.
@@ -226,7 +278,9 @@ private final class Watch {
 
     private func receive(_ message: MQTTClient.Message) {
         if message.isRetained { lastRetained = .now }
-        guard error == nil, let event = roster.receive(message, at: .now) else { return }
+        guard error == nil, !watcher.excludes(message.topic), let event = roster.receive(message, at: .now) else {
+            return
+        }
         do { try report(.event(event)) } catch { self.error = error }
     }
 }

@@ -6,6 +6,8 @@ public struct BackendSetting: Sendable {
     public enum ValueType: Sendable, Hashable {
         /// Any string.
         case string
+        /// A string, or a list of strings.
+        case strings
         /// The path of a file; a leading `~` is the home folder.
         case path
         /// `true` or `false`.
@@ -96,7 +98,7 @@ public enum BackendSettingValue: Sendable, Hashable {
     case integer(Int)
     /// Of `seconds`.
     case duration(Duration)
-    /// Of `choices` and `names`.
+    /// Of `choices`, `names` and `strings`.
     case list([String])
 }
 
@@ -134,7 +136,7 @@ public struct BackendSettings: Sendable, Hashable {
         if case .integer(let value) = values[name] { value } else { nil }
     }
 
-    /// The words of `choices`, or the names of `names`.
+    /// The words of `choices`, the names of `names`, or the strings of `strings`.
     public func list(_ name: String) -> [String]? {
         if case .list(let value) = values[name] { value } else { nil }
     }

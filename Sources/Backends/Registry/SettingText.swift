@@ -46,6 +46,8 @@ struct SettingText {
         switch type {
         case .string:
             return .string(text)
+        case .strings:
+            return .list(text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
         case .path:
             return .string(try path())
         case .choice(let choices):
@@ -223,7 +225,7 @@ extension BackendSetting {
         case (.boolean, .boolean(let value)): text = String(value)
         case (.integer, .integer(let value)), (.size, .integer(let value)): text = String(value)
         case (.seconds, .duration(let value)) where value >= .zero: text = value.secondsText
-        case (.choices, .list(let words)): text = words.joined(separator: ",")
+        case (.choices, .list(let words)), (.strings, .list(let words)): text = words.joined(separator: ",")
         default:
             throw SettingText.Failure(message: "expected \(type.expectation), found \(value.configurationText)")
         }
@@ -237,6 +239,7 @@ extension BackendSetting.ValueType {
     var expectation: String {
         switch self {
         case .string: "a string"
+        case .strings: "a string or a list of strings"
         case .path: "the path of a file"
         case .boolean: "true or false"
         case .integer: "a whole number"

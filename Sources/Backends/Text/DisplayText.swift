@@ -23,6 +23,7 @@ package enum DisplayText {
     ///   - limit: the longest result in Unicode scalars, including an ellipsis. The text is truncated between two
     ///     user-perceived characters, unless a single one exceeds the limit.
     package static func singleLine(_ text: some StringProtocol, limit: Int) -> String {
+        if isPlain(text, limit: limit) { return String(text) }
         let scalars = text.unicodeScalars
         var kept = String.UnicodeScalarView()
         var count = 0
@@ -62,6 +63,18 @@ package enum DisplayText {
             previous = scalar
         }
         return count > limit || isCut ? cut(kept, to: limit) : String(kept)
+    }
+
+    /// Whether a text is already one line of visible ASCII characters and single spaces, as most texts are.
+    private static func isPlain(_ text: some StringProtocol, limit: Int) -> Bool {
+        var count = 0
+        var previous = UInt8(ascii: " ")
+        for byte in text.utf8 {
+            count += 1
+            guard count <= limit, (0x20..<0x7F).contains(byte), byte != 0x20 || previous != 0x20 else { return false }
+            previous = byte
+        }
+        return count == 0 || previous != 0x20
     }
 
     private static func isRemoved(_ scalar: Unicode.Scalar) -> Bool {

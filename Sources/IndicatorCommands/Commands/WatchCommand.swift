@@ -23,11 +23,14 @@ package struct WatchCommand: AsyncParsableCommand {
             With --mqtt, watches the indicators of all machines on an MQTT broker. Also prints finished activities, \
             'lost' for an indicator whose process or connection died, and 'vanished' for one that the broker no longer \
             has. With --json, each line is {"event": "appeared"|"changed"|"finished"|"lost"|"vanished", "host": ..., \
-            "app": ..., "instance": ..., "state": {...}}.
+            "app": ..., "instance": ..., "state": {...}}. With --once, prints a table of what there is now, or with \
+            --json a line for each indicator; "appeared" or "lost".
 
             EXAMPLES
               \(Program.name) watch
               \(Program.name) watch --mqtt mqtt://broker.example --app backup
+              \(Program.name) watch --mqtt mqtt://a.example,mqtt://b.example --host 'web-*' --once
+              \(Program.name) watch --mqtt mqtt://broker.example --prometheus 127.0.0.1:9469
               \(Program.name) watch --json | jq 'select(.visible)'
               \(Program.name) watch --format tmux --once
             """
@@ -61,13 +64,10 @@ package struct WatchCommand: AsyncParsableCommand {
     package init() {}
 
     package func validate() throws {
-        if json, format != nil || mqtt.forget {
-            throw ValidationError("--json cannot be combined with --format or --forget")
-        }
-        if once, mqtt.mqtt != nil { throw ValidationError("--once cannot be combined with --mqtt") }
-        try mqtt.validate(format: format)
+        if json, format != nil { throw ValidationError("--json cannot be combined with --format") }
+        try mqtt.validate(format: format, printsJSON: json, once: once)
         #if DBus
-        if mqtt.mqtt == nil, let format, PanelFormat(rawValue: format) == nil {
+        if mqtt.mqtt.isEmpty, let format, PanelFormat(rawValue: format) == nil {
             let name = DisplayText.singleLine(format, limit: 40)
             throw ValidationError("--format is '\(name)'; it must be \(Self.panels)")
         }
@@ -82,7 +82,9 @@ package struct WatchCommand: AsyncParsableCommand {
     #if DBus
     package func run() async throws {
         #if MQTT
-        if mqtt.mqtt != nil { return try await MQTTWatch(options: mqtt, format: format, printsJSON: json).run() }
+        if !mqtt.mqtt.isEmpty {
+            return try await MQTTWatch(options: mqtt, format: format, printsJSON: json, once: once).run()
+        }
         #endif
         let address = try DBusAddress(bus)
         try await Output.guarding {
@@ -109,10 +111,12 @@ package struct WatchCommand: AsyncParsableCommand {
         // The last line of each indicator: it is unchanged after a change of a property that is not printed.
         var lines: [String: String] = [:]
         for try await event in events {
-            guard let indicator = WatchedIndicator(event) else {
-                if once { return }
-                continue
+            if case .dropped(let count) = event {
+                let reason = "because the output was blocked"
+                try? Output.error.write("\(Program.name): \(count) events were not printed, \(reason)\n")
             }
+            if event == .listed, once { return }
+            guard let indicator = WatchedIndicator(event) else { continue }
             let line = json ? try indicator.json : indicator.text
             if !json, indicator.event != .finished, lines.updateValue(line, forKey: indicator.name) == line { continue }
             if indicator.event == .vanished { lines[indicator.name] = nil }
@@ -128,11 +132,17 @@ package struct WatchCommand: AsyncParsableCommand {
     ) async throws {
         let time = TimeSource.reading(SuspendingClock())
         let timer = DeadlineTimer(time: time)
-        // `nil` when it is time for a line.
-        let (inputs, continuation) = AsyncThrowingStream<IndicatorWatcher.Event?, any Error>.makeStream()
+        let panel = Locked(Panel())
+        // An element when there may be a line to write.
+        let (inputs, continuation) = AsyncThrowingStream<Void, any Error>.makeStream(
+            bufferingPolicy: .bufferingNewest(1)
+        )
         let forwarding = Task {
             do {
-                for try await event in events { continuation.yield(event) }
+                for try await event in events {
+                    panel.withLock { $0.receive(event, at: time.now) }
+                    continuation.yield()
+                }
                 continuation.finish()
             } catch {
                 continuation.finish(throwing: error)
@@ -140,16 +150,14 @@ package struct WatchCommand: AsyncParsableCommand {
         }
         defer { forwarding.cancel() }
         if !once { try Output.standard.write(format.header) }
-        var panel = Panel()
         var version: UInt64 = 0
         do {
-            for try await event in inputs {
-                if let event { panel.receive(event, at: time.now) }
-                let (line, wakeAt) = panel.next(at: time.now)
+            for try await _ in inputs {
+                let (line, wakeAt) = panel.withLock { $0.next(at: time.now) }
                 if let line { try Output.standard.write(format.text(of: line, isOnly: once)) }
                 if line != nil, once { return }
                 version += 1
-                timer.set(wakeAt, version: version) { _ in continuation.yield(nil) }
+                timer.set(wakeAt, version: version) { _ in continuation.yield() }
             }
         } catch let error as DBusPropertyError {
             // The panel keeps the last line.
@@ -160,7 +168,9 @@ package struct WatchCommand: AsyncParsableCommand {
     #else
     package func run() async throws {
         #if MQTT
-        if mqtt.mqtt != nil { return try await MQTTWatch(options: mqtt, format: format, printsJSON: json).run() }
+        if !mqtt.mqtt.isEmpty {
+            return try await MQTTWatch(options: mqtt, format: format, printsJSON: json, once: once).run()
+        }
         #endif
         try? Output.error.write("\(Program.name): error: this build has no D-Bus support; build with the trait DBus\n")
         throw ExitCode.failure

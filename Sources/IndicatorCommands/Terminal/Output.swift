@@ -66,6 +66,7 @@ enum JSONLine {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let text = String(decoding: try encoder.encode(value), as: UTF8.self)
+        if text.utf8.allSatisfy({ $0 < 0x7F }) { return text }
         // The encoder only escapes ASCII control characters. They only occur in strings.
         return text.unicodeScalars.map { scalar in
             switch scalar.properties.generalCategory {

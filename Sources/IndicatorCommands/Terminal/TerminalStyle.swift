@@ -24,6 +24,12 @@ package struct TerminalStyle: Sendable, Hashable {
         )
     }
 
+    /// The number of lines of standard output's terminal; 24 if it does not report it.
+    static var standardOutputRows: Int {
+        var size = winsize()
+        return ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_row > 0 ? Int(size.ws_row) : 24
+    }
+
     /// Creates a style.
     ///
     /// - Parameters:

@@ -1,23 +1,70 @@
 import ArgumentParser
 import Foundation
 import IndicatorBackends
+import IndicatorThreads
 
 /// The options of `watch --mqtt`.
 struct MQTTWatchOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Watch an MQTT broker instead of a bus.", valueName: "url"))
-    var mqtt: String?
+    @Option(
+        help: ArgumentHelp(
+            """
+            Watch an MQTT broker instead of a bus: its address, or those of a cluster's nodes, separated by commas. \
+            May be repeated, for several brokers.
+            """,
+            valueName: "url"
+        )
+    )
+    var mqtt: [String] = []
 
-    @Option(help: ArgumentHelp("With --mqtt: the prefix of all topics.", valueName: "topic"))
-    var topic: String?
+    @Option(
+        help: ArgumentHelp(
+            """
+            With --mqtt: the prefix of all topics. May be repeated: one for each broker, or several of one.
+            """,
+            valueName: "topic"
+        )
+    )
+    var topic: [String] = []
 
-    @Option(help: ArgumentHelp("With --mqtt: only this machine; may be repeated.", valueName: "name"))
+    @Option(help: "With --mqtt: auto, 5 or 3.1.1.")
+    var `protocol`: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "With --mqtt: only this machine, or a pattern such as 'web-*'; may be repeated.",
+            valueName: "name"
+        )
+    )
     var host: [String] = []
 
-    @Option(help: ArgumentHelp("With --mqtt: only this app; may be repeated.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("With --mqtt: only this app, or a pattern; may be repeated.", valueName: "name")
+    )
     var app: [String] = []
 
     @Flag(help: "With --mqtt: remove the lost indicators from the broker, print them and exit.")
     var forget = false
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            With --forget: also those that publish nothing for this long, and longer than a live one may be silent.
+            """,
+            valueName: "seconds"
+        )
+    )
+    var silentFor: Double?
+
+    @Flag(help: "With --mqtt: print the numbers by host, app and state, and keep them up to date on a terminal.")
+    var summary = false
+
+    @Option(
+        help: ArgumentHelp(
+            "With --mqtt: serve metrics for Prometheus at this address, such as 127.0.0.1:9469.",
+            valueName: "address"
+        )
+    )
+    var prometheus: String?
 
     @Option(help: ArgumentHelp("With --mqtt: the user name; set the password in INDICATOR_MQTT_PASSWORD."))
     var username: String?
@@ -35,85 +82,188 @@ struct MQTTWatchOptions: ParsableArguments {
     var keyFile: String?
 
     #if MQTT
-    /// The watcher of the broker; `nil` without `--mqtt`.
-    var watcher: MQTTWatcher? {
+    /// A watcher of each broker and prefix; none without `--mqtt`.
+    var watchers: [MQTTWatcher] {
         get throws {
-            guard let mqtt else { return nil }
-            var settings = MQTTSettings(url: try MQTTURL(mqtt))
-            settings.username = username
-            if let passwordFile {
-                settings.password = .file(passwordFile)
-                if let warning = SecretFile.warning(passwordFile) {
-                    try? Output.error.write("\(Program.name): warning: \(warning)\n")
-                }
-            } else if let password = ProcessInfo.processInfo.environment["INDICATOR_MQTT_PASSWORD"] {
-                settings.password = .text(password)
+            let brokers = try mqtt.map { try $0.split(separator: ",").map { try MQTTURL(String($0)) } }
+            let topics = topic.isEmpty ? [MQTTSettings.standardTopic] : topic
+            let isOneBroker = brokers.count == 1
+            guard brokers.count <= 1 || topics.count == 1 || topics.count == brokers.count else {
+                throw ValidationError("--topic must be given once, or once for each --mqtt")
             }
-            (settings.caFile, settings.certificateFile, settings.keyFile) = (caFile, certificateFile, keyFile)
-            if let topic { settings.topic = topic }
-            var watcher = MQTTWatcher(settings: settings)
-            (watcher.hosts, watcher.apps) = (host, app)
-            return watcher
+            return try (0..<(isOneBroker ? topics.count : brokers.count)).map { number in
+                try watcher(brokers[isOneBroker ? 0 : number], topics[topics.count == 1 ? 0 : number])
+            }
         }
+    }
+
+    private func watcher(_ urls: [MQTTURL], _ topic: String) throws -> MQTTWatcher {
+        guard let first = urls.first else { throw ValidationError("--mqtt must not be empty") }
+        var settings = MQTTSettings(url: first)
+        settings.urls = urls
+        settings.topic = topic
+        settings.username = username
+        if let passwordFile {
+            settings.password = .file(passwordFile)
+        } else if let password = ProcessInfo.processInfo.environment["INDICATOR_MQTT_PASSWORD"] {
+            settings.password = .text(password)
+        }
+        (settings.caFile, settings.certificateFile, settings.keyFile) = (caFile, certificateFile, keyFile)
+        if let name = self.protocol {
+            guard let version = MQTTSettings.ProtocolVersion(rawValue: name) else {
+                throw ValidationError("--protocol is '\(MQTTWatchLine.shown(name))'; it must be auto, 5 or 3.1.1")
+            }
+            settings.protocolVersion = version
+        }
+        var watcher = MQTTWatcher(settings: settings)
+        (watcher.hosts, watcher.apps) = (host, app)
+        return watcher
     }
     #endif
 
-    func validate(format: String?) throws {
-        let texts = [topic, username, passwordFile, caFile, certificateFile, keyFile] + host + app
-        if mqtt == nil, forget || texts.contains(where: { $0 != nil }) {
+    func validate(format: String?, printsJSON: Bool, once: Bool) throws {
+        let texts =
+            [`protocol`, username, passwordFile, caFile, certificateFile, keyFile, prometheus] + topic + host + app
+        if mqtt.isEmpty, forget || summary || silentFor != nil || texts.contains(where: { $0 != nil }) {
             throw ValidationError("without --mqtt, only --bus, --json, --format and --once can be used")
         }
-        if forget, format != nil { throw ValidationError("--forget cannot be combined with --format") }
+        let outputs = [format != nil, printsJSON, forget, summary].count(where: \.self)
+        if outputs > 1 { throw ValidationError("only one of --json, --format, --forget and --summary can be used") }
+        if forget || prometheus != nil, once {
+            throw ValidationError("--once cannot be combined with --forget or --prometheus")
+        }
+        if let silentFor, !forget || !(0...604_800).contains(silentFor) {
+            throw ValidationError(
+                "--silent-for must be used with --forget, and be a number of seconds of at most a week"
+            )
+        }
         #if MQTT
-        if let topic, let problem = MQTTTopic.problem(withPrefix: topic) {
+        for topic in topic {
+            guard let problem = MQTTTopic.problem(withPrefix: topic) else { continue }
             throw ValidationError("--topic is '\(MQTTWatchLine.shown(topic))'; it must be \(problem)")
         }
-        do { _ = try watcher } catch { throw ValidationError("\(error)") }
-        if mqtt != nil, let format, let problem = MQTTWatchFormat(text: format).problem {
+        do { _ = try watchers } catch { throw ValidationError("\(error)") }
+        if let passwordFile, let warning = SecretFile.warning(passwordFile) {
+            try? Output.error.write("\(Program.name): warning: \(warning)\n")
+        }
+        if let prometheus, MetricsServer.Address(prometheus) == nil {
+            let text = MQTTWatchLine.shown(prometheus)
+            throw ValidationError("--prometheus is '\(text)'; it must be an address and a port, such as 127.0.0.1:9469")
+        }
+        if !mqtt.isEmpty, let format, let problem = MQTTWatchFormat(text: format).problem {
             throw ValidationError(problem)
         }
         #else
-        if mqtt != nil { throw ValidationError("this build has no MQTT support; build with the trait MQTT") }
+        if !mqtt.isEmpty { throw ValidationError("this build has no MQTT support; build with the trait MQTT") }
         #endif
     }
 }
 
 #if MQTT
-/// `watch --mqtt`: all indicators on a broker and their changes.
+/// `watch --mqtt`: all indicators on one or more brokers, and their changes.
 struct MQTTWatch {
     let options: MQTTWatchOptions
     let format: String?
     let printsJSON: Bool
+    let once: Bool
+
+    private enum Printed: Sendable {
+        case lines(MQTTWatchFormat?)
+        case json
+        case table
+        case summary(isLive: Bool)
+        case nothing
+    }
 
     func run() async throws {
-        guard let watcher = try options.watcher else { return }
+        let watchers = try options.watchers
         try await Output.guarding {
             do {
-                if options.forget {
-                    let forgotten = try await watcher.forgetLost { report in
-                        if case .notice(let text) = report { try? Output.error.write("\(Program.name): \(text)\n") }
-                    }
-                    for topic in forgotten {
-                        try Output.standard.write("\(MQTTWatchLine.name(topic)) forgotten\n")
-                    }
-                } else {
-                    let format = format.map(MQTTWatchFormat.init)
-                    let printsJSON = printsJSON
-                    try await watcher.run { report in
-                        switch report {
-                        case .notice(let text): try? Output.error.write("\(Program.name): \(text)\n")
-                        case .event(let event):
-                            let line = MQTTWatchLine(event)
-                            let text = printsJSON ? try line.json : format?.text(for: line) ?? line.text
-                            try Output.standard.write(text + "\n")
-                        }
-                    }
+                if options.forget { return try await forget(watchers) }
+                let printed = printed
+                let board = MQTTSharedBoard()
+                var server: MetricsServer?
+                if let address = options.prometheus.flatMap(MetricsServer.Address.init) {
+                    server = try MetricsServer(address) { board.state.withLock { $0 }.metrics }
+                    try? Output.error.write("\(Program.name): metrics at http://\(address)/metrics\n")
                 }
+                defer { withExtendedLifetime(server) {} }
+                try await run(watchers, board, printed)
             } catch let error as MQTTError {
+                try? Output.error.write("\(Program.name): error: \(error)\n")
+                throw ExitCode.failure
+            } catch let error as MetricsServer.Problem {
                 try? Output.error.write("\(Program.name): error: \(error)\n")
                 throw ExitCode.failure
             }
         }
+    }
+
+    private var printed: Printed {
+        if printsJSON { return .json }
+        if let format { return .lines(MQTTWatchFormat(text: format)) }
+        if options.summary { return .summary(isLive: !once && TerminalStyle.standardOutput().isTerminal) }
+        if once { return .table }
+        return options.prometheus == nil ? .lines(nil) : .nothing
+    }
+
+    private func run(_ watchers: [MQTTWatcher], _ board: MQTTSharedBoard, _ printed: Printed) async throws {
+        let once = once
+        let keepsBoard =
+            switch printed {
+            case .lines, .json: once || options.prometheus != nil
+            case .table, .summary, .nothing: true
+            }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (number, watcher) in watchers.enumerated() {
+                group.addTask {
+                    try await watcher.run(once: once) { report in
+                        switch report {
+                        case .notice(let text): Self.notify(text)
+                        case .event(let event):
+                            if keepsBoard { board.state.withLock { $0.receive(event, from: number) } }
+                            guard !once else { return }
+                            switch printed {
+                            case .lines(let format): try Self.write(MQTTWatchLine(event), format)
+                            case .json: try Output.standard.write(MQTTWatchLine(event).json + "\n")
+                            case .summary(let isLive): try board.printSummary(isLive: isLive)
+                            case .table, .nothing: break
+                            }
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        guard once else { return }
+        let state = board.state.withLock { $0 }
+        switch printed {
+        case .lines(let format): for line in state.lines { try Self.write(line, format) }
+        case .json: for line in state.lines { try Output.standard.write(line.json + "\n") }
+        case .table: try Output.standard.write(state.table(width: TerminalStyle.standardOutput().width))
+        case .summary: try Output.standard.write(state.summary)
+        case .nothing: break
+        }
+    }
+
+    private func forget(_ watchers: [MQTTWatcher]) async throws {
+        let silence = options.silentFor.map { Duration.seconds($0) }
+        for watcher in watchers {
+            let forgotten = try await watcher.forgetLost(silentFor: silence) { report in
+                if case .notice(let text) = report { Self.notify(text) }
+            }
+            for topic in forgotten {
+                try Output.standard.write("\(MQTTWatchLine.name(topic)) forgotten\n")
+            }
+        }
+    }
+
+    private static func write(_ line: MQTTWatchLine, _ format: MQTTWatchFormat?) throws {
+        try Output.standard.write((format?.text(for: line) ?? line.text) + "\n")
+    }
+
+    private static func notify(_ text: String) {
+        try? Output.error.write("\(Program.name): \(text)\n")
     }
 }
 

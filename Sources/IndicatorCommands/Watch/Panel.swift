@@ -58,10 +58,8 @@ struct Panel: Sendable {
 
     /// Takes an event of the watcher.
     mutating func receive(_ event: IndicatorWatcher.Event, at now: Duration) {
-        guard let indicator = WatchedIndicator(event) else {
-            isListed = true
-            return
-        }
+        if event == .listed { isListed = true }
+        guard let indicator = WatchedIndicator(event) else { return }
         let index = indicators.firstIndex { $0.name == indicator.name }
         switch indicator.event {
         case .vanished: index.map { _ = indicators.remove(at: $0) }

@@ -51,7 +51,7 @@ package struct WatchedIndicator: Encodable {
             self.event = .finished
             self.name = name
             finished = Finished(label: label, outcome: outcome, message: message, seconds: seconds)
-        case .listed: return nil
+        case .listed, .dropped: return nil
         }
     }
 

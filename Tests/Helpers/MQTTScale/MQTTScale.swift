@@ -219,7 +219,7 @@ private struct Member {
 /// Prints how many the broker has acknowledged whenever that number changes, until standard input ends.
 private final class Crowd {
     private struct Member {
-        let topic: String
+        let topic: MQTTTopic
         let identifier: String
         var client: MQTTClient?
         var epoch = 0
@@ -252,7 +252,7 @@ private final class Crowd {
                 app: "app-\($0 % 4)",
                 instance: "\($0)-simulated"
             )
-            return Member(topic: topic.state, identifier: "crowd-\($0)")
+            return Member(topic: topic, identifier: "crowd-\($0)")
         }
     }
 
@@ -296,9 +296,9 @@ private final class Crowd {
                 member.seq = 0
                 let client = try MQTTClient(id: member.identifier, settings: settings)
                 let will = MQTTReport.lost(epoch: member.epoch).payload
-                client.setWill(topic: member.topic, payload: will, expiry: MQTTReport.lostExpiry)
+                client.setWill(topic: member.topic.lost, payload: will, expiry: MQTTReport.lostExpiry)
                 member.client = client
-                try client.connect(usesIPv4Only: false)
+                try client.connect()
                 return
             }
             try client.turn(wakeUp, until: now)
@@ -330,8 +330,10 @@ private final class Crowd {
             label: "\(member.lives) Copying file \(member.seq)",
             progress: Double(member.seq % 100) / 100
         )
-        let payload = MQTTReport(snapshot, epoch: member.epoch, seq: member.seq).payload
-        try client.publish(topic: member.topic, payload: payload, retain: true, expiry: MQTTReport.stateExpiry)
+        let report = MQTTReport(snapshot, epoch: member.epoch, seq: member.seq)
+        let expiry = UInt32(report.expiry)
+        try client.publish(topic: member.topic.state, payload: report.payload, retain: true, expiry: expiry)
+        if member.seq == 1, member.epoch > 1 { try client.publish(topic: member.topic.lost, payload: [], retain: true) }
     }
 }
 

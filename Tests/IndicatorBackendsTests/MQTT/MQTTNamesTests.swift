@@ -27,22 +27,25 @@ import Testing
     }
 
     @Test(arguments: [
-        "a/b+c#d$e%f", "", "\u{1}\n\u{7F}\u{85}", "Büro 7 🦊", "\u{FFFF}", String(repeating: "/", count: 500),
+        "a/b+c#d$e%f", "web-1.example.org", "my app *>", "", "\u{1}\n\u{7F}\u{85}", "Büro 7 🦊", "\u{FFFF}",
+        String(repeating: "/", count: 500),
         "\u{301}accent", "\u{200D}joiner", "\u{FE0F}",
     ])
     func namesAreEscapedAndReadAgain(name: String) throws {
         let topic = MQTTTopic(prefix: "indicator/1", host: name, app: name, instance: "1-2")
         #expect(topic.state.utf8.count { $0 == UInt8(ascii: "/") } == 4)
-        #expect(!topic.state.contains { "+#$".contains($0) })
+        #expect(!topic.state.contains { "+#$.*> ".contains($0) })
         #expect(topic.state.unicodeScalars.allSatisfy { $0.value >= 32 && $0.value != 127 })
-        #expect(try #require(MQTTTopic.parse(topic.state, prefix: "indicator/1")) == (topic, false))
-        #expect(try #require(MQTTTopic.parse(topic.events, prefix: "indicator/1")) == (topic, true))
+        #expect(try #require(MQTTTopic.parse(topic.state, prefix: "indicator/1")) == (topic, .state))
+        #expect(try #require(MQTTTopic.parse(topic.events, prefix: "indicator/1")) == (topic, .events))
+        #expect(try #require(MQTTTopic.parse(topic.lost, prefix: "indicator/1")) == (topic, .lost))
     }
 
     @Test(arguments: [
         "indicator/1", "indicator/1/", "indicator/1/h", "indicator/1/h/a", "indicator/1/h/a/", "indicator/1/h//i",
         "indicator/1/h/a/i/other", "indicator/1/h/a/i/events/x", "indicator/2/h/a/i", "indicator/1/%/a/i",
         "indicator/1/%FF/a/i", "indicator/1/%41/a/i",
+        "indicator/1/a.b/a/i", "indicator/1/a/a b/i",
     ])
     func topicsOfStrangersAreNotRead(text: String) {
         #expect(MQTTTopic.parse(text, prefix: "indicator/1") == nil)

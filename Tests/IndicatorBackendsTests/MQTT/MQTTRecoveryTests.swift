@@ -156,8 +156,8 @@ import Testing
         // The broker publishes the will, unless it reads the removal before the connection ends.
         #expect(
             try await eventually {
-                let payload = try await broker.retained()[topic]
-                return payload == nil || payload == #"{"epoch":1,"state":"lost"}"#
+                let retained = try await broker.retained()
+                return retained[topic] == nil || retained[topic + "/lost"] == #"{"epoch":1,"state":"lost"}"#
             }
         )
         _ = consume activity
@@ -175,11 +175,14 @@ import Testing
         #expect(await isLost(reader))
         #expect(!hasTimedOut(broker))
         let next = try await self.app(broker, in: folder)
-        #expect(try await eventually { try await broker.retained().count == 2 })
+        #expect(try await eventually { try await broker.retained().count == 3 })
         next.write("quit")
-        #expect(
-            try await eventually { try await broker.retained().values.sorted() == [#"{"epoch":1,"state":"lost"}"#] }
-        )
+        // The last state stays readable beside the will.
+        #expect(try await eventually { try await broker.retained().count == 2 })
+        let left = try await broker.retained()
+        let topic = try #require(left.keys.min())
+        #expect(left[topic]?.contains(#""label":"Working""#) == true)
+        #expect(left[topic + "/lost"] == #"{"epoch":1,"state":"lost"}"#)
     }
 
     @Test("A child process does not inherit the connection, which would hide the app's death from the broker")
@@ -232,19 +235,19 @@ import Testing
         #expect(try await eventually { try await broker.retained().isEmpty })
     }
 
-    @Test("A state that another client has overwritten or removed is published again")
-    func overwritten() async throws {
-        let broker = try await MosquittoBroker()
+    @Test("A late will does not harm the state; the process removes it at its end, and subscribes to nothing")
+    func lateWill() async throws {
+        let broker = try await MosquittoBroker(settings: "allow_anonymous true\nlog_type all")
         let (manager, topic) = try manager(broker)
         let activity = ManagedActivity("Working", in: manager)
-        func isRight() async throws -> Bool {
-            try await eventually { try await broker.retained()[topic]?.contains("Working") == true }
-        }
-        #expect(try await isRight())
-        try await broker.publish(topic, "-r", "-m", #"{"epoch":0,"state":"lost"}"#)
-        #expect(try await isRight())
-        try await broker.publish(topic, "-r", "-n")
-        #expect(try await isRight())
+        #expect(try await eventually { try await broker.retained()[topic]?.contains("Working") == true })
+        await broker.end()
+        try await broker.start()
+        #expect(try await eventually { try await broker.retained()[topic]?.contains(#""epoch":1,"#) == false })
+        try await broker.publish(topic + "/lost", "-r", "-m", #"{"epoch":1,"state":"lost"}"#)
+        #expect(try await broker.retained()[topic]?.contains("Working") == true)
+        #expect(broker.log.contains("Received CONNECT") || broker.log.contains("New client connected"))
+        #expect(broker.log.firstMatch(of: /Received SUBSCRIBE from ind-/) == nil)
         activity.end()
         await manager.shutdown()
         #expect(try await broker.retained().isEmpty)
@@ -447,7 +450,7 @@ import Testing
         try await machines.setLink(isUp: true)
         #expect(await eventually { reader.output.contains(#""label":"Alone""#) })
         let lines = reader.output.split(separator: "\n").filter { $0.hasPrefix("0 indicator/") }
-        #expect(lines.last { $0.contains("lost") }?.contains(#""epoch":1"#) == true)
+        #expect(lines.last { $0.contains(#""lost""#) }?.contains(#""epoch":1"#) == true)
         #expect(lines.last?.contains(#""epoch":1"#) == false, "a new connection has a new epoch")
         await app.end()
         #expect(await eventually { reader.output.split(separator: "\n").count { $0.contains(#""lost""#) } == 2 })

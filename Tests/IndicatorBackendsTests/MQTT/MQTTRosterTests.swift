@@ -9,6 +9,7 @@ import Testing
 @Suite struct MQTTRosterTests {
     private let topic = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "i")
     private let start = ContinuousClock.now
+    private let will = #"{"epoch":1,"state":"lost"}"#
 
     private func receive(
         _ roster: inout MQTTRoster,
@@ -31,6 +32,13 @@ import Testing
         }
     }
 
+    /// Advances to a time as a watcher does, at least every second.
+    private func advance(_ roster: inout MQTTRoster, from first: Int = 0, to seconds: Double) -> [MQTTRoster.Event] {
+        var events: [MQTTRoster.Event] = []
+        for second in first..<Int(seconds) { events += roster.advance(to: start + .seconds(second)) }
+        return events + roster.advance(to: start + .seconds(seconds))
+    }
+
     private func state(_ state: String = "active", epoch: Int, seq: Int) -> String {
         #"{"state":"\#(state)","visible":true,"count":1,"epoch":\#(epoch),"seq":\#(seq)}"#
     }
@@ -45,9 +53,12 @@ import Testing
         #expect(name(receive(&roster, state(epoch: 1, seq: 2))) == "nothing")
         #expect(name(receive(&roster, state("inactive", epoch: 1, seq: 3))) == "changed")
         #expect(name(receive(&roster, state(epoch: 1, seq: 2))) == "nothing", "it is older")
-        #expect(name(receive(&roster, #"{"epoch":1,"state":"lost"}"#)) == "lost")
-        #expect(name(receive(&roster, #"{"epoch":1,"state":"lost"}"#)) == "nothing")
+        #expect(name(receive(&roster, will, topic: topic.lost)) == "nothing", "it may return within 10 s")
+        #expect(advance(&roster, to: 9).isEmpty)
+        #expect(advance(&roster, from: 9, to: 10).map(name) == ["lost"])
+        #expect(name(receive(&roster, will, topic: topic.lost)) == "nothing")
         #expect(name(receive(&roster, state(epoch: 2, seq: 1))) == "appeared")
+        #expect(name(receive(&roster, "", topic: topic.lost)) == "nothing")
         #expect(name(receive(&roster, "")) == "vanished")
         #expect(name(receive(&roster, "")) == "nothing")
         #expect(roster.count == 0)
@@ -57,15 +68,45 @@ import Testing
     @Test func aLateDeathDoesNotOverruleANewBirth() {
         var roster = MQTTRoster(prefix: "p")
         _ = receive(&roster, state(epoch: 2, seq: 1))
-        #expect(name(receive(&roster, #"{"epoch":1,"state":"lost"}"#)) == "nothing")
+        #expect(name(receive(&roster, will, topic: topic.lost)) == "nothing")
+        #expect(advance(&roster, to: 20).isEmpty)
         #expect(roster.lost.isEmpty)
+    }
+
+    @Test("A process that reconnects within ten seconds, to another node, is not lost")
+    func shortLoss() {
+        var roster = MQTTRoster(prefix: "p")
+        _ = receive(&roster, state(epoch: 1, seq: 1))
+        _ = receive(&roster, will, topic: topic.lost)
+        #expect(advance(&roster, to: 9).isEmpty)
+        #expect(name(receive(&roster, state(epoch: 2, seq: 1), after: 9)) == "nothing", "it is unchanged")
+        #expect(advance(&roster, from: 9, to: 30).isEmpty)
+    }
+
+    @Test("A retained will is reported at once, whether it arrives before the last state or after it")
+    func retainedWill() {
+        for isFirst in [true, false] {
+            var roster = MQTTRoster(prefix: "p")
+            var events: [String] = []
+            for isWill in [isFirst, !isFirst] {
+                let event =
+                    isWill
+                    ? receive(&roster, will, topic: topic.lost, isRetained: true)
+                    : receive(&roster, state(epoch: 1, seq: 7), isRetained: true)
+                events.append(name(event))
+            }
+            #expect(events == (isFirst ? ["lost", "nothing"] : ["appeared", "lost"]))
+            #expect(roster.lost == [topic])
+            // The process had reconnected.
+            #expect(name(receive(&roster, state(epoch: 2, seq: 1))) == "appeared")
+        }
     }
 
     @Test func aGhostIsLostUntilItIsForgotten() {
         var roster = MQTTRoster(prefix: "p")
-        #expect(name(receive(&roster, #"{"epoch":7,"state":"lost"}"#, isRetained: true)) == "lost")
+        #expect(name(receive(&roster, will, topic: topic.lost, isRetained: true)) == "lost")
         #expect(roster.lost == [topic])
-        #expect(name(receive(&roster, "")) == "vanished")
+        #expect(name(receive(&roster, "", topic: topic.lost)) == "vanished")
         #expect(roster.lost.isEmpty)
     }
 
@@ -73,9 +114,63 @@ import Testing
         var roster = MQTTRoster(prefix: "p")
         _ = receive(&roster, state(epoch: 1, seq: 1))
         _ = receive(&roster, state(epoch: 1, seq: 2), after: 600)
-        #expect(roster.advance(to: start + .seconds(1500)).isEmpty)
-        #expect(roster.advance(to: start + .seconds(1501)).map(name) == ["lost"])
+        #expect(advance(&roster, to: 1500).isEmpty)
+        #expect(advance(&roster, from: 1501, to: 1501).map(name) == ["lost"])
         #expect(name(receive(&roster, state(epoch: 1, seq: 3), after: 1600)) == "appeared")
+    }
+
+    @Test("While a watcher sleeps or has no connection, no indicator is silent")
+    func noContact() {
+        for sleeps in [true, false] {
+            var roster = MQTTRoster(prefix: "p")
+            _ = receive(&roster, state(epoch: 1, seq: 1))
+            #expect(advance(&roster, to: 800).isEmpty)
+            // Fifteen minutes later.
+            if !sleeps { roster.connected(at: start + .seconds(1700)) }
+            #expect(roster.advance(to: start + .seconds(1700)).isEmpty)
+            #expect(advance(&roster, from: 1701, to: sleeps ? 1799 : 2599).isEmpty)
+            #expect(!advance(&roster, from: 1800, to: 2602).isEmpty)
+        }
+    }
+
+    @Test("An indicator is silent for too long after 1.5 times the interval that its state has")
+    func refresh() {
+        var roster = MQTTRoster(prefix: "p")
+        let report = state(epoch: 1, seq: 1).replacing("}", with: #","refresh":60}"#)
+        #expect(name(receive(&roster, report, isRetained: true, expiry: 180 - 91)) == "lost")
+        let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j")
+        #expect(name(receive(&roster, report, topic: other.state)) == "appeared")
+        #expect(advance(&roster, to: 90).isEmpty)
+        #expect(advance(&roster, from: 91, to: 91).map(name) == ["lost"])
+    }
+
+    @Test("Silent ghosts are those that publish nothing, but never those that are alive")
+    func silent() {
+        var roster = MQTTRoster(prefix: "p")
+        let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j")
+        _ = receive(&roster, state(epoch: 1, seq: 1).replacing("}", with: #","refresh":60}"#), isRetained: true)
+        _ = receive(&roster, state(epoch: 1, seq: 1), topic: other.state, isRetained: true)
+        #expect(roster.silent(for: .seconds(10), at: start + .seconds(89)) == [])
+        #expect(roster.silent(for: .seconds(10), at: start + .seconds(90)) == [topic])
+        #expect(roster.silent(for: .seconds(100), at: start + .seconds(99)) == [])
+        #expect(Set(roster.silent(for: .seconds(100), at: start + .seconds(900))) == [topic, other])
+    }
+
+    @Test("The memory for reports is limited in bytes; what exceeds it has a count of its own")
+    func memory() {
+        var roster = MQTTRoster(prefix: "p", memoryLimit: 10_000)
+        let report = state(epoch: 1, seq: 1).replacing(
+            "}",
+            with: #","label":"\#(String(repeating: "x", count: 256))"}"#
+        )
+        func topic(_ number: Int) -> String { "p/h/a/\(number)" }
+        for number in 0..<1000 { _ = receive(&roster, report, topic: topic(number)) }
+        #expect((5...20).contains(roster.count))
+        #expect((roster.excessCount, roster.ignoredCount) == (1000 - roster.count, 0))
+        // What is removed makes room.
+        let count = roster.count
+        for number in 0..<count { #expect(name(receive(&roster, "", topic: topic(number))) == "vanished") }
+        for number in 0..<count { #expect(name(receive(&roster, report, topic: topic(number))) == "appeared") }
     }
 
     @Test("Silent indicators are looked for once a second, not after each message")
@@ -84,7 +179,9 @@ import Testing
         let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j")
         _ = receive(&roster, state(epoch: 1, seq: 1))
         _ = receive(&roster, state(epoch: 1, seq: 1), topic: other.state, after: 1)
-        #expect(roster.advance(to: start + .seconds(899.9)).isEmpty)
+        for number in (0...900).reversed() {
+            #expect(roster.advance(to: start + .seconds(899.9) - .seconds(number)).isEmpty)
+        }
         // The first one has now been silent for more than 15 minutes, then the other one.
         #expect(roster.advance(to: start + .seconds(900.8)).isEmpty)
         #expect(roster.advance(to: start + .seconds(900.9)).map(name) == ["lost"])
@@ -95,11 +192,11 @@ import Testing
     @Test("The age of a retained state follows from its remaining expiry, not from any clock")
     func age() {
         var roster = MQTTRoster(prefix: "p")
-        let old = MQTTReport.stateExpiry - 800
+        let old: UInt32 = 1800 - 800
         #expect(name(receive(&roster, state(epoch: 1, seq: 9), isRetained: true, expiry: old)) == "appeared")
-        #expect(roster.advance(to: start + .seconds(101)).map(name) == ["lost"])
+        #expect(advance(&roster, to: 101).map(name) == ["lost"])
         let other = MQTTTopic(prefix: "p", host: "h", app: "a", instance: "j").state
-        let older = MQTTReport.stateExpiry - 901
+        let older = UInt32(1800 - 901)
         #expect(
             name(receive(&roster, state(epoch: 1, seq: 9), topic: other, isRetained: true, expiry: older)) == "lost"
         )
@@ -151,7 +248,7 @@ import Testing
         #expect(roster.count == 2)
         // The broker would have reported its death.
         _ = receive(&roster, state(epoch: 2, seq: 2), after: 600)
-        #expect(roster.advance(to: start + .seconds(901)) == [.vanished(other)])
+        #expect(advance(&roster, from: 4, to: 901) == [.vanished(other)])
         #expect(roster.count == 1)
     }
 

@@ -12,7 +12,7 @@ import Testing
         let watcher = MQTTWatcher(settings: MQTTSettings(url: try MQTTURL(broker.url)))
         var isInTime = false
         while !isInTime {
-            try await broker.publish("indicator/1/h/a/i", "-r", "-m", #"{"epoch":1,"state":"lost"}"#)
+            try await broker.publish("indicator/1/h/a/i/lost", "-r", "-m", #"{"epoch":1,"state":"lost"}"#)
             let sent = broker.log.matches(of: /Sending PUBLISH to ind-watch-/).count
             let hasEnded = Locked(false)
             let task = Task {

@@ -52,7 +52,9 @@ import Testing
         let server = try RawServer.closing { _, connection in
             try connection.respond(headers: ["Set-Cookie: id=hunter2", "X-Plain: hunter2"], text: "hunter2 received")
         }
-        let headers = ["Authorization": "Bearer hunter2", "X-Api-Key": "hunter2", "Accept-Language": "de", "X-Plain": "hunter2"]
+        let headers = [
+            "Authorization": "Bearer hunter2", "X-Api-Key": "hunter2", "Accept-Language": "de", "X-Plain": "hunter2",
+        ]
         let request = RouteRequest(
             .post,
             "a",
