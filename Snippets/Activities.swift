@@ -42,6 +42,9 @@ func showTheIndicator(
     indicator.start("request-7", label: "GET /")
     indicator.stop("request-7")
 
+    // A task that the user can cancel.
+    try await indicator.withActivity("Uploading", cancellable: true) { try await client.upload(file) }
+
     // The lifetime of an object.
     indicator.track(operation, label: "Export")
 
