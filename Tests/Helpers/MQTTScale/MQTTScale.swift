@@ -149,7 +149,7 @@ struct MQTTScale {
         let broker = try Helper.broker(in: folder, limits: listener)
         defer { broker.end() }
         var base: [Int]?
-        for arguments in [[], ["\(try settings().url)"], ["mqtts://127.0.0.1:\(port)", certificate]] {
+        for arguments in [[], ["\(try settings().urls[0])"], ["mqtts://127.0.0.1:\(port)", certificate]] {
             let app = try Helper(itself: ["member", "\(seconds)"] + arguments)
             waitUntil { !app.lastLine.isEmpty }
             let figures = app.lastLine.split(separator: " ").compactMap { Int($0) }
@@ -364,7 +364,7 @@ private final class Watcher {
 
     init() throws {
         let tally = tally
-        let url = "\(try MQTTScale.settings().url)"
+        let url = "\(try MQTTScale.settings().urls[0])"
         helper = try Helper(itself: ["watch", "--mqtt", url, "--format", "{event} {instance} {label}"]) {
             tally.add($0)
         }
