@@ -137,9 +137,9 @@ extension ActivityContainer {
 
     /// The same for an asynchronous function, on the actor of its caller.
     ///
-    /// - Parameter cancellable: whether the current task is cancelled when the user wants to cancel what the indicator
-    ///   shows, which some backends have a button for: all tasks that run such a function. Default `false`. See
-    ///   ``IndicatorManager/cancellationRequests``.
+    /// With `cancellable`, the current task is cancelled when the user wants to cancel what the indicator shows, which
+    /// some backends have a button for: all tasks that run such a function. See
+    /// ``IndicatorManager/cancellationRequests``.
     public func withActivity<Result: ~Copyable, Failure: Error>(
         _ label: String? = nil,
         progress: Double? = nil,
