@@ -1,6 +1,17 @@
 import DequeModule
-import Foundation
+package import Foundation
 import HeapModule
+
+/// A connection for which a ``ServiceThread`` waits in poll(2). Only used on that thread.
+package protocol PollSource: AnyObject {
+    /// The descriptors to wait for, and when to call ``turn(_:)`` in any case. Called before each wait.
+    func interest() -> (descriptors: [pollfd], deadline: ContinuousClock.Instant?)
+
+    /// Reads, writes, and does what is due. Must not block.
+    ///
+    /// - Parameter descriptors: those of ``interest()``, with the results of poll(2).
+    func turn(_ descriptors: [pollfd])
+}
 
 /// A dedicated thread of the indicator: an executor for tasks, and a timer for calls.
 ///
@@ -11,10 +22,12 @@ import HeapModule
 /// descriptor: for epoll(7) and eventfd(2) at first use, for timerfd_create(2) at the first timer, and once a second to
 /// inspect its threads in `/proc` while work is queued. So the indicator uses neither.
 ///
-/// The thread waits on a condition variable: an idle one causes no wake-ups and has no descriptor. It is started when
-/// there is work. All signals are blocked on it (``ThreadStarter``).
+/// The thread waits on a condition variable, or in poll(2) while it has sources: an idle one causes no wake-ups, and
+/// without sources it has no descriptor. It is started when there is work. All signals are blocked on it
+/// (``ThreadStarter``).
 package final class ServiceThread: TaskExecutor, @unchecked Sendable {
-    // `@unchecked`: all variables are protected by `mutex`. POSIX, because `Locked` has no condition variable.
+    // `@unchecked`: `mutex` protects all variables, except `sources`, which only the thread uses. It is of POSIX, since
+    // `Locked` has no condition variable.
 
     /// Serves the timers of the process, and short jobs of the indicator.
     package static let shared = ServiceThread(name: "indicator")
@@ -42,13 +55,16 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     /// The earliest time of the next attempt to start a thread, after one has failed.
     private var nextAttempt = Int64.min
     private var isRetryScheduled = false
+    private var sources: [any PollSource] = []
+    /// Ends a wait for the sources; `nil` while there are none.
+    private var wakeUp: WakeUp?
 
     /// Creates a thread.
     ///
     /// - Parameters:
     ///   - name: the name in debuggers. Linux uses the first 15 bytes.
-    ///   - isKept: whether it waits for work until ``close()``. Otherwise it ends without work, and new work starts
-    ///     another.
+    ///   - isKept: whether it waits for work until ``close()``. Otherwise it ends without work and sources, and new
+    ///     work starts another.
     ///   - limit: how many threads share the work. Another one starts while all work; order is then not kept.
     ///   - isNeeded: whether ``shared`` does the work while no thread can be created. Otherwise the work waits.
     package init(name: String, isKept: Bool = true, limit: Int = 1, isNeeded: Bool = false) {
@@ -96,7 +112,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         let mustStart: Bool? =
             withMutex {
                 let isWoken = waitsUntil.map { time < $0 } ?? false
-                if isWoken { pthread_cond_signal(condition) }
+                if isWoken { signal() }
                 body()
                 guard count < limit, count == 0 || !isWoken && limit > 1 else { return nil }
                 guard Self.now >= nextAttempt else { return count == 0 ? false : nil }
@@ -173,8 +189,29 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     package func close() {
         withMutex {
             isKept = false
-            pthread_cond_signal(condition)
+            signal()
         }
+    }
+
+    /// Ends the current wait. Called with the mutex locked.
+    private func signal() {
+        if let wakeUp { wakeUp.wake() } else { pthread_cond_signal(condition) }
+    }
+
+    /// Waits for a source, too, until ``remove(_:)``. Called on the thread, of which there must be at most one.
+    ///
+    /// - Returns: `false` if the process has no descriptor left for that.
+    package func add(_ source: any PollSource) -> Bool {
+        guard let wakeUp = wakeUp ?? WakeUp() else { return false }
+        sources.append(source)
+        withMutex { self.wakeUp = wakeUp }
+        return true
+    }
+
+    /// Waits for a source no more. Called on the thread.
+    package func remove(_ source: any PollSource) {
+        sources.removeAll { $0 === source }
+        if sources.isEmpty { withMutex { wakeUp = nil } }
     }
 
     /// The time of `CLOCK_MONOTONIC`, the clock of `SuspendingClock`, in nanoseconds. It stops while the machine is
@@ -203,6 +240,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
             switch next {
             case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
             case .call(let body): body()
+            case .sources(let wakeUp, let time): turnSources(wakeUp, until: time)
             }
         }
     }
@@ -210,6 +248,28 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     private enum Work {
         case job(UnownedJob)
         case call(@Sendable () -> Void)
+        /// Wait for the sources until this time.
+        case sources(WakeUp, Int64)
+    }
+
+    private func turnSources(_ wakeUp: WakeUp, until time: Int64) {
+        let waiting = sources.map { (source: $0, interest: $0.interest()) }
+        var descriptors = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)]
+        descriptors += waiting.flatMap(\.interest.descriptors)
+        var deadlines = waiting.compactMap(\.interest.deadline)
+        if time < .max { deadlines.append(.now + .nanoseconds(time - Self.now)) }
+        poll(&descriptors, nfds_t(descriptors.count), WakeUp.milliseconds(until: deadlines.min()))
+        withMutex { waitsUntil = nil }
+        if descriptors.removeFirst().revents != 0 { wakeUp.clear() }
+        for (source, interest) in waiting {
+            let own = Array(descriptors.prefix(interest.descriptors.count))
+            descriptors.removeFirst(own.count)
+            let isDue = interest.deadline.map { $0 <= .now } ?? false
+            // A turn may remove another source.
+            guard isDue || own.contains(where: { $0.revents != 0 }), sources.contains(where: { $0 === source })
+            else { continue }
+            source.turn(own)
+        }
     }
 
     /// A scheduled call.
@@ -250,15 +310,17 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
                     return .call(body)
                 }
                 guard isOwn else { return nil }
+                waitsUntil = first.time
+                if let wakeUp { return .sources(wakeUp, first.time) }
                 let (seconds, nanoseconds) = first.time.quotientAndRemainder(dividingBy: 1_000_000_000)
                 var end = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
-                waitsUntil = first.time
                 pthread_cond_timedwait(condition, mutex, &end)
                 waitsUntil = nil
             } else if !isOwn {
                 return nil
-            } else if isKept {
+            } else if isKept || wakeUp != nil {
                 waitsUntil = .max
+                if let wakeUp { return .sources(wakeUp, .max) }
                 pthread_cond_wait(condition, mutex)
                 waitsUntil = nil
             } else {

@@ -235,7 +235,7 @@ package struct ActivityList: Sendable {
     /// Removes the finished activities, and returns them.
     mutating func takeFinished() -> FinishedActivities {
         finished.limit()
-        return exchange(&finished, with: FinishedActivities())
+        return finished.takeAll()
     }
 
     // MARK: - Records

@@ -2,7 +2,7 @@ import Foundation
 import IndicatorThreads
 import Logging
 
-/// Runs one backend on its own thread and isolates its failures.
+/// Runs one backend on its own thread, or that of its connection, and isolates its failures.
 ///
 /// ``BackendRunnerStateMachine`` decides; the runner holds its lock, calls the backend, sets the timer and writes the
 /// log. The runner lives until the backend has stopped.
@@ -53,7 +53,7 @@ final class BackendRunner: SnapshotReceiver {
         self.backend = backend
         self.time = time
         self.logger = logger.inBackground
-        thread = ServiceThread(name: "ind-\(name)")
+        thread = (backend as? any ConnectedBackend)?.thread ?? ServiceThread(name: "ind-\(name)")
         storage = Locked(Storage(machine: BackendRunnerStateMachine(delivery: delivery)))
         timer = DeadlineTimer(time: time)
     }

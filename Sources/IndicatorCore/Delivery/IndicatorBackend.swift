@@ -1,3 +1,5 @@
+package import IndicatorThreads
+
 /// A surface that shows the indicator.
 ///
 /// An ``IndicatorManager`` calls each backend on a separate thread, one call at a time, in order. A backend that is
@@ -53,6 +55,16 @@ extension IndicatorBackend {
 
     /// The default does nothing.
     public func attach(to control: IndicatorControl) {}
+}
+
+/// A backend with a connection, for which the thread that calls the backend waits, too.
+///
+/// The backend adds a `PollSource` to the thread. It starts no thread, and leaves counting failures and waiting for the
+/// next attempt to its runner: it throws, or calls ``IndicatorControl/surfaceWasLost`` and ``IndicatorControl/retry``.
+package protocol ConnectedBackend: IndicatorBackend {
+    /// The thread on which it is called. Backends that share a connection have the same one, so their calls must not
+    /// block: they suspend.
+    var thread: ServiceThread { get }
 }
 
 /// Which snapshots a backend receives, and how.

@@ -403,12 +403,10 @@ package final class IndicatorEngine: Sendable {
 
     package var delays: IndicatorDelays {
         get { read { $0.delays } }
-        set { setDelays { _ in newValue } }
-    }
-
-    func setDelays(_ change: (IndicatorDelays) -> IndicatorDelays) {
-        let now = time.now
-        self.change { machine, _ in machine.setDelays(change(machine.delays), at: now) }
+        set {
+            let now = time.now
+            change { machine, _ in machine.setDelays(newValue, at: now) }
+        }
     }
 
     // MARK: - Resources of the manager

@@ -68,9 +68,13 @@ final class Cancellation: Sendable {
             for subscriber in subscribers { subscriber.yield(request) }
             for (number, task) in tasks {
                 task.task.cancel()
-                let waiter = state.withLock { state in
+                let waiter: CheckedContinuation<Void, Never>? = state.withLock { state in
                     state.tasks[number]?.isBeingCancelled = false
-                    return state.tasks[number]?.waiter.take()
+                    guard let waiter = state.tasks[number]?.waiter else { return nil }
+                    // Removed here, not after the end has gone on: until then, another request would cancel a task
+                    // that may be gone.
+                    state.tasks[number] = nil
+                    return waiter
                 }
                 waiter?.resume()
             }
@@ -92,23 +96,17 @@ final class Cancellation: Sendable {
 
     /// Ends what ``beginTask()`` began. Waits while the task is being cancelled.
     func end(_ number: Int, isolation: isolated (any Actor)? = #isolation) async {
-        let isRemoved = state.withLock { state in
-            guard state.tasks[number]?.isBeingCancelled == true else {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if state.tasks[number]?.isBeingCancelled == true {
+                    state.tasks[number]?.waiter = continuation
+                    return false
+                }
                 state.tasks[number] = nil
                 return true
             }
-            return false
-        }
-        guard !isRemoved else { return }
-        await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                let isOver = state.tasks[number]?.isBeingCancelled != true
-                if !isOver { state.tasks[number]?.waiter = continuation }
-                return isOver
-            }
             if isOver { continuation.resume() }
         }
-        state.withLock { $0.tasks[number] = nil }
     }
 
     func requests() -> AsyncStream<CancellationRequest> {

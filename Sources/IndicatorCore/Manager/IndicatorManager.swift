@@ -57,28 +57,11 @@ public final class IndicatorManager: ActivityContainer {
     }
 
     /// When the indicator is shown and hidden. A changed delay takes effect the next time that it begins.
+    ///
+    /// `indicator.delays.startDelay = .seconds(2)` reads all and sets all: of two threads that do so at once, one wins.
     public var delays: IndicatorDelays {
         get { engine.delays }
         set { engine.delays = newValue }
-    }
-
-    /// How long work must last before the indicator is shown. Default 1 second. A negative value counts as zero, more
-    /// than 100 years as 100 years; ``IndicatorDelays`` throws instead.
-    public var startDelay: Duration {
-        get { delays.startDelay }
-        set { engine.setDelays { $0.limiting(.startDelay, to: newValue) } }
-    }
-
-    /// How long there must be no work before the indicator is hidden. Default 0.2 seconds. Limited like ``startDelay``.
-    public var completionDelay: Duration {
-        get { delays.completionDelay }
-        set { engine.setDelays { $0.limiting(.completionDelay, to: newValue) } }
-    }
-
-    /// The minimum time that the indicator is visible. Default zero. Limited like ``startDelay``.
-    public var minimumVisibleTime: Duration {
-        get { delays.minimumVisibleTime }
-        set { engine.setDelays { $0.limiting(.minimumVisibleTime, to: newValue) } }
     }
 
     /// How often observed and tracked objects are checked, to end the activities of deallocated ones. Default 1 second;
@@ -134,5 +117,28 @@ public final class IndicatorManager: ActivityContainer {
     ///   calls return but that has more to deliver gets 5 seconds in total.
     public func shutdown(timeLimit: Duration = .seconds(2)) async {
         await engine.shutdown(timeLimit: timeLimit)
+    }
+}
+
+extension IndicatorManager {
+    /// ``IndicatorDelays/startDelay`` of ``delays``.
+    @available(*, deprecated, renamed: "delays.startDelay")
+    public var startDelay: Duration {
+        get { delays.startDelay }
+        set { delays.startDelay = newValue }
+    }
+
+    /// ``IndicatorDelays/completionDelay`` of ``delays``.
+    @available(*, deprecated, renamed: "delays.completionDelay")
+    public var completionDelay: Duration {
+        get { delays.completionDelay }
+        set { delays.completionDelay = newValue }
+    }
+
+    /// ``IndicatorDelays/minimumVisibleTime`` of ``delays``.
+    @available(*, deprecated, renamed: "delays.minimumVisibleTime")
+    public var minimumVisibleTime: Duration {
+        get { delays.minimumVisibleTime }
+        set { delays.minimumVisibleTime = newValue }
     }
 }

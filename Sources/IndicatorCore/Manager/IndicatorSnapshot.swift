@@ -33,7 +33,7 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     var lastActivities: [ActivityDetails] = []
 
     /// The storage of ``finished`` and ``omittedFinishedCount``.
-    var finishedActivities = FinishedActivities()
+    package var finishedActivities = FinishedActivities()
 
     /// Makes a snapshot, by default that of an idle indicator. Without `activities`, one activity with `label` and
     /// `progress` is listed, or none if `label` is `nil`.
@@ -91,15 +91,12 @@ public struct IndicatorSnapshot: Sendable, Hashable {
     public var omittedFinishedCount: Int { finishedActivities.omittedCount }
 
     /// Prepends the finished activities of a skipped snapshot.
-    mutating func takeOver(_ skipped: FinishedActivities) {
+    package mutating func takeOver(_ skipped: FinishedActivities) {
         guard !skipped.isEmpty else { return }
         var all = skipped
         all.append(finishedActivities)
         finishedActivities = all
     }
-
-    /// Prepends the finished activities of a snapshot that the receiver has not read.
-    package mutating func takeOverFinished(of skipped: IndicatorSnapshot) { takeOver(skipped.finishedActivities) }
 
     /// A copy without the finished activities.
     package var withoutFinished: Self {
@@ -110,22 +107,33 @@ public struct IndicatorSnapshot: Sendable, Hashable {
 }
 
 /// The labelled activities that have ended, in order: the latest, and how many more there were.
-struct FinishedActivities: Sendable, Hashable {
+package struct FinishedActivities: Sendable, Hashable {
     /// How many are kept.
     static var capacity: Int { 64 }
 
-    var latest: [FinishedActivity] = []
+    package var latest: [FinishedActivity]
     /// How many more ended before those.
-    var omittedCount = 0
+    package private(set) var omittedCount: Int
 
-    var isEmpty: Bool { latest.isEmpty }
+    package init(latest: [FinishedActivity] = [], omittedCount: Int = 0) {
+        self.latest = latest
+        self.omittedCount = omittedCount
+    }
 
-    /// Adds those that ended later.
-    mutating func append(_ later: Self) {
+    package var isEmpty: Bool { latest.isEmpty }
+
+    /// Adds those that ended later, and drops the first ones if there are too many.
+    package mutating func append(_ later: Self) {
         guard !later.isEmpty else { return }
         latest += later.latest
         omittedCount += later.omittedCount
         limit()
+    }
+
+    /// Removes and returns all.
+    package mutating func takeAll() -> Self {
+        defer { self = Self() }
+        return self
     }
 
     /// The last `count` of all, including those omitted.

@@ -2,19 +2,28 @@ import IndicatorThreads
 
 /// The three times that govern when the indicator is shown and hidden.
 ///
-/// Each is zero or more and is rounded to the nearest microsecond.
+/// Each is rounded to the nearest microsecond. A value that is set is limited to zero to 100 years; the initializer
+/// throws instead.
 public struct IndicatorDelays: Sendable, Hashable {
     /// The names of the settings in the config file and in errors.
     package enum Setting: String, Sendable, Hashable, CaseIterable {
         case startDelay, completionDelay, minimumVisibleTime
+
+        package var keyPath: WritableKeyPath<IndicatorDelays, Duration> {
+            switch self {
+            case .startDelay: \.startDelay
+            case .completionDelay: \.completionDelay
+            case .minimumVisibleTime: \.minimumVisibleTime
+            }
+        }
     }
 
     /// How long work must last before the indicator is shown. Default 1 second, as in Alamofire's manager.
-    public let startDelay: Duration
+    public var startDelay: Duration { didSet { startDelay = Self.limited(startDelay) } }
     /// How long there must be no work before the indicator is hidden. Default 0.2 seconds, as in Alamofire's manager.
-    public let completionDelay: Duration
+    public var completionDelay: Duration { didSet { completionDelay = Self.limited(completionDelay) } }
     /// The minimum time that the indicator is visible. Default zero.
-    public let minimumVisibleTime: Duration
+    public var minimumVisibleTime: Duration { didSet { minimumVisibleTime = Self.limited(minimumVisibleTime) } }
 
     /// The defaults: 1 second, 0.2 seconds, zero.
     public static var standard: Self {
@@ -40,14 +49,8 @@ public struct IndicatorDelays: Sendable, Hashable {
         self.minimumVisibleTime = try Self.checked(minimumVisibleTime, for: .minimumVisibleTime)
     }
 
-    /// These delays with another value for one of them, limited to zero to 100 years.
-    package func limiting(_ setting: Setting, to value: Duration) -> Self {
-        let value = Self.rounded(min(max(value, .zero), .seconds(Self.longestSeconds)))
-        return Self(
-            unchecked: setting == .startDelay ? value : startDelay,
-            completionDelay: setting == .completionDelay ? value : completionDelay,
-            minimumVisibleTime: setting == .minimumVisibleTime ? value : minimumVisibleTime
-        )
+    private static func limited(_ delay: Duration) -> Duration {
+        rounded(min(max(delay, .zero), .seconds(longestSeconds)))
     }
 
     private static func checked(_ delay: Duration, for setting: Setting) throws(InvalidDelayError) -> Duration {

@@ -157,7 +157,7 @@ struct CoreProbe {
         manager.track(object)
         manager.observe(.indicator)
         manager.isEnabled = true
-        manager.startDelay = .zero
+        manager.delays.startDelay = .zero
         _ = manager.snapshots
         _ = manager.snapshot
         _ = tracker.statuses

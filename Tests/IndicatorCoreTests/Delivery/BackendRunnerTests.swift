@@ -222,7 +222,7 @@ import Testing
         }
         indicator.stop("a")
         #expect(try #require(indicator.backendStatuses.first).updatesDropped > 0)
-        indicator.startDelay = .milliseconds(1)
+        indicator.delays.startDelay = .milliseconds(1)
         indicator.start("b")
         #expect(await eventually { indicator.isVisible })
         for _ in 0..<100 { semaphore.signal() }

@@ -135,6 +135,55 @@ import Testing
         await indicator.shutdown()
     }
 
+    /// Runs the jobs of a task when the test says so.
+    private final class StepExecutor: TaskExecutor {
+        private let jobs = Locked<[UnownedJob]>([])
+
+        var isReady: Bool { jobs.withLock { !$0.isEmpty } }
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            jobs.withLock { $0.append(job) }
+        }
+
+        func step() { jobs.withLock { $0.popLast() }?.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+
+    @Test("A task whose end waited for a cancellation is not cancelled again: it may be gone")
+    func endAfterCancellation() async throws {
+        let cancellation = Cancellation()
+        let isBlocked = Locked(false)
+        let goOn = DispatchSemaphore(value: 0)
+        let number = Locked<Int?>(nil)
+        let (stream, continuation) = AsyncStream<Void>.makeStream()
+        let task = Task { @Sendable in
+            await withTaskCancellationHandler {
+                number.withLock { $0 = cancellation.beginTask() }
+                await Task { for await _ in stream {} }.value
+            } onCancel: {
+                isBlocked.withLock { $0 = true }
+                goOn.wait()
+            }
+        }
+        #expect(await eventually { cancellation.isPossible })
+        cancellation.request(CancellationRequest())
+        #expect(await eventually { isBlocked.withLock { $0 } })
+        let executor = StepExecutor()
+        let begun = try #require(number.withLock { $0 })
+        let end = Task(executorPreference: executor) { @Sendable in await cancellation.end(begun) }
+        #expect(await eventually { executor.isReady })
+        executor.step()
+        #expect(!executor.isReady)
+        goOn.signal()
+        #expect(await eventually { executor.isReady })
+        // The cancellation has returned, and the end has not gone on since.
+        #expect(!cancellation.isPossible)
+        executor.step()
+        await end.value
+        continuation.finish()
+        await task.value
+    }
+
     @Test("Requests and ends at the same time: every task ends, and none is cancelled after its end")
     func races() async throws {
         let button = Button()

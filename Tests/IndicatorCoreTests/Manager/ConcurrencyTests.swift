@@ -51,9 +51,9 @@ import Testing
                 var microseconds = 0
                 while Date() < end {
                     microseconds = (microseconds + 100) % 2000
-                    manager.startDelay = .microseconds(microseconds)
-                    manager.completionDelay = .microseconds(2000 - microseconds)
-                    manager.minimumVisibleTime = .microseconds(microseconds / 2)
+                    manager.delays.startDelay = .microseconds(microseconds)
+                    manager.delays.completionDelay = .microseconds(2000 - microseconds)
+                    manager.delays.minimumVisibleTime = .microseconds(microseconds / 2)
                 }
             }
         )

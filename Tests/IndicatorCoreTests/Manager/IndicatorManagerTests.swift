@@ -297,14 +297,14 @@ import Testing
 
     @Test func aDelayOutOfRangeIsLimited() {
         let indicator = TestIndicator()
-        indicator.manager.startDelay = .seconds(-1)
-        #expect(indicator.manager.startDelay == .zero)
-        indicator.manager.startDelay = .seconds(Int64.max)
-        #expect(indicator.manager.startDelay == .seconds(3_155_760_000))
-        indicator.manager.startDelay = .nanoseconds(1499)
-        #expect(indicator.manager.startDelay == .microseconds(1))
-        indicator.manager.completionDelay = .seconds(4)
-        indicator.manager.minimumVisibleTime = .seconds(5)
+        indicator.manager.delays.startDelay = .seconds(-1)
+        #expect(indicator.manager.delays.startDelay == .zero)
+        indicator.manager.delays.startDelay = .seconds(Int64.max)
+        #expect(indicator.manager.delays.startDelay == .seconds(3_155_760_000))
+        indicator.manager.delays.startDelay = .nanoseconds(1499)
+        #expect(indicator.manager.delays.startDelay == .microseconds(1))
+        indicator.manager.delays.completionDelay = .seconds(4)
+        indicator.manager.delays.minimumVisibleTime = .seconds(5)
         #expect(indicator.manager.delays.completionDelay == .seconds(4))
         #expect(indicator.manager.delays.minimumVisibleTime == .seconds(5))
     }

@@ -144,14 +144,16 @@ import Testing
         indicator.clock.advance(by: .seconds(1))
         indicator.manager.stop("b")
         indicator.clock.advance(by: .milliseconds(200))
-        #expect(await eventually { latest.snapshots.last?.isVisible == false })
+        for surface in [latest, curious, indicator.surface] {
+            #expect(await eventually { surface.snapshots.last?.isVisible == false })
+            #expect(surface.snapshots.last?.label == nil)
+        }
         #expect(latest.snapshots.map(\.label) == ["a.iso", "b.iso", nil])
         for surface in [curious, indicator.surface] {
             let visible = surface.snapshots.filter(\.isVisible)
             #expect(visible.allSatisfy { $0.label != nil }, "\(visible)")
             #expect(visible.contains { $0.activityCount == 0 } == (surface === curious))
         }
-        #expect(curious.snapshots.last?.label == nil)
         await indicator.manager.shutdown()
     }
 
@@ -341,6 +343,22 @@ import Testing
         }
         #expect(spinner.updates.flatMap(\.finished).count == 1)
         await manager.shutdown()
+    }
+
+    @Test("The latest 64 finished activities are kept, and those dropped are counted")
+    func keptAndCounted() {
+        func finished(_ numbers: Range<Int>, omitted: Int = 0) -> FinishedActivities {
+            let activities = numbers.map { FinishedActivity(label: "\($0)", outcome: .succeeded, duration: .zero) }
+            return FinishedActivities(latest: activities, omittedCount: omitted)
+        }
+        var kept = finished(0..<60)
+        kept.append(finished(60..<100, omitted: 5))
+        // Without activities, nothing has ended.
+        kept.append(finished(0..<0, omitted: 7))
+        #expect(kept.latest.map(\.label) == (36..<100).map { "\($0)" })
+        #expect(kept.omittedCount == 41)
+        #expect(kept.takeAll().latest.count == 64)
+        #expect(kept.isEmpty && kept.omittedCount == 0)
     }
 
     /// Activities of a skipped snapshot preceded those of an earlier snapshot that was kept.

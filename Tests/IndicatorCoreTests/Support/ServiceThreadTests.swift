@@ -50,6 +50,53 @@ import TestSupport
         #expect(await eventually { threadState(named: "many") == nil })
     }
 
+    /// Counts the turns of a pipe's reading end.
+    private final class Pipe: PollSource {
+        let ends: [Int32]
+        let turns = Locked<[Int]>([])
+        var deadline: ContinuousClock.Instant?
+
+        init() {
+            var ends: [Int32] = [0, 0]
+            pipe(&ends)
+            self.ends = ends
+        }
+
+        deinit { for end in ends { close(end) } }
+
+        func interest() -> (descriptors: [pollfd], deadline: ContinuousClock.Instant?) {
+            ([pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)], deadline)
+        }
+
+        func turn(_ descriptors: [pollfd]) {
+            deadline = nil
+            var bytes = [UInt8](repeating: 0, count: 16)
+            let count = descriptors[0].revents == 0 ? 0 : read(ends[0], &bytes, bytes.count)
+            turns.withLock { $0.append(count) }
+        }
+    }
+
+    @Test("While a thread waits for a source, it makes calls; it ends when the source is removed")
+    func source() async {
+        struct Source: @unchecked Sendable { let pipe: Pipe }
+        let thread = ServiceThread(name: "source", isKept: false)
+        let source = Source(pipe: Pipe())
+        let made = Locked(0)
+        func turns() -> [Int] { source.pipe.turns.withLock { $0 } }
+        thread.call(at: .min) { if thread.add(source.pipe) { made.withLock { $0 += 1 } } }
+        #expect(await eventually { threadState(named: "source") == "S" && made.withLock { $0 } == 1 })
+        thread.call(at: ServiceThread.now + 1_000_000) { made.withLock { $0 += 1 } }
+        Task(executorPreference: thread) { made.withLock { $0 += 1 } }
+        #expect(await eventually { made.withLock { $0 } == 3 })
+        #expect(turns().isEmpty)
+        write(source.pipe.ends[1], "abc", 3)
+        #expect(await eventually { turns() == [3] })
+        thread.call(at: .min) { source.pipe.deadline = .now }
+        #expect(await eventually { turns() == [3, 0] })
+        thread.call(at: .min) { thread.remove(source.pipe) }
+        #expect(await eventually { threadState(named: "source") == nil })
+    }
+
     @Test("A sleeping thread wakes up for an earlier call")
     func earlier() async {
         let thread = ServiceThread(name: "earlier", isKept: false)
