@@ -124,3 +124,9 @@ package final class Daemon: Sendable {
         _ = await eventually { !isRunning }
     }
 }
+
+/// The peak of the resident memory of a process, in kB.
+package func peakMemory(of process: Int32) throws -> Int {
+    let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
+    return status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }.flatMap { Int($0.filter(\.isNumber)) } ?? 0
+}

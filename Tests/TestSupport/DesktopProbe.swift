@@ -70,6 +70,11 @@ package final class DesktopProbe: Sendable {
     /// Its process identifier.
     package var processID: Int32 { daemon.processID }
 
+    /// Its open descriptors, by number.
+    package func descriptors() throws -> Set<String> {
+        Set(try FileManager.default.contentsOfDirectory(atPath: "/proc/\(processID)/fd"))
+    }
+
     /// Whether it has not ended.
     package var isRunning: Bool { daemon.isRunning }
 

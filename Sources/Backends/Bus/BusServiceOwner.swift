@@ -16,11 +16,11 @@ final class BusServiceOwner {
     }
 
     /// Finds the owner, and follows changes from then on. Throws if there is none.
-    func find(on loop: BusLoop) throws {
+    func find(on bus: BusShare) async throws {
         let rule = "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(name)'"
-        try loop.callBus("AddMatch", [.string(rule)])
+        try await bus.addMatch(rule)
         do throws(BusError) {
-            try loop.callBus("GetNameOwner", [.string(name)])
+            try await bus.callBus("GetNameOwner", [.string(name)])
         } catch {
             guard error.name == "org.freedesktop.DBus.Error.NameHasNoOwner" else { throw error }
             canBeginAgain = false

@@ -103,10 +103,5 @@ package struct BusError: Error, Sendable, Hashable, CustomStringConvertible {
         name: "org.freedesktop.DBus.Error.NoReply",
         text: "the bus does not answer"
     )
-    /// The wait was ended by ``WakeUp/stop()``.
-    static let cancelled = BusError(
-        name: "org.freedesktop.DBus.Error.NoReply",
-        text: "stopped while waiting for the bus"
-    )
 }
 #endif

@@ -1,3 +1,6 @@
+// What this folder's size buys: panels read one object by standard calls, see every change, and can switch the
+// indicator; `IndicatorWatcher` is the other side, for `indicator watch`.
+
 #if DBus
 import Foundation
 

@@ -62,7 +62,7 @@ extension BackendKind {
                         for: settings.name ?? context.applicationName,
                         processID: getpid()
                     )
-                    let name = try await BusService.probe(address: address) { _ in
+                    let name = try await BusSurface.probe(settings.bus, at: address) { _ in
                         IndicatorBusSession.Probe(names: names)
                     }
                     return "\(name) on \(address)"

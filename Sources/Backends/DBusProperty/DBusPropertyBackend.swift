@@ -1,6 +1,7 @@
 #if DBus
 import Foundation
 public import IndicatorCore
+package import IndicatorThreads
 
 /// The settings of a ``DBusPropertyBackend``.
 public struct DBusPropertySettings: Sendable, Hashable {
@@ -50,9 +51,10 @@ public struct DBusPropertySettings: Sendable, Hashable {
 ///
 /// A call of `Set` is answered after the change, and every later `Get` returns the new value.
 ///
-/// The backend has a private connection and a thread that sleeps until something changes. Without a bus it is
-/// unavailable; when the bus is back, it owns its name again and publishes the current state.
-public final class DBusPropertyBackend: IndicatorBackend {
+/// The backend shares its connection and its thread, which sleeps until something changes, with the other backends of
+/// the process that use the bus. Without a bus it is unavailable; when the bus is back, it owns its name again and
+/// publishes the current state.
+public final class DBusPropertyBackend: ConnectedBackend {
     /// The longest text, in Unicode scalars.
     static let textLimit = 1 << 20
     /// The longest label in `Activities`, in Unicode scalars.
@@ -64,7 +66,7 @@ public final class DBusPropertyBackend: IndicatorBackend {
     private let applicationName: String
     private let settings: DBusPropertySettings
     private let environment: @Sendable () -> [String: String]
-    private let surface = BusSurface()
+    private let surface: BusSurface
 
     /// Makes a backend. Does not connect before ``start()``.
     ///
@@ -92,6 +94,7 @@ public final class DBusPropertyBackend: IndicatorBackend {
         self.applicationName = applicationName
         self.settings = settings
         self.environment = environment
+        surface = BusSurface(on: settings.bus)
     }
 
     /// Includes changes while the indicator is hidden: a panel may show activities before the indicator is shown.
@@ -99,6 +102,8 @@ public final class DBusPropertyBackend: IndicatorBackend {
 
     /// The bus name that the backend owns, if any.
     package var busName: String? { surface.summary }
+
+    package var thread: ServiceThread { surface.thread }
 
     /// Keeps the handle, to set `Enabled` and to report the loss of the bus.
     public func attach(to control: IndicatorControl) {
@@ -114,7 +119,7 @@ public final class DBusPropertyBackend: IndicatorBackend {
             processID: UInt32(bitPattern: processID)
         )
         let address = try settings.bus.resolved(in: environment())
-        try await surface.start(name: "ind-dbus", address: address) { control, latest in
+        try await surface.start(at: address) { control, latest in
             IndicatorBusSession(names: names, object: object, control: control, latest: latest)
         }
     }
@@ -129,7 +134,7 @@ public final class DBusPropertyBackend: IndicatorBackend {
             let attention = snapshot.activities[index].attention
             snapshot.activities[index].attention = attention.map { DisplayText.singleLine($0, limit: Self.textLimit) }
         }
-        try surface.update(snapshot)
+        try await surface.update(snapshot)
     }
 
     /// Announces the last snapshot, releases the name and disconnects.

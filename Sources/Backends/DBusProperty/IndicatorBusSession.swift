@@ -7,22 +7,19 @@ final class IndicatorBusSession: BusSession {
     /// The limit of unsent bytes. Beyond it, changes are held back and announced together.
     private static let outgoingLimit = 256 << 10
 
-    /// How many finished activities may wait to be announced.
-    private static let finishedLimit = 64
-
     /// How long a value that a panel has set overrides older snapshots.
     private static let switchLimit = Duration.seconds(1)
 
     private let names: [String]
     private let object: IndicatorObject
     private let control: IndicatorControl
-    private let latest: @Sendable () -> IndicatorSnapshot
+    private let latest: () -> IndicatorSnapshot
     private var announced = IndicatorSnapshot()
     /// The finished activities that were not announced yet.
-    private var finished: [FinishedActivity] = []
+    private var finished = FinishedActivities()
     private var name: String?
     private var hasLostName = false
-    private weak var loop: BusLoop?
+    private weak var bus: BusShare?
     /// The value of `Enabled` that a panel has set, and until when it overrides snapshots: those with the value arrive
     /// later.
     private var switched: (isEnabled: Bool, until: ContinuousClock.Instant)?
@@ -36,7 +33,7 @@ final class IndicatorBusSession: BusSession {
         names: [String],
         object: IndicatorObject,
         control: IndicatorControl,
-        latest: @escaping @Sendable () -> IndicatorSnapshot
+        latest: @escaping () -> IndicatorSnapshot
     ) {
         self.names = names
         self.object = object
@@ -44,11 +41,11 @@ final class IndicatorBusSession: BusSession {
         self.latest = latest
     }
 
-    func begin(on loop: BusLoop) throws -> String {
-        self.loop = loop
+    func begin(on bus: BusShare) async throws -> String {
+        self.bus = bus
         announced = current()
-        loop.serve(path: IndicatorObject.path) { [weak self] in self?.answer($0) }
-        let name = try Self.own(names, on: loop)
+        bus.serve(path: IndicatorObject.path) { [weak self] in self?.answer($0) }
+        let name = try await Self.own(names, on: bus)
         self.name = name
         return name
     }
@@ -59,22 +56,26 @@ final class IndicatorBusSession: BusSession {
     }
 
     /// Announces the changes since the last call.
-    func update(on loop: BusLoop) throws -> ContinuousClock.Instant? {
+    func update(on bus: BusShare) throws -> ContinuousClock.Instant? {
         if hasLostName { throw BusError(name: "org.freedesktop.DBus.Error.Failed", text: "the bus revoked the name") }
         let snapshot = current()
-        if loop.outgoingBytes < Self.outgoingLimit {
+        if bus.outgoingBytes < Self.outgoingLimit {
             let changes = object.changes(from: announced, to: snapshot)
             announced = snapshot
-            if !changes.isEmpty { loop.send(.propertiesChanged(changes)) }
-            for activity in finished { loop.send(object.finished(activity)) }
-            finished = []
+            if !changes.isEmpty { bus.send(.propertiesChanged(changes)) }
+            for activity in finished.takeAll().latest { bus.send(object.finished(activity)) }
         }
         return switched?.until
     }
 
+    func end(on bus: BusShare) {
+        guard let name else { return }
+        bus.send(BusLoop.busCall("ReleaseName", [.string(name)], expectsReply: false))
+    }
+
     private func current() -> IndicatorSnapshot {
         var snapshot = latest()
-        finished = (finished + snapshot.finished).suffix(Self.finishedLimit)
+        finished.append(snapshot.finishedActivities)
         guard let (isEnabled, until) = switched else { return snapshot }
         if until <= .now {
             switched = nil
@@ -96,16 +97,16 @@ final class IndicatorBusSession: BusSession {
             switched = (isEnabled, .now + Self.switchLimit)
             reply = call.reply([])
         }
-        if let reply { loop?.send(reply) }
+        if let reply { bus?.send(reply) }
     }
 
     /// Owns the first of these names that is free.
-    private static func own(_ names: [String], on loop: BusLoop) throws -> String {
+    private static func own(_ names: [String], on bus: BusShare) async throws -> String {
         // DBUS_NAME_FLAG_DO_NOT_QUEUE: if the name is taken, the next one is tried.
         let flags: UInt32 = 4
         for name in names {
             do throws(BusError) {
-                let reply = try loop.callBus("RequestName", [.string(name), .uint32(flags)])
+                let reply = try await bus.callBus("RequestName", [.string(name), .uint32(flags)])
                 // 1: primary owner; 4: already the owner; 3: another process has it.
                 if reply == [.uint32(1)] || reply == [.uint32(4)] { return name }
             } catch {
@@ -122,7 +123,7 @@ final class IndicatorBusSession: BusSession {
 
         init(names: [String]) { self.names = names }
 
-        func begin(on loop: BusLoop) throws -> String { try own(names, on: loop) }
+        func begin(on bus: BusShare) async throws -> String { try await own(names, on: bus) }
     }
 }
 

@@ -76,35 +76,23 @@ package enum IndicatorWatcher {
 
     /// An element after one or more events were added to the backlog.
     private static func arrivals(
-        on bus: DBusAddress,
+        on address: DBusAddress,
         in backlog: SharedBacklog
     ) -> AsyncThrowingStream<Void, any Error> {
         AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            do {
-                let address = try bus.resolved(in: ProcessInfo.processInfo.environment)
-                guard let wakeUp = SpareDescriptors.makeWakeUp() else {
-                    throw DBusPropertyError.noResources(reason: SpareDescriptors.problem)
+            let bus = MessageBus.at(address)
+            let watch = Watch { event in
+                backlog.state.withLock { $0.append(event) }
+                continuation.yield()
+            }
+            let share = BusShare(on: bus, session: watch, onLoss: { continuation.finish(throwing: $0) })
+            continuation.onTermination = { _ in Task.detached(executorPreference: bus.thread) { await share.end() } }
+            Task.detached(executorPreference: bus.thread) {
+                do {
+                    _ = try await share.begin(at: address.resolved(in: ProcessInfo.processInfo.environment))
+                } catch {
+                    continuation.finish(throwing: error)
                 }
-                continuation.onTermination = { _ in wakeUp.stop() }
-                let isStarted = ThreadStarter.start(named: "ind-watch") {
-                    let watch = Watch { event in
-                        backlog.state.withLock { $0.append(event) }
-                        continuation.yield()
-                    }
-                    do throws(BusError) {
-                        try watch.run(address: address, wakeUp: wakeUp)
-                        continuation.finish()
-                    } catch {
-                        let reason = error.description
-                        let error: DBusPropertyError =
-                            watch.isConnected
-                            ? .lost(address: address, reason: reason) : .unreachable(address: address, reason: reason)
-                        continuation.finish(throwing: error)
-                    }
-                }
-                if !isStarted { throw DBusPropertyError.noResources(reason: "could not create a thread") }
-            } catch {
-                continuation.finish(throwing: error)
             }
         }
     }
@@ -135,14 +123,12 @@ extension IndicatorWatcher.Event {
     }
 }
 
-/// The state of a watcher's thread.
-private final class Watch {
+/// The indicators on a bus.
+private final class Watch: BusSession {
     private struct Indicator {
         var owner: String
         var properties: [BusProperty]
     }
-
-    private(set) var isConnected = false
 
     private let report: (IndicatorWatcher.Event) -> Void
     private var indicators: [String: Indicator] = [:]
@@ -151,16 +137,14 @@ private final class Watch {
     private var readingCount = 0
     /// Readings without a result; `nil` when the first ones are complete.
     private var pending: Int? = 1
-    private weak var loop: BusLoop?
+    private weak var bus: BusShare?
 
     init(report: @escaping (IndicatorWatcher.Event) -> Void) {
         self.report = report
     }
 
-    func run(address: String, wakeUp: WakeUp) throws(BusError) {
-        let loop = try BusLoop(address: address, wakeUp: wakeUp) { [unowned self] in handle($0) }
-        self.loop = loop
-        isConnected = true
+    func begin(on bus: BusShare) async throws -> String {
+        self.bus = bus
         let namespace = IndicatorBusName.prefix.dropLast()
         for rule in [
             "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0namespace='\(namespace)'",
@@ -168,17 +152,17 @@ private final class Watch {
                 + ",arg0='\(IndicatorObject.interface)'",
             "type='signal',member='Finished',path='\(IndicatorObject.path)',interface='\(IndicatorObject.interface)'",
         ] {
-            try loop.callBus("AddMatch", [.string(rule)])
+            try await bus.addMatch(rule)
         }
-        guard case .strings(let names)? = try loop.callBus("ListNames").first else { return }
+        guard case .strings(let names)? = try await bus.callBus("ListNames").first else { return "" }
         // Concurrently: one that hangs does not delay the others.
         for name in names.sorted() where readings[name] == nil { read(name) }
         endReading()
-        while !wakeUp.isStopped { try loop.turn() }
+        return ""
     }
 
     private func read(_ name: String) {
-        guard name.hasPrefix(IndicatorBusName.prefix), let loop else { return }
+        guard name.hasPrefix(IndicatorBusName.prefix), let bus else { return }
         readingCount += 1
         let reading = readingCount
         readings[name] = reading
@@ -190,7 +174,7 @@ private final class Watch {
             [.string(IndicatorObject.interface)]
         )
         pending? += 1
-        loop.call(call, within: .seconds(3)) { [unowned self] result in
+        bus.call(call, within: .seconds(3)) { [unowned self] result in
             defer { endReading() }
             // If it fails, the name has vanished, hangs, or is not an indicator.
             guard readings[name] == reading, let reply = try? result.get(), let owner = reply.sender,
@@ -209,7 +193,7 @@ private final class Watch {
         }
     }
 
-    private func handle(_ signal: BusMessage) {
+    func receive(_ signal: BusMessage) {
         switch (signal.member, signal.signature) {
         case ("NameOwnerChanged", "sss") where signal.sender == "org.freedesktop.DBus":
             let arguments = signal.arguments

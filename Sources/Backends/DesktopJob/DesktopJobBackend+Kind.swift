@@ -1,3 +1,6 @@
+// What this folder's size buys: Plasma's own bar with amounts, rate and a button that cancels, without a job that
+// outlives its work.
+
 #if DBus
 import Foundation
 import IndicatorCore
@@ -37,7 +40,7 @@ extension BackendKind {
                     let address = try DBusAddress.session.resolved(in: environment)
                     let name = context.applicationName
                     let entry = DesktopJobSession.desktopEntry(settings, applicationName: name, in: environment)
-                    return try await BusService.probe(address: address) {
+                    return try await BusSurface.probe(.session, at: address) {
                         DesktopJobSession(
                             applicationName: name,
                             desktopEntry: entry,

@@ -1,6 +1,7 @@
 #if DBus
 import Foundation
 public import IndicatorCore
+package import IndicatorThreads
 public import Logging
 
 /// The settings of a ``DesktopJobBackend``.
@@ -30,7 +31,7 @@ public struct DesktopJobSettings: Sendable, Hashable {
 /// It uses `org.kde.JobViewServer` on the session bus, in the versions `JobViewServerV2` and `JobViewV3` (Plasma 5.22
 /// and later), asynchronously: a server that hangs delays nothing. Without it, the backend is unavailable until it
 /// appears; when Plasma restarts, so does the job. When the process ends, Plasma removes the job.
-public final class DesktopJobBackend: IndicatorBackend {
+public final class DesktopJobBackend: ConnectedBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
 
@@ -38,7 +39,7 @@ public final class DesktopJobBackend: IndicatorBackend {
     private let settings: DesktopJobSettings
     private let logger: Logger
     private let environment: @Sendable () -> [String: String]
-    private let surface = BusSurface()
+    private let surface = BusSurface(on: .session)
 
     /// Makes a backend. Does not connect before ``start()``.
     ///
@@ -72,6 +73,8 @@ public final class DesktopJobBackend: IndicatorBackend {
         self.environment = environment
     }
 
+    package var thread: ServiceThread { surface.thread }
+
     /// Keeps the handle, to pass the user's requests on, and to report when the server appears or vanishes.
     public func attach(to control: IndicatorControl) {
         surface.attach(to: control)
@@ -82,7 +85,7 @@ public final class DesktopJobBackend: IndicatorBackend {
         let address = try DBusAddress.session.resolved(in: environment())
         let (name, settings, logger) = (applicationName, settings, logger)
         let entry = DesktopJobSession.desktopEntry(settings, applicationName: name, in: environment())
-        try await surface.start(name: "ind-job", address: address) { control, latest in
+        try await surface.start(at: address) { control, latest in
             DesktopJobSession(
                 applicationName: name,
                 desktopEntry: entry,
@@ -96,7 +99,7 @@ public final class DesktopJobBackend: IndicatorBackend {
 
     /// Shows the snapshot. Throws if the server was lost.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
-        try surface.update(snapshot)
+        try await surface.update(snapshot)
     }
 
     /// Ends the job.

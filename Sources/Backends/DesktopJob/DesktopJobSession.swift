@@ -34,7 +34,7 @@ final class DesktopJobSession: BusSession {
     private let settings: DesktopJobSettings
     private let control: IndicatorControl
     private let logger: Logger
-    private let latest: @Sendable () -> IndicatorSnapshot
+    private let latest: () -> IndicatorSnapshot
     private let service = BusServiceOwner(DesktopJobSession.server)
     private var hasEnded = false
 
@@ -55,7 +55,7 @@ final class DesktopJobSession: BusSession {
         settings: DesktopJobSettings,
         control: IndicatorControl,
         logger: Logger,
-        latest: @escaping @Sendable () -> IndicatorSnapshot
+        latest: @escaping () -> IndicatorSnapshot
     ) {
         let name = DisplayText.singleLine(applicationName, limit: Self.valueLimit)
         self.applicationName = name.isEmpty ? "Indicator" : name
@@ -98,11 +98,11 @@ final class DesktopJobSession: BusSession {
 
     var canBeginAgain: Bool? { service.canBeginAgain }
 
-    func begin(on loop: BusLoop) throws -> String {
+    func begin(on bus: BusShare) async throws -> String {
         let rule =
             "type='signal',sender='\(Self.server)',interface='\(Self.viewInterface)',member='cancelRequested'"
-        try loop.callBus("AddMatch", [.string(rule)])
-        try service.find(on: loop)
+        try await bus.addMatch(rule)
+        try await service.find(on: bus)
         setShownFile(desktopEntry.map { $0 + DesktopFile.suffix })
         return "\(Self.server), as \(desktopEntry ?? applicationName)"
     }
@@ -114,52 +114,53 @@ final class DesktopJobSession: BusSession {
         }
     }
 
-    func update(on loop: BusLoop) throws -> ContinuousClock.Instant? {
+    func update(on bus: BusShare) throws -> ContinuousClock.Instant? {
         if let fault = service.fault { throw fault }
         let snapshot = latest()
         let failed = snapshot.finished.last { WhenDone.failures.covers($0, after: snapshot.startDelay) }
         failure = failed ?? failure
         guard snapshot.isVisible else {
             // A view that was requested ends when it is there.
-            if case .shown(let path) = view { terminate(path, on: loop) }
+            if case .shown(let path) = view { terminate(path, on: bus) }
             if case .none = view { failure = nil }
             return nil
         }
         switch view {
         case .requested: return nil
         case .none:
-            if requestedFor != snapshot.visibilityID { request(snapshot, on: loop) }
+            if requestedFor != snapshot.visibilityID { request(snapshot, on: bus) }
             return nil
         case .shown(let path):
             if !isKillable, control.isCancellable() {
                 // The capabilities of a view are constant.
-                send("terminate", [.uint32(Self.cancelled), .string(""), .properties([])], to: path, on: loop)
+                send("terminate", [.uint32(Self.cancelled), .string(""), .properties([])], to: path, on: bus)
                 view = .none
-                request(snapshot, on: loop)
+                request(snapshot, on: bus)
                 return nil
             }
+            // Before the properties are made, which is most of the work.
+            if let due = sentAt.map({ $0 + Self.updateInterval }), due > .now { return due }
             let new = properties(for: snapshot)
             let changes = new.filter { !sent.contains($0) }
             guard !changes.isEmpty else { return nil }
-            if let due = sentAt.map({ $0 + Self.updateInterval }), due > .now { return due }
             label = snapshot.label
             (sent, sentAt) = (new, .now)
-            send("update", [.properties(changes)], to: path, on: loop)
+            send("update", [.properties(changes)], to: path, on: bus)
             return nil
         }
     }
 
-    func end(on loop: BusLoop) {
+    func end(on bus: BusShare) {
         hasEnded = true
         setShownFile(nil)
-        if case .shown(let path) = view { terminate(path, on: loop) }
+        if case .shown(let path) = view { terminate(path, on: bus) }
     }
 
     deinit { setShownFile(nil) }
 
     // MARK: - The view
 
-    private func request(_ snapshot: IndicatorSnapshot, on loop: BusLoop) {
+    private func request(_ snapshot: IndicatorSnapshot, on bus: BusShare) {
         view = .requested
         requestedFor = snapshot.visibilityID
         isKillable = control.isCancellable()
@@ -185,11 +186,11 @@ final class DesktopJobSession: BusSession {
             ]
         )
         // No time limit: the answer of a slow server is a view, which must be ended.
-        loop.call(call, within: nil) { [unowned loop] result in
+        bus.call(call, within: nil) { [unowned bus] result in
             guard case .success(let reply) = result, reply.signature == "o", let path = reply.arguments.first?.text
             else { return self.wasRefused(result) }
             self.view = .shown(path)
-            if self.hasEnded { self.terminate(path, on: loop) }
+            if self.hasEnded { self.terminate(path, on: bus) }
         }
     }
 
@@ -201,20 +202,20 @@ final class DesktopJobSession: BusSession {
         }
     }
 
-    private func terminate(_ path: String, on loop: BusLoop) {
+    private func terminate(_ path: String, on bus: BusShare) {
         var (code, message) = (UInt32(0), "")
         if let failure {
             (code, message) = (Self.failed, Self.markup(failure.outcome.message ?? ""))
             if settings.whenDone == .never { code = Self.cancelled }
-            send("update", [.properties([BusProperty("title", title(failure.label))])], to: path, on: loop)
+            send("update", [.properties([BusProperty("title", title(failure.label))])], to: path, on: bus)
         }
-        send("terminate", [.uint32(code), .string(message), .properties([])], to: path, on: loop)
+        send("terminate", [.uint32(code), .string(message), .properties([])], to: path, on: bus)
         view = .none
         failure = nil
     }
 
-    private func send(_ member: String, _ arguments: [BusValue], to path: String, on loop: BusLoop) {
-        loop.send(
+    private func send(_ member: String, _ arguments: [BusValue], to path: String, on bus: BusShare) {
+        bus.send(
             .call(
                 Self.server,
                 path: path,

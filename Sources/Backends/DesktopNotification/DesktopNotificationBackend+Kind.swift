@@ -1,3 +1,6 @@
+// What this folder's size buys: one notification on every desktop, also in a sandbox, that never sticks, never blocks
+// and never ends the process, which libnotify alone does not promise: a third of it is the safe use of libnotify.
+
 #if DesktopNotification
 import Foundation
 import IndicatorCore
@@ -79,7 +82,7 @@ extension BackendKind {
                 await .of {
                     let settings = try DesktopNotificationSettings(settings)
                     let address = try DBusAddress.session.resolved(in: ProcessInfo.processInfo.environment)
-                    return try await BusService.probe(address: address) {
+                    return try await BusSurface.probe(.session, at: address) {
                         NotificationSession(
                             applicationName: context.applicationName,
                             settings: settings,

@@ -1,6 +1,7 @@
 #if DesktopNotification
 import Foundation
 public import IndicatorCore
+package import IndicatorThreads
 public import Logging
 
 /// The indicator as a notification on the user's desktop (Desktop Notifications Specification).
@@ -18,15 +19,15 @@ public import Logging
 ///
 /// Notifications are sent through libnotify where it is installed and safe, otherwise over D-Bus: see
 /// <doc:DesktopNotifications>. The backend is unavailable while there is no server or the server does not answer. It
-/// has its own thread and a private connection to the session bus.
-public final class DesktopNotificationBackend: IndicatorBackend {
+/// shares its connection to the session bus, and the thread, with the other backends of the process that use it.
+public final class DesktopNotificationBackend: ConnectedBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
 
     private let applicationName: String
     private let settings: DesktopNotificationSettings
     private let logger: Logger
-    private let surface = BusSurface()
+    private let surface = BusSurface(on: .session)
 
     /// Makes a backend. Does not connect before ``start()``.
     ///
@@ -50,6 +51,8 @@ public final class DesktopNotificationBackend: IndicatorBackend {
     /// Includes changes while the indicator is hidden if outcomes are reported: activities may end then.
     public var delivery: BackendDelivery { BackendDelivery(includesHidden: settings.whenDone != .never) }
 
+    package var thread: ServiceThread { surface.thread }
+
     /// Keeps the handle, to report when the server appears or vanishes.
     public func attach(to control: IndicatorControl) {
         surface.attach(to: control)
@@ -59,7 +62,7 @@ public final class DesktopNotificationBackend: IndicatorBackend {
     public func start() async throws {
         let address = try DBusAddress.session.resolved(in: ProcessInfo.processInfo.environment)
         let (name, settings, logger) = (applicationName, settings, logger)
-        try await surface.start(name: "ind-notify", address: address) { _, latest in
+        try await surface.start(at: address) { _, latest in
             NotificationSession(
                 applicationName: name,
                 settings: settings,
@@ -72,7 +75,7 @@ public final class DesktopNotificationBackend: IndicatorBackend {
 
     /// Shows the snapshot. Throws if that is not possible now.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
-        try surface.update(snapshot)
+        try await surface.update(snapshot)
     }
 
     /// Closes the notification. Waits for a server that hangs for at most 0.7 s, for a portal 1.2 s.

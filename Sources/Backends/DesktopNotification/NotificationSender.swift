@@ -87,9 +87,9 @@ final class NotificationSender {
     /// Chooses the way. Returns a description of it for the user.
     ///
     /// - Parameter problem: why libnotify must not be asked.
-    func choose(on loop: BusLoop, problem: String? = nil) throws -> String {
+    func choose(on bus: BusShare, problem: String? = nil) async throws -> String {
         if through == .dbus { return "over D-Bus, without libnotify: as configured" }
-        objection = try problem ?? openLibNotify(on: loop)
+        objection = if let problem { problem } else { try await openLibNotify(on: bus) }
         guard let objection else {
             // Known once libnotify is connected.
             way = LibNotify.shared.usesPortal ? .portal : .libnotify
@@ -100,16 +100,15 @@ final class NotificationSender {
     }
 
     /// Connects libnotify to the bus. Returns why it cannot be used.
-    private func openLibNotify(on loop: BusLoop) throws -> String? {
+    private func openLibNotify(on bus: BusShare) async throws -> String? {
         if let objection = LibNotify.shared.objection(to: address) { return objection }
         var result: LibNotify.Outcome?
         // In the portal, all processes of an app share the identifiers.
         let name = Self.isSandboxed ? "indicator-\(UInt64.random(in: 0 ... .max))" : applicationName
-        LibNotify.shared.open(address, name: name, completion: loop.completion { result = $0 })
+        LibNotify.shared.open(address, name: name, completion: bus.completion { result = $0 })
         let deadline = ContinuousClock.now + Self.answerLimit
         while result == nil, ContinuousClock.now < deadline {
-            if loop.isStopped { throw BusError.cancelled }
-            try loop.turn(until: deadline)
+            try await bus.turn(until: deadline)
         }
         return switch result {
         case .done: nil
@@ -139,15 +138,15 @@ final class NotificationSender {
     // MARK: - The notification
 
     /// Shows the notification, or updates it.
-    func show(_ message: NotificationMessage, on loop: BusLoop) {
+    func show(_ message: NotificationMessage, on bus: BusShare) {
         let shown = current ?? Shown()
         current = shown
         isSending = true
         wasSkipped = false
-        guard way != .dbus else { return showDirectly(message, as: shown, on: loop) }
-        let object = shown.object ?? LibNotify.Notification(onClosed: loop.wake)
+        guard way != .dbus else { return showDirectly(message, as: shown, on: bus) }
+        let object = shown.object ?? LibNotify.Notification(onClosed: bus.wake)
         shown.object = object
-        let completion = loop.completion { [unowned self, unowned loop] (outcome: LibNotify.Outcome) in
+        let completion = bus.completion { [unowned self, unowned bus] (outcome: LibNotify.Outcome) in
             if case .done(let identifier) = outcome { return finish(shown, identifier) }
             // In the portal, only libnotify can close what an earlier call has shown.
             if way != .portal {
@@ -155,7 +154,7 @@ final class NotificationSender {
                 shown.object = nil
             }
             if mayContinue(after: outcome), !shown.isHidden {
-                showDirectly(message, as: shown, on: loop)
+                showDirectly(message, as: shown, on: bus)
             } else {
                 isSending = false
                 wasSkipped = outcome == .skipped && !shown.isHidden
@@ -165,16 +164,21 @@ final class NotificationSender {
         LibNotify.shared.show(message, as: object, replacing: shown.identifier, completion: completion)
     }
 
-    private func showDirectly(_ message: NotificationMessage, as shown: Shown, on loop: BusLoop) {
+    private func showDirectly(_ message: NotificationMessage, as shown: Shown, on bus: BusShare) {
         // Without a time limit: even a late reply has the identifier to close.
-        loop.call(notify(message, replacing: shown.identifier), within: nil) { [unowned self, unowned loop] in
+        bus.call(notify(message, replacing: shown.identifier), within: nil) { [unowned self, unowned bus] in
             switch $0.map(\.arguments) {
             case .success(let values):
-                guard case .uint32(let identifier)? = values.first else { return isSending = false }
+                guard case .uint32(let identifier)? = values.first else {
+                    // What it may have shown cannot be closed: each update would show another one.
+                    isSending = false
+                    fault = .refused(reason: "the answer to Notify is no identifier")
+                    return
+                }
                 let isNew = identifier != shown.identifier
                 finish(shown, identifier)
                 // The indicator was hidden meanwhile.
-                if shown.isHidden, isNew { closeDirectly(shown, on: loop) }
+                if shown.isHidden, isNew { closeDirectly(shown, on: bus) }
             case .failure(let error):
                 isSending = false
                 fault = .refused(reason: error.description)
@@ -189,9 +193,9 @@ final class NotificationSender {
     }
 
     /// Renews the expiry, without a reply, which would be another wake-up. Therefore always over D-Bus.
-    func renew(_ message: NotificationMessage, on loop: BusLoop) {
+    func renew(_ message: NotificationMessage, on bus: BusShare) {
         guard let current, current.identifier != 0 else { return }
-        loop.send(notify(message, replacing: current.identifier, expectsReply: false))
+        bus.send(notify(message, replacing: current.identifier, expectsReply: false))
     }
 
     /// Whether the notification that the user or the server has closed is the current one. Reports that once.
@@ -213,11 +217,11 @@ final class NotificationSender {
     }
 
     /// Shows a separate notification, which stays.
-    func announce(_ message: NotificationMessage, on loop: BusLoop) {
+    func announce(_ message: NotificationMessage, on bus: BusShare) {
         // With a reply, so that a process that ends waits for it.
-        func announceDirectly() { loop.call(notify(message, replacing: 0), within: Self.answerLimit) { _ in } }
+        func announceDirectly() { bus.call(notify(message, replacing: 0), within: Self.answerLimit) { _ in } }
         guard way != .dbus else { return announceDirectly() }
-        let completion = loop.completion { [unowned self] (outcome: LibNotify.Outcome) in
+        let completion = bus.completion { [unowned self] (outcome: LibNotify.Outcome) in
             if mayContinue(after: outcome) { announceDirectly() }
         }
         LibNotify.shared.announce(message, completion: completion)
@@ -232,17 +236,17 @@ final class NotificationSender {
     }
 
     /// Closes the notification.
-    func hide(on loop: BusLoop) {
+    func hide(on bus: BusShare) {
         wasSkipped = false
         guard let shown = current.take() else { return }
         shown.isHidden = true
-        guard let object = shown.object else { return closeDirectly(shown, on: loop) }
+        guard let object = shown.object else { return closeDirectly(shown, on: bus) }
         closing.append(shown)
-        let completion = loop.completion { [unowned self, unowned loop] (outcome: LibNotify.Outcome) in
+        let completion = bus.completion { [unowned self, unowned bus] (outcome: LibNotify.Outcome) in
             closing.removeAll { $0 === shown }
             if case .done = outcome { return }
             if case .lost = outcome { _ = mayContinue(after: outcome) }
-            closeDirectly(shown, on: loop)
+            closeDirectly(shown, on: bus)
         }
         // After a call that is being made: also what is shown only now is closed.
         LibNotify.shared.close(object, completion: completion)
@@ -252,24 +256,24 @@ final class NotificationSender {
     ///
     /// - Parameter serverHasChanged: whether another server may own the notification now: libnotify sends to whichever
     ///   owns the name.
-    func end(on loop: BusLoop, serverHasChanged: Bool) {
+    func end(on bus: BusShare, serverHasChanged: Bool) async {
         // The portal may hang.
         let limit = ContinuousClock.now + Self.portalCloseDelay
         while current != nil, mayHide > .now, limit > .now {
-            guard (try? loop.turn(until: min(mayHide, limit))) != nil else { break }
+            guard (try? await bus.turn(until: min(mayHide, limit))) != nil else { break }
         }
         if let current, let object = current.object, way == .libnotify, !isSending, !serverHasChanged {
             LibNotify.shared.forget(object)
             current.object = nil
         }
-        hide(on: loop)
-        for shown in closing { closeDirectly(shown, on: loop) }
+        hide(on: bus)
+        for shown in closing { closeDirectly(shown, on: bus) }
     }
 
-    private func closeDirectly(_ shown: Shown, on loop: BusLoop) {
+    private func closeDirectly(_ shown: Shown, on bus: BusShare) {
         guard shown.identifier != 0, way != .portal else { return }
         // With a reply, so that a process that ends waits for it.
-        loop.call(
+        bus.call(
             call("CloseNotification", [.uint32(shown.identifier)]),
             within: Self.answerLimit
         ) { _ in }

@@ -88,7 +88,7 @@ final class NotificationSession: BusSession {
     private let applicationName: String
     private let settings: DesktopNotificationSettings
     private let logger: Logger
-    private let latest: @Sendable () -> IndicatorSnapshot
+    private let latest: () -> IndicatorSnapshot
     private let sender: NotificationSender
     /// The name of the app's desktop file, if it has one.
     private let desktopEntry: String?
@@ -121,7 +121,7 @@ final class NotificationSession: BusSession {
         settings: DesktopNotificationSettings,
         address: String,
         logger: Logger,
-        latest: @escaping @Sendable () -> IndicatorSnapshot
+        latest: @escaping () -> IndicatorSnapshot
     ) {
         let name = DisplayText.singleLine(applicationName, limit: Self.valueLimit)
         self.applicationName = name.isEmpty ? "Indicator" : name
@@ -140,25 +140,25 @@ final class NotificationSession: BusSession {
     // MARK: - The server
 
     /// Finds the server, checks that it answers, and chooses how to send. Returns both.
-    func begin(on loop: BusLoop) throws -> String {
+    func begin(on bus: BusShare) async throws -> String {
         let needsPortal = NotificationSender.isSandboxed && settings.through != .dbus
         let changes = [Self.interface, Self.portal].prefix(needsPortal ? 2 : 1).map {
             "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\($0)'"
         }
         let closed =
             "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(NotificationSender.path)'"
-        for rule in changes + [closed] { try loop.callBus("AddMatch", [.string(rule)]) }
+        for rule in changes + [closed] { try await bus.addMatch(rule) }
         var parts: [String] = []
         // A sandbox hides the server.
-        let problem = needsPortal ? try portalProblem(on: loop) : nil
-        if needsPortal, problem == nil { parts = [try sender.choose(on: loop)] }
+        let problem = needsPortal ? try await portalProblem(on: bus) : nil
+        if needsPortal, problem == nil { parts = [try await sender.choose(on: bus)] }
         if sender.way != .portal {
             do {
-                parts = [try findServer(on: loop)]
+                parts = [try await findServer(on: bus)]
             } catch DesktopNotificationError.noServer where needsPortal {
                 throw DesktopNotificationError.withoutLibNotify(reason: problem ?? sender.objection ?? "")
             }
-            parts.append(try sender.choose(on: loop, problem: problem ?? style.objection))
+            parts.append(try await sender.choose(on: bus, problem: problem ?? style.objection))
         }
         let summary = parts.joined(separator: " ") + style.remark
         // Noteworthy only if libnotify should be used and cannot be.
@@ -169,7 +169,7 @@ final class NotificationSession: BusSession {
 
     /// Why libnotify must not be asked for the desktop portal: it remembers that there was none, ends the process if
     /// the portal has no valid version (libnotify 0.8), and waits for 25 s if it hangs.
-    private func portalProblem(on loop: BusLoop) throws -> String? {
+    private func portalProblem(on bus: BusShare) async throws -> String? {
         // Starts the portal, as its clients do.
         let start = BusMessage.call(
             "org.freedesktop.DBus",
@@ -178,7 +178,7 @@ final class NotificationSession: BusSession {
             member: "StartServiceByName",
             [.string(Self.portal), .uint32(0)]
         )
-        _ = try ask(start, on: loop)
+        _ = try await ask(start, on: bus)
         let version = BusMessage.call(
             Self.portal,
             path: "/org/freedesktop/portal/desktop",
@@ -186,21 +186,21 @@ final class NotificationSession: BusSession {
             member: "Get",
             [.string("org.freedesktop.portal.Notification"), .string("version")]
         )
-        let answer = try ask(version, on: loop)
+        let answer = try await ask(version, on: bus)
         if case .uint32(1...)? = answer.first?.unwrapped { return nil }
         return answer.isEmpty ? "there is no desktop portal" : "the desktop portal has no valid version"
     }
 
-    private func findServer(on loop: BusLoop) throws -> String {
+    private func findServer(on bus: BusShare) async throws -> String {
         // Only queries the owner of the name: no server is started.
         do throws(BusError) {
-            sender.server = try loop.callBus("GetNameOwner", [.string(Self.interface)]).first?.text ?? ""
+            sender.server = try await bus.callBus("GetNameOwner", [.string(Self.interface)]).first?.text ?? ""
         } catch {
             guard error.name == "org.freedesktop.DBus.Error.NameHasNoOwner" else { throw error }
             throw waiting(after: .noServer)
         }
-        let information = try ask("GetServerInformation", on: loop)
-        if case .strings(let capabilities)? = try ask("GetCapabilities", on: loop).first {
+        let information = try await ask("GetServerInformation", on: bus)
+        if case .strings(let capabilities)? = try await ask("GetCapabilities", on: bus).first {
             readsMarkup = capabilities.contains("body-markup")
         }
         if let fault { throw waiting(after: fault) }
@@ -210,22 +210,20 @@ final class NotificationSession: BusSession {
         return texts.count == 4 ? "\(texts[0]) \(texts[2])" : sender.server
     }
 
-    private func ask(_ member: String, on loop: BusLoop) throws -> [BusValue] {
-        try ask(sender.call(member), on: loop)
+    private func ask(_ member: String, on bus: BusShare) async throws -> [BusValue] {
+        try await ask(sender.call(member), on: bus)
     }
 
     /// The answer to a call; empty after an error.
-    private func ask(_ message: BusMessage, on loop: BusLoop) throws -> [BusValue] {
+    private func ask(_ message: BusMessage, on bus: BusShare) async throws -> [BusValue] {
         do throws(BusError) {
-            return try loop.call(message, timeLimit: NotificationSender.answerLimit)
+            return try await bus.call(message, timeLimit: NotificationSender.answerLimit)
         } catch .noReply {
             // The reply to this call arrives when the server continues.
-            loop.call(message, within: nil) { [unowned self] _ in canBeginAgain = true }
+            bus.call(message, within: nil) { [unowned self] _ in canBeginAgain = true }
             throw waiting(after: .notResponding)
         } catch .disconnected {
             throw BusError.disconnected
-        } catch .cancelled {
-            throw BusError.cancelled
         } catch {
             // The server does not have this method.
             return []
@@ -240,10 +238,12 @@ final class NotificationSession: BusSession {
     func receive(_ signal: BusMessage) {
         switch (signal.member, signal.signature) {
         case ("NameOwnerChanged", "sss") where signal.sender == "org.freedesktop.DBus":
-            guard let new = signal.arguments.last?.text else { return }
+            guard let name = signal.arguments.first?.text, let new = signal.arguments.last?.text,
+                name == Self.interface || name == Self.portal
+            else { return }
             if canBeginAgain != nil { canBeginAgain = !new.isEmpty }
             // The portal is started again when it is used.
-            guard sender.way != .portal, signal.arguments.first?.text == Self.interface else { return }
+            guard sender.way != .portal, name == Self.interface else { return }
             fault = new.isEmpty ? .noServer : .replaced
         case ("NotificationClosed", "uu") where signal.sender == sender.server:
             guard case .uint32(let closed)? = signal.arguments.first, case .uint32(let reason)? = signal.arguments.last
@@ -270,14 +270,14 @@ final class NotificationSession: BusSession {
 
     // MARK: - The notification
 
-    func update(on loop: BusLoop) throws -> ContinuousClock.Instant? {
+    func update(on bus: BusShare) throws -> ContinuousClock.Instant? {
         if let fault = fault ?? sender.fault { throw fault }
         if let reason = sender.consumeClosed() { wasClosed(for: reason) }
         let snapshot = latest()
-        announce(snapshot.finished.filter { settings.whenDone.covers($0, after: settings.after) }, on: loop)
+        announce(snapshot.finished.filter { settings.whenDone.covers($0, after: settings.after) }, on: bus)
         guard snapshot.isVisible, settings.showsIndicator else {
             guard shown != nil, sender.mayHide > .now else {
-                hide(on: loop)
+                hide(on: bus)
                 return nil
             }
             return sender.mayHide
@@ -290,7 +290,7 @@ final class NotificationSession: BusSession {
         if let dismissed {
             guard dismissed != snapshot.visibilityID else { return nil }
             // The hidden snapshot in between was skipped.
-            hide(on: loop)
+            hide(on: bus)
         }
         shownID = snapshot.visibilityID
         // During the completion delay, the last content stays.
@@ -298,7 +298,7 @@ final class NotificationSession: BusSession {
         if style == .list, let shown, shown.urgency != content.urgency {
             let due = sentAt + (shown.urgency == .low ? Self.updateInterval : Self.bannerLimit)
             guard due <= .now || !sender.isShown else { return due }
-            hide(on: loop)
+            hide(on: bus)
         }
         if content != shown || sender.wasSkipped {
             let due = sentAt + (sender.way == .portal ? Self.portalUpdateInterval : Self.updateInterval)
@@ -306,28 +306,28 @@ final class NotificationSession: BusSession {
             shown = content
             sentAt = .now
             announced = (snapshot.since, content.asks)
-            sender.show(message(for: content), on: loop)
+            sender.show(message(for: content), on: bus)
             return sentAt + Self.showLimit
         }
         let tick = formats.contains(where: \.showsTime) ? ContinuousClock.now + .seconds(1) : nil
         guard expires else { return tick }
         if sentAt + settings.renewal <= .now {
-            sender.renew(message(for: content), on: loop)
+            sender.renew(message(for: content), on: bus)
             sentAt = .now
         }
         return tick ?? sentAt + settings.renewal
     }
 
-    func end(on loop: BusLoop) { sender.end(on: loop, serverHasChanged: fault == .replaced) }
+    func end(on bus: BusShare) async { await sender.end(on: bus, serverHasChanged: fault == .replaced) }
 
-    private func hide(on loop: BusLoop) {
-        sender.hide(on: loop)
+    private func hide(on bus: BusShare) {
+        sender.hide(on: bus)
         shown = nil
         dismissed = nil
     }
 
     /// Shows one ordinary notification of these outcomes.
-    private func announce(_ finished: [FinishedActivity], on loop: BusLoop) {
+    private func announce(_ finished: [FinishedActivity], on bus: BusShare) {
         guard let notice = OutcomeNotice(finished, applicationName: applicationName) else { return }
         let category = notice.isFailure ? "transfer.error" : "transfer.complete"
         let message = message(
@@ -337,7 +337,7 @@ final class NotificationSession: BusSession {
             hints: [BusProperty("urgency", .byte(DesktopNotificationSettings.Urgency.normal.level))],
             milliseconds: -1
         )
-        sender.announce(message, on: loop)
+        sender.announce(message, on: bus)
     }
 
     private func message(for content: NotificationContent) -> NotificationMessage {

@@ -1,3 +1,6 @@
+// What this folder's size buys: a badge and a bar on the app's icon, of which nothing remains after a crash, also with
+// several instances of the app.
+
 #if DBus
 import Foundation
 import IndicatorCore
@@ -29,7 +32,7 @@ extension BackendKind {
                 return await .of {
                     let environment = ProcessInfo.processInfo.environment
                     let address = try LauncherEntryBackend.check(settings, in: environment)
-                    return try await BusService.probe(address: address) {
+                    return try await BusSurface.probe(.session, at: address) {
                         LauncherEntrySession(desktopFile: settings.desktopFile, latest: $0)
                     }
                 }

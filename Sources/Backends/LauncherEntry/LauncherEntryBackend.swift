@@ -1,6 +1,7 @@
 #if DBus
 import Foundation
 public import IndicatorCore
+package import IndicatorThreads
 
 /// The settings of a ``LauncherEntryBackend``.
 public struct LauncherEntrySettings: Sendable, Hashable {
@@ -28,13 +29,13 @@ public struct LauncherEntrySettings: Sendable, Hashable {
 ///
 /// Sends nothing while a ``DesktopJobBackend`` of this process shows the same app on Plasma, which then sends the
 /// signal itself. Without a session bus or the desktop file it is unavailable.
-public final class LauncherEntryBackend: IndicatorBackend {
+public final class LauncherEntryBackend: ConnectedBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
 
     private let settings: LauncherEntrySettings
     private let environment: @Sendable () -> [String: String]
-    private let surface = BusSurface()
+    private let surface = BusSurface(on: .session)
 
     /// Makes a backend. Does not connect before ``start()``.
     ///
@@ -55,6 +56,8 @@ public final class LauncherEntryBackend: IndicatorBackend {
         self.environment = environment
     }
 
+    package var thread: ServiceThread { surface.thread }
+
     /// Keeps the handle, to report the loss of the bus.
     public func attach(to control: IndicatorControl) {
         surface.attach(to: control)
@@ -64,14 +67,14 @@ public final class LauncherEntryBackend: IndicatorBackend {
     public func start() async throws {
         let address = try Self.check(settings, in: environment())
         let file = settings.desktopFile
-        try await surface.start(name: "ind-dock", address: address) { _, latest in
+        try await surface.start(at: address) { _, latest in
             LauncherEntrySession(desktopFile: file, latest: latest)
         }
     }
 
     /// Sends the snapshot. Throws if the bus was lost.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
-        try surface.update(snapshot)
+        try await surface.update(snapshot)
     }
 
     /// Removes the bar, the badge and the mark, and disconnects.

@@ -40,7 +40,7 @@ final class LauncherEntrySession: BusSession {
 
     private let desktopFile: String
     private let name: String
-    private let latest: @Sendable () -> IndicatorSnapshot
+    private let latest: () -> IndicatorSnapshot
     private var turn = Turn.none
     /// Whether it has asked to come first.
     private var hasInsisted = false
@@ -52,13 +52,13 @@ final class LauncherEntrySession: BusSession {
     /// - Parameters:
     ///   - desktopFile: the checked identifier of the desktop file.
     ///   - latest: the latest snapshot.
-    init(desktopFile: String, latest: @escaping @Sendable () -> IndicatorSnapshot) {
+    init(desktopFile: String, latest: @escaping () -> IndicatorSnapshot) {
         self.desktopFile = desktopFile
         self.latest = latest
         name = Self.prefix + IndicatorBusName.element(for: desktopFile)
     }
 
-    func begin(on loop: BusLoop) throws -> String { "application://\(desktopFile)" }
+    func begin(on bus: BusShare) throws -> String { "application://\(desktopFile)" }
 
     func receive(_ signal: BusMessage) {
         guard signal.sender == Self.bus, signal.signature == "s", signal.arguments.first?.text == name else { return }
@@ -69,27 +69,28 @@ final class LauncherEntrySession: BusSession {
         }
     }
 
-    func update(on loop: BusLoop) throws -> ContinuousClock.Instant? {
+    func update(on bus: BusShare) throws -> ContinuousClock.Instant? {
         let snapshot = latest()
         let failed = snapshot.finished.contains { WhenDone.failures.covers($0, after: snapshot.startDelay) }
         if failed { failedUntil = .now + Self.failureTime }
         if let until = failedUntil, until <= .now { failedUntil = nil }
         let entry = entry(for: snapshot)
         if entry != .nothing, turn == .none || (entry.isUrgent && turn == .waiting && !hasInsisted) {
-            ask(insisting: entry.isUrgent, on: loop)
+            ask(insisting: entry.isUrgent, on: bus)
         }
         if !entry.isUrgent { hasInsisted = false }
         if turn == .shown, entry != sent ?? .nothing {
             // Also the hidden one: a dock must not be flooded by work that comes and goes.
             if let due = sentAt.map({ $0 + Self.updateInterval }), due > .now { return due }
-            send(entry, on: loop)
+            send(entry, on: bus)
         }
-        if entry == .nothing, turn == .shown || turn == .waiting { leave(on: loop) }
+        if entry == .nothing, turn == .shown || turn == .waiting { leave(on: bus) }
         return failedUntil
     }
 
-    func end(on loop: BusLoop) {
-        if turn == .shown, sent ?? .nothing != .nothing { send(.nothing, on: loop) }
+    func end(on bus: BusShare) {
+        if turn == .shown, sent ?? .nothing != .nothing { send(.nothing, on: bus) }
+        if turn != .none { leave(on: bus) }
     }
 
     private func entry(for snapshot: IndicatorSnapshot) -> Entry {
@@ -101,9 +102,9 @@ final class LauncherEntrySession: BusSession {
         return entry
     }
 
-    private func send(_ entry: Entry, on loop: BusLoop) {
+    private func send(_ entry: Entry, on bus: BusShare) {
         (sent, sentAt) = (entry, .now)
-        loop.send(
+        bus.send(
             .signal(
                 path: "/",
                 interface: "com.canonical.Unity.LauncherEntry",
@@ -126,32 +127,22 @@ final class LauncherEntrySession: BusSession {
     // MARK: - The queue of instances
 
     /// Asks for the name. The bus lets instances wait for it, and gives it to the next one when one ends.
-    private func ask(insisting: Bool, on loop: BusLoop) {
+    private func ask(insisting: Bool, on bus: BusShare) {
         turn = .asked
         hasInsisted = insisting
         // DBUS_NAME_FLAG_ALLOW_REPLACEMENT, and DBUS_NAME_FLAG_REPLACE_EXISTING.
         let flags: UInt32 = insisting ? 3 : 1
-        loop.call(call("RequestName", [.string(name), .uint32(flags)]), within: nil) { [unowned self] result in
+        let request = BusLoop.busCall("RequestName", [.string(name), .uint32(flags)])
+        bus.call(request, within: nil) { [unowned self] result in
             // 2: in the queue. A bus that denies the name has no queue.
             let isQueued = (try? result.get().arguments) == [.uint32(2)]
             turn = isQueued ? .waiting : .shown
         }
     }
 
-    private func leave(on loop: BusLoop) {
+    private func leave(on bus: BusShare) {
         (turn, sent, hasInsisted) = (.none, nil, false)
-        loop.send(call("ReleaseName", [.string(name)], expectsReply: false))
-    }
-
-    private func call(_ member: String, _ arguments: [BusValue], expectsReply: Bool = true) -> BusMessage {
-        .call(
-            Self.bus,
-            path: "/org/freedesktop/DBus",
-            interface: Self.bus,
-            member: member,
-            arguments,
-            expectsReply: expectsReply
-        )
+        bus.send(BusLoop.busCall("ReleaseName", [.string(name)], expectsReply: false))
     }
 }
 #endif

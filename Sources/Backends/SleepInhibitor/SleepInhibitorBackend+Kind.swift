@@ -1,3 +1,5 @@
+// What this folder's size buys: the machine does not sleep during work, and the lock ends with the process.
+
 #if DBus
 import Foundation
 import IndicatorCore
@@ -32,7 +34,7 @@ extension BackendKind {
             availability: { context, settings in
                 await .of {
                     let address = try DBusAddress.system.resolved(in: ProcessInfo.processInfo.environment)
-                    return try await BusService.probe(address: address) {
+                    return try await BusSurface.probe(.system, at: address) {
                         SleepInhibitorSession(
                             applicationName: context.applicationName,
                             settings: SleepInhibitorSettings(settings),

@@ -1,6 +1,7 @@
 #if DBus
 import Foundation
 public import IndicatorCore
+package import IndicatorThreads
 public import Logging
 
 /// The settings of a ``SleepInhibitorBackend``.
@@ -31,16 +32,16 @@ public struct SleepInhibitorSettings: Sendable, Hashable {
 /// process, however that ends.
 ///
 /// Without login1, the backend is unavailable until it appears. If login1 refuses the lock, that is logged, and it is
-/// asked again when the indicator is shown the next time. It has a private connection to the system bus and a thread
-/// that sleeps until something changes.
-public final class SleepInhibitorBackend: IndicatorBackend {
+/// asked again when the indicator is shown the next time. Its connection to the system bus is
+/// shared with the other backends of the process that use it.
+public final class SleepInhibitorBackend: ConnectedBackend {
     /// The name that the config file and the diagnostics use.
     public let name: String
 
     private let applicationName: String
     private let settings: SleepInhibitorSettings
     private let logger: Logger
-    private let surface = BusSurface()
+    private let surface = BusSurface(on: .system)
 
     /// Makes a backend. Does not connect before ``start()``.
     ///
@@ -61,6 +62,8 @@ public final class SleepInhibitorBackend: IndicatorBackend {
         self.logger = logger
     }
 
+    package var thread: ServiceThread { surface.thread }
+
     /// Keeps the handle, to report when login1 appears or vanishes.
     public func attach(to control: IndicatorControl) {
         surface.attach(to: control)
@@ -70,14 +73,14 @@ public final class SleepInhibitorBackend: IndicatorBackend {
     public func start() async throws {
         let address = try DBusAddress.system.resolved(in: ProcessInfo.processInfo.environment)
         let (name, settings, logger) = (applicationName, settings, logger)
-        try await surface.start(name: "ind-sleep", address: address) { _, latest in
+        try await surface.start(at: address) { _, latest in
             SleepInhibitorSession(applicationName: name, settings: settings, logger: logger, latest: latest)
         }
     }
 
     /// Takes or releases the lock. Throws if login1 was lost.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
-        try surface.update(snapshot)
+        try await surface.update(snapshot)
     }
 
     /// Releases the lock.
@@ -97,10 +100,11 @@ final class SleepInhibitorSession: BusSession {
     private let applicationName: String
     private let settings: SleepInhibitorSettings
     private let logger: Logger
-    private let latest: @Sendable () -> IndicatorSnapshot
+    private let latest: () -> IndicatorSnapshot
     private let service = BusServiceOwner(SleepInhibitorSession.login)
     private var lock: BusDescriptor?
     private var isAsking = false
+    private var hasEnded = false
     /// Since when the indicator is shown for which a lock was asked for.
     private var askedFor: IndicatorSnapshot.VisibilityID?
 
@@ -108,7 +112,7 @@ final class SleepInhibitorSession: BusSession {
         applicationName: String,
         settings: SleepInhibitorSettings,
         logger: Logger,
-        latest: @escaping @Sendable () -> IndicatorSnapshot
+        latest: @escaping () -> IndicatorSnapshot
     ) {
         self.applicationName = DisplayText.singleLine(applicationName, limit: Self.valueLimit)
         self.settings = settings
@@ -118,27 +122,32 @@ final class SleepInhibitorSession: BusSession {
 
     var canBeginAgain: Bool? { service.canBeginAgain }
 
-    func begin(on loop: BusLoop) throws -> String {
-        try service.find(on: loop)
+    func begin(on bus: BusShare) async throws -> String {
+        try await service.find(on: bus)
         return "\(Self.login): \(actions)"
     }
 
     func receive(_ signal: BusMessage) { service.receive(signal) }
 
-    func update(on loop: BusLoop) throws -> ContinuousClock.Instant? {
+    func update(on bus: BusShare) throws -> ContinuousClock.Instant? {
         if let fault = service.fault { throw fault }
         let snapshot = latest()
         guard snapshot.isVisible else {
             lock = nil
             return nil
         }
-        if lock == nil, !isAsking, askedFor != snapshot.visibilityID { ask(snapshot, on: loop) }
+        if lock == nil, !isAsking, askedFor != snapshot.visibilityID { ask(snapshot, on: bus) }
         return nil
+    }
+
+    func end(on bus: BusShare) {
+        hasEnded = true
+        lock = nil
     }
 
     private var actions: String { settings.actions.map(\.rawValue).sorted().joined(separator: ":") }
 
-    private func ask(_ snapshot: IndicatorSnapshot, on loop: BusLoop) {
+    private func ask(_ snapshot: IndicatorSnapshot, on bus: BusShare) {
         isAsking = true
         askedFor = snapshot.visibilityID
         let label = DisplayText.singleLine(snapshot.label ?? "", limit: Self.valueLimit)
@@ -150,13 +159,14 @@ final class SleepInhibitorSession: BusSession {
             [actions, applicationName, label.isEmpty ? "in progress" : label, "block"].map { .string($0) }
         )
         // No time limit: the answer of a slow service is a lock, which must be released.
-        loop.call(call, within: nil) { [weak self] result in
+        bus.call(call, within: nil) { [weak self] result in
             guard let self else { return }
             isAsking = false
             do {
                 // Released by `update` if the indicator was hidden.
-                lock = try result.get().descriptor
-                if lock == nil { logger.warning("login1 gave no lock: the answer has no descriptor") }
+                let descriptor = try result.get().descriptor
+                if !hasEnded { lock = descriptor }
+                if descriptor == nil { logger.warning("login1 gave no lock: the answer has no descriptor") }
             } catch {
                 logger.warning("login1 gave no lock against '\(actions)': \(error)")
             }

@@ -1,3 +1,6 @@
+// What this folder's size buys: one place for signals and the exit, and one for watched files, which every backend and
+// the config file rely on.
+
 import Foundation
 
 /// The desktop files of installed apps, by their identifiers (Desktop Entry Specification, "Desktop File ID").

@@ -74,7 +74,7 @@ package final class ProcessSignals: Sendable {
         let engine = manager.engine
         change { state in
             state.engines[ObjectIdentifier(engine)] = engine
-            _ = exitHook
+            Self.observeExit()
             // Process 1 of a container ignores signals that it does not handle, so they must not end its indicator.
             if getpid() != 1 { for signal in [SIGINT, SIGQUIT, SIGTERM, SIGTSTP] { _ = install(signal, &state) } }
         }
@@ -181,6 +181,10 @@ package final class ProcessSignals: Sendable {
         }
     }
 
+    /// Shuts the indicators down and then restores the terminals when `main` returns or `exit` is called, but not in a
+    /// forked child, whose parent has them, in `_exit`, or when a signal ends the process.
+    static func observeExit() { _ = exitHook }
+
     // MARK: - For programs that handle the signals themselves
 
     /// Shuts every indicator down and restores the terminals, as a signal that ends the process does.
@@ -196,7 +200,7 @@ package final class ProcessSignals: Sendable {
     package static func resumeTerminals() { TerminalRegistry.resumeAll() }
 
     /// Shuts every indicator down, and waits for at most ``shutdownLimit``.
-    fileprivate func shutDown() {
+    private func shutDown() {
         let engines = change { Array($0.engines.values) }
         if engines.isEmpty { return }
         let done = DispatchSemaphore(value: 0)
@@ -253,11 +257,10 @@ package final class ProcessSignals: Sendable {
     }
 }
 
-/// Shuts the indicators down when `main` returns or `exit` is called, but not in a forked child.
 private let exitHook: Void = {
     exitOwner.store(getpid(), ordering: .relaxed)
     atexit {
-        if getpid() == exitOwner.load(ordering: .relaxed) { ProcessSignals.shared.shutDown() }
+        if getpid() == exitOwner.load(ordering: .relaxed) { ProcessSignals.shutDownIndicators() }
     }
 }()
 

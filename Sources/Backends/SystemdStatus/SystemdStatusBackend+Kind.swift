@@ -1,3 +1,5 @@
+// What this folder's size buys: `systemctl status` shows what a service does, without libsystemd.
+
 import Foundation
 import IndicatorCore
 

@@ -89,6 +89,8 @@ public final class SystemdStatusBackend: IndicatorBackend {
     public func start() async throws {
         let socket = try NotifySocket(environment: environment())
         if settings.isReady { try socket.send("READY=1") }
+        // What was sent before an update failed.
+        if !state.withLock({ $0.text }).isEmpty { try socket.send("STATUS=") }
         state.withLock { $0 = State(socket: socket) }
     }
 

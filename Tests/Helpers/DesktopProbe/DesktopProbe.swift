@@ -64,9 +64,14 @@ struct DesktopProbe {
             arguments.contains("delays") ? .standard : try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
         let config = arguments.first { $0.hasPrefix("config=") }.map { String($0.dropFirst(7)) }
         let manager =
-            config.map { IndicatorManager.configured(for: "probe", path: $0) }
+            config.map { IndicatorManager.configured(from: ConfigurationSource(for: "probe", path: $0)) }
             ?? IndicatorManager(delays: delays, backends: backends)
-        let probe = Probe(manager: manager, neighbour: neighbour, requests: Requests())
+        let probe = Probe(
+            manager: manager,
+            neighbour: neighbour,
+            requests: Requests(),
+            firstStates: Probe.states(of: manager)
+        )
         print("ready")
         fflush(nil)
         while let line = readLine() {
@@ -117,6 +122,12 @@ struct Probe {
     let manager: IndicatorManager
     let neighbour: Neighbour?
     let requests: Requests
+    /// The states of the backends when the indicator had been made.
+    let firstStates: String
+
+    static func states(of manager: IndicatorManager) -> String {
+        manager.backendStatuses.map { "\($0.name)=\($0.state)" }.joined(separator: "\t")
+    }
 
     func answer(to line: String) -> String {
         let words = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
@@ -155,7 +166,11 @@ struct Probe {
         case "progress":
             manager.update("work") { $0.progress = Double(words[1]) }
         case "status":
-            return manager.backendStatuses.map { "\($0.name)=\($0.state)" }.joined(separator: "\t")
+            return Self.states(of: manager)
+        case "first-status":
+            return firstStates
+        case "updates":
+            return update(for: .seconds(Double(words[1]) ?? 0))
         case "delivered":
             return manager.backendStatuses.map { "\($0.name)=\($0.updatesDelivered)" }.joined(separator: "\t")
         case "available":
@@ -244,6 +259,31 @@ struct Probe {
             }
         }
         return start.duration(to: .now)
+    }
+
+    /// Changes an activity 1000 times a second. Returns the seconds, and the milliseconds of CPU that the threads of
+    /// the backends used.
+    private func update(for duration: Duration) -> String {
+        func time() -> Double {
+            let tasks = "/proc/self/task"
+            return ((try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []).reduce(0) { sum, task in
+                func text(_ file: String) -> String {
+                    (try? String(contentsOfFile: "\(tasks)/\(task)/\(file)", encoding: .utf8)) ?? ""
+                }
+                guard text("comm").hasPrefix("ind-") else { return sum }
+                // Nanoseconds on a processor (Linux, Documentation/scheduler/sched-stats.rst).
+                return sum + (text("schedstat").split(separator: " ").first.flatMap { Double($0) } ?? 0) / 1e6
+            }
+        }
+        manager.start("work", label: "begin")
+        let (start, before) = (ContinuousClock.now, time())
+        var count = 0
+        while start.duration(to: .now) < duration {
+            count += 1
+            manager.update("work") { ($0.label, $0.progress) = ("step \(count)", Double(count % 1000) / 1000) }
+            Thread.sleep(forTimeInterval: 0.001)
+        }
+        return "\(start.duration(to: .now) / .seconds(1))\t\(time() - before)\t\(count)"
     }
 
     /// Runs a task with a timer: the app's first use of libdispatch.

@@ -24,7 +24,7 @@ final class BusPeer: Sendable {
         _ = ThreadStarter.start(named: "peer") { [hasEnded] in
             defer { hasEnded.signal() }
             do throws(BusError) {
-                let loop = try BusLoop(address: address, wakeUp: wakeUp)
+                let loop = try BlockingBus(address: address, wakeUp: wakeUp)
                 loop.serve(path: path) { [unowned loop] message in
                     for message in answer(message) { if let message { loop.send(message) } }
                 }

@@ -276,7 +276,7 @@ import Testing
         backend.attach(to: IndicatorControl(setEnabled: { isEnabled in switched.withLock { $0.append(isEnabled) } }))
         try await backend.start()
         try await backend.update(busy)
-        let loop = try BusLoop(address: bus.address, wakeUp: #require(WakeUp()))
+        let loop = try BlockingBus(address: bus.address)
         func call(_ member: String, _ arguments: BusValue...) throws -> BusValue? {
             let interface = "org.freedesktop.DBus.Properties"
             let own = BusValue.string(Self.interface)

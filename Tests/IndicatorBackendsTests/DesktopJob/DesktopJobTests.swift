@@ -144,9 +144,45 @@ import Testing
         try await probe.tell("progress", "0.5")
         #expect(try await probe.status(of: "desktopJob") == "running")
         #expect(probe.log.split(separator: "\n").count { $0.contains("Plasma shows no job") } <= 1)
+        #expect(await eventually { server.requestCount == 1 })
         try await probe.tell("end")
+        try await probe.tell("cycles", "1000")
         try await probe.shutdown()
-        withExtendedLifetime(server) {}
+        // Never two at a time.
+        if index == 2 { #expect(server.requestCount == 1) }
+    }
+
+    @Test("Two apps with one desktop file have a view each")
+    func twoApps() async throws {
+        let bus = try await PrivateBus()
+        let server = try JobServer(on: bus)
+        let settings = "{desktopFile: org.example.probe.desktop}"
+        let probes = [try await probe(bus, settings: settings), try await probe(bus, settings: settings)]
+        for (index, probe) in probes.enumerated() {
+            try await probe.tell("begin", "app \(index)")
+            #expect(await eventually { server.open.count == index + 1 })
+        }
+        #expect(server.open.allSatisfy { $0.desktopEntry == "org.example.probe" })
+        try await probes[0].tell("end")
+        #expect(await eventually { server.open.map { $0.properties["title"] } == [.string("app 1")] })
+        try await probes[1].tell("progress", "0.5")
+        #expect(await eventually { server.open.first?.properties["percent"] == .uint32(50) })
+    }
+
+    @Test("A server that dies before it has answered leaves nothing; the next one shows the job")
+    func deathBeforeAnswer() async throws {
+        let bus = try await PrivateBus()
+        var server: JobServer? = try JobServer(on: bus, answer: .late)
+        let probe = try await probe(bus)
+        try await probe.tell("begin", "Copying")
+        #expect(await eventually { server?.requestCount == 1 })
+        server = nil
+        #expect(try await probe.backend("desktopJob", is: "no service owns org.kde.JobViewServer"))
+        let next = try JobServer(on: bus)
+        #expect(await eventually { next.open.count == 1 })
+        try await probe.tell("end")
+        #expect(await eventually { next.open.isEmpty })
+        #expect(next.views.count == 1)
     }
 
     @Test("A server that ends and comes back shows the job again; without one it is unavailable")

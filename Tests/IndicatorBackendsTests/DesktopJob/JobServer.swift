@@ -26,6 +26,7 @@ final class JobServer: Sendable {
 
     private struct State: Sendable {
         var views: [View] = []
+        var requestCount = 0
     }
 
     private final class Record: @unchecked Sendable {
@@ -49,6 +50,9 @@ final class JobServer: Sendable {
     /// The views so far, in order.
     var views: [View] { recorded.state.withLock { $0.views } }
 
+    /// How often a view was requested.
+    var requestCount: Int { recorded.state.withLock { $0.requestCount } }
+
     /// Those that have not ended.
     var open: [View] { views.filter { $0.end == nil } }
 
@@ -70,6 +74,7 @@ final class JobServer: Sendable {
         func index() -> Int? { message.path.flatMap { $0.split(separator: "_").last }.flatMap { Int($0) } }
         switch message.member {
         case "requestView":
+            state.requestCount += 1
             guard case .properties(let hints)? = arguments.last, case .int32(let capabilities) = arguments[1] else {
                 return [message.reply(BusError(name: "org.freedesktop.DBus.Error.InvalidArgs", text: ""))]
             }

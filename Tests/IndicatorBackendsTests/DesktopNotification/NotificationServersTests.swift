@@ -2,6 +2,8 @@
 import TestSupport
 import Testing
 
+@testable import IndicatorBackends
+
 /// Servers that differ from dunst, each the real program.
 @Suite struct NotificationServersTests {
     @Test(
@@ -67,6 +69,28 @@ import Testing
     )
     func closedByCinnamon(isDismissal: Bool, way: NotificationWay) async throws {
         try await closes(for: 2, isDismissal: isDismissal, by: "cinnamon", way: way)
+    }
+
+    @Test(
+        "A server that answers Notify with an error or another type makes it unavailable; the next one shows it",
+        arguments: [[], [BusValue.string("1")], [.int64(1)], [.strings(["1"])]],
+        NotificationWay.both
+    )
+    func wrongAnswers(answer: [BusValue], way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        var server: ScriptedServer? = try ScriptedServer(address: bus.address, wrongAnswer: answer)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "work <b>\u{1B}[1m")
+        #expect(try await probe.backend("desktopNotification", is: "unavailable"))
+        withExtendedLifetime(server) {}
+        server = nil
+        #expect(try await probe.backend("desktopNotification", is: "no notification server"))
+        let next = try ScriptedServer(address: bus.address)
+        #expect(await eventually { next.shown.count == 1 })
+        try await probe.tell("end")
+        #expect(await eventually { next.shown.isEmpty })
+        try await probe.shutdown()
     }
 
     private func closes(for reason: Int, isDismissal: Bool, by name: String, way: NotificationWay) async throws {

@@ -92,7 +92,13 @@ final class ScriptedServer: Sendable {
     ///   - name: the name of its program. `gnome-shell` refuses changes by other connections than the first one, as
     ///     GNOME does since version 42.
     ///   - identifier: the identifier of the first notification.
-    init(address: String, name: String = "tests", identifier: UInt32 = 1) throws {
+    ///   - wrongAnswer: how it answers `Notify`, if that is not the identifier; an empty answer is an error.
+    init(
+        address: String,
+        name: String = "tests",
+        identifier: UInt32 = 1,
+        wrongAnswer: [BusValue]? = nil
+    ) throws {
         recorded.state.withLock { $0.lastIdentifier = identifier - 1 }
         peer = try BusPeer(
             name: "org.freedesktop.Notifications",
@@ -114,7 +120,8 @@ final class ScriptedServer: Sendable {
             case ("GetCapabilities", _): return [message.reply([.strings(["body"])])]
             case ("Notify", 8):
                 guard case .uint32(let replaced) = arguments[1] else { return [] }
-                if isRefused(replaced) { return [message.reply(refusal)] }
+                if isRefused(replaced) || wrongAnswer == [] { return [message.reply(refusal)] }
+                if let wrongAnswer { return [message.reply(wrongAnswer)] }
                 let identifier = recorded.state.withLock { state in
                     if state.owners[replaced] == nil { state.lastIdentifier += 1 }
                     let identifier = state.owners[replaced] == nil ? state.lastIdentifier : replaced
@@ -155,6 +162,9 @@ final class ScriptedServer: Sendable {
 
     /// The identifiers of the notifications that are shown.
     var shown: Set<UInt32> { recorded.state.withLock { Set($0.owners.keys) } }
+
+    /// The identifier that was given last.
+    var lastIdentifier: UInt32 { recorded.state.withLock { $0.lastIdentifier } }
 
     /// How many calls of other connections it has refused.
     var refusedCount: Int { recorded.state.withLock { $0.refusedCount } }

@@ -137,6 +137,24 @@ import Testing
         #expect(await monitor.ends(with: .init(progress: 0.25)))
     }
 
+    @Test("A bus that dies before it has answered the request for the name leaves nothing; the next one is used")
+    func deathBeforeAnswer() async throws {
+        let bus = try await PrivateBus()
+        let probe = try await probe(bus)
+        bus.pause()
+        try await probe.tell("begin", "work")
+        try await probe.tell("progress", "0.25")
+        await bus.kill()
+        #expect(try await probe.backend("launcherEntry", is: "unavailable"))
+        try await bus.start()
+        let monitor = try await LauncherMonitor(bus)
+        #expect(await monitor.ends(with: .init(progress: 0.25)))
+        #expect(try await eventually { try await queue(on: bus).hasPrefix("as 1 ") })
+        try await probe.tell("end")
+        #expect(await monitor.ends(with: .nothing))
+        #expect(try await eventually { try await queue(on: bus).isEmpty })
+    }
+
     @Test("Without its desktop file it is unavailable, and says where the file is missing")
     func noDesktopFile() async throws {
         let bus = try await PrivateBus()

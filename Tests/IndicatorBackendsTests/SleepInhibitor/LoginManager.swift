@@ -1,24 +1,50 @@
 import Foundation
 import TestSupport
+import Testing
 
-/// The real systemd-logind on a private system bus, with a `/run` of its own. Needs root.
+/// The real systemd-logind or elogind on a private system bus, with a `/run` of its own. Needs root.
 final class LoginManager: Sendable {
+    enum Program: CaseIterable, CustomTestStringConvertible {
+        case systemd, elogind
+
+        /// Those that are there. elogind is unpacked by Scripts/bootstrap, where the distribution has it.
+        static var available: [Self] {
+            allCases.filter { $0 == .systemd || FileManager.default.isExecutableFile(atPath: $0.path) }
+        }
+
+        fileprivate var path: String {
+            switch self {
+            case .systemd: "/lib/systemd/systemd-logind"
+            case .elogind:
+                URL(filePath: #filePath).appending(path: "../../../../.build/elogind/run").standardizedFileURL.path
+            }
+        }
+
+        var testDescription: String { "\(self)" }
+    }
+
     let bus: PrivateBus
     private let daemon: Daemon
-
-    private static let program = "/lib/systemd/systemd-logind"
 
     /// Whether it can run here.
     static var isPossible: Bool { getuid() == 0 }
 
-    init(on bus: PrivateBus) async throws {
+    init(_ program: Program = .systemd, on bus: PrivateBus) async throws {
         self.bus = bus
         let folders = ["seats", "inhibit", "sessions", "users"].map { "/run/systemd/\($0)" }.joined(separator: " ")
         daemon = try Daemon(
             "unshare",
             [
                 "--mount", "sh", "-c",
-                "mount --make-rprivate / && mount -t tmpfs none /run && mkdir -p \(folders) && exec \(Self.program)",
+                """
+                set -e
+                mount --make-rprivate /
+                mount -t tmpfs none /run
+                mkdir -p \(folders)
+                # elogind makes a folder for its control groups.
+                [ \(program) = systemd ] || mount -t tmpfs none /sys/fs/cgroup
+                exec \(program.path)
+                """,
             ],
             environment: ["DBUS_SYSTEM_BUS_ADDRESS": bus.address],
             package: "systemd"
@@ -38,11 +64,17 @@ final class LoginManager: Sendable {
         return lists.first?.map { $0.prefix(4).compactMap { $0 as? String } }
     }
 
+    /// Suspends it until ``resume()``.
+    func pause() { daemon.send(SIGSTOP) }
+
+    /// Resumes it.
+    func resume() { daemon.send(SIGCONT) }
+
     /// Ends it with SIGKILL.
     func kill() async { await daemon.end() }
 
     private struct NotStarted: Error, CustomStringConvertible {
         var error: String
-        var description: String { "systemd-logind did not start: \(error)" }
+        var description: String { "the login manager did not start: \(error)" }
     }
 }

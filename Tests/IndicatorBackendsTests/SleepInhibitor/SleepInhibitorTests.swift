@@ -26,11 +26,12 @@ import Testing
 
     @Test(
         "logind lists the lock while the indicator is shown, and not after its end, or the process's",
-        .enabled(if: LoginManager.isPossible, "it needs root")
+        .enabled(if: LoginManager.isPossible, "it needs root"),
+        arguments: LoginManager.Program.available
     )
-    func locks() async throws {
+    func locks(program: LoginManager.Program) async throws {
         let bus = try await PrivateBus()
-        let login = try await LoginManager(on: bus)
+        let login = try await LoginManager(program, on: bus)
         let probe = try await probe(bus)
         #expect(try await probe.backend("sleepInhibitor", is: "running"))
         #expect(try await login.inhibitors() == [])
@@ -39,7 +40,10 @@ import Testing
         #expect(try await eventually { try await login.inhibitors() == expected })
         try await probe.tell("end")
         #expect(try await eventually { try await login.inhibitors() == [] })
+        let descriptors = try probe.descriptors()
         try await probe.tell("cycles", "1000")
+        #expect(try await eventually { try await login.inhibitors() == [] })
+        #expect(try await eventually { try probe.descriptors() == descriptors })
         try await probe.tell("begin", "Again")
         #expect(try await eventually { try await login.inhibitors()?.count == 1 })
         await probe.kill()
@@ -48,18 +52,19 @@ import Testing
 
     @Test(
         "The configured actions are prevented, and a restart of logind is survived",
-        .enabled(if: LoginManager.isPossible, "it needs root")
+        .enabled(if: LoginManager.isPossible, "it needs root"),
+        arguments: LoginManager.Program.available
     )
-    func restart() async throws {
+    func restart(program: LoginManager.Program) async throws {
         let bus = try await PrivateBus()
-        var login = try await LoginManager(on: bus)
+        var login = try await LoginManager(program, on: bus)
         let probe = try await probe(bus, what: "[shutdown, sleep]")
         try await probe.tell("begin", "Writing")
         let expected = [["shutdown:sleep", "probe", "Writing", "block"]]
         #expect(try await eventually { try await login.inhibitors() == expected })
         await login.kill()
         #expect(try await probe.backend("sleepInhibitor", is: "no service owns org.freedesktop.login1"))
-        login = try await LoginManager(on: bus)
+        login = try await LoginManager(program, on: bus)
         #expect(try await eventually { try await login.inhibitors() == expected })
         try await probe.shutdown()
         #expect(try await eventually { try await login.inhibitors() == [] })
@@ -102,6 +107,66 @@ import Testing
         if answer == .nothing { #expect(calls.withLock { $0 } == 1) }
         try await probe.shutdown()
         withExtendedLifetime(peer) {}
+    }
+
+    @Test(
+        "A service that dies before it has answered leaves nothing; the next one gives the lock",
+        .enabled(if: LoginManager.isPossible, "it needs root")
+    )
+    func deathBeforeAnswer() async throws {
+        let bus = try await PrivateBus()
+        let calls = Locked(0)
+        var peer: BusPeer? = try BusPeer(
+            name: "org.freedesktop.login1",
+            path: "/org/freedesktop/login1",
+            address: bus.address
+        ) { _ in
+            calls.withLock { $0 += 1 }
+            return []
+        }
+        let probe = try await probe(bus)
+        #expect(try await probe.backend("sleepInhibitor", is: "running"))
+        try await probe.tell("begin", "Writing")
+        #expect(await eventually { calls.withLock { $0 } == 1 })
+        withExtendedLifetime(peer) {}
+        peer = nil
+        #expect(try await probe.backend("sleepInhibitor", is: "no service owns org.freedesktop.login1"))
+        let login = try await LoginManager(on: bus)
+        #expect(try await eventually { try await login.inhibitors() == [["idle", "probe", "Writing", "block"]] })
+        try await probe.tell("end")
+        #expect(try await eventually { try await login.inhibitors() == [] })
+    }
+
+    @Test(
+        "A lock that comes late is held while the indicator is shown again, and released at the end",
+        .enabled(if: LoginManager.isPossible, "it needs root"),
+        arguments: LoginManager.Program.available
+    )
+    func lateAnswer(program: LoginManager.Program) async throws {
+        let bus = try await PrivateBus()
+        let login = try await LoginManager(program, on: bus)
+        let probe = try await probe(bus)
+        #expect(try await probe.backend("sleepInhibitor", is: "running"))
+        func deliver(_ words: String...) async throws {
+            let before = try await probe.tell("delivered")
+            if words.count > 1 { try await probe.tell(words[0], words[1]) } else { try await probe.tell(words[0]) }
+            #expect(try await eventually { try await probe.tell("delivered") != before })
+        }
+        login.pause()
+        try await deliver("begin", "Late")
+        try await deliver("end")
+        try await deliver("begin", "Again")
+        login.resume()
+        // The late lock is kept for the work of now.
+        #expect(try await eventually { try await login.inhibitors()?.count == 1 })
+        try await deliver("end")
+        #expect(try await eventually { try await login.inhibitors() == [] })
+        login.pause()
+        try await deliver("begin", "Last")
+        // The process waits for no answer.
+        try await probe.shutdown()
+        login.resume()
+        #expect(try await eventually { try await login.inhibitors() == [] })
     }
 
     @Test("Without login1, one line says so")

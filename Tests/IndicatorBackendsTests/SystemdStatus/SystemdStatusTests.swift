@@ -8,7 +8,7 @@ import Testing
 /// The status of a service, as what its service manager receives.
 @Suite struct SystemdStatusTests {
     /// A service manager's socket.
-    private final class Manager: Sendable {
+    final class Manager: Sendable {
         let descriptor: Int32
 
         init(address: String) throws {
@@ -74,6 +74,24 @@ import Testing
         #expect(manager.receiveAll() == ["STATUS=Again", "STATUS="])
     }
 
+    @Test("A text that a busy service manager did not take is removed after the next start")
+    func fullQueue() async throws {
+        let folder = try TemporaryDirectory()
+        let address = "\(folder.path)/notify"
+        let manager = try Manager(address: address)
+        let backend = backend(address)
+        try await backend.start()
+        try await backend.update(snapshot("Working"))
+        let other = try NotifySocket(environment: ["NOTIFY_SOCKET": address])
+        while (try? other.send("STATUS=other")) != nil {}
+        await #expect(throws: (any Error).self) { try await backend.update(IndicatorSnapshot()) }
+        await backend.stop()
+        #expect(manager.receiveAll().contains("STATUS=Working"))
+        try await backend.start()
+        #expect(manager.receiveAll() == ["STATUS="])
+        await backend.stop()
+    }
+
     @Test("It reports that the service is ready only if that is configured")
     func ready() async throws {
         let folder = try TemporaryDirectory()
@@ -113,6 +131,26 @@ import Testing
         _ = manager.receiveAll()
         try await backend.update(snapshot("Fetching"))
         #expect(manager.receiveAll() == ["STATUS=Fetching"])
+    }
+
+    @Test("A manager that ends makes it unavailable; the next one at the address gets the text")
+    func restart() async throws {
+        let folder = try TemporaryDirectory()
+        let address = "\(folder.path)/notify"
+        var manager: Manager? = try Manager(address: address)
+        let backend = backend(address)
+        try await backend.start()
+        try await backend.update(snapshot("Fetching"))
+        #expect(manager?.receiveAll() == ["STATUS=Fetching"])
+        manager = nil
+        await #expect(throws: SystemdStatusError.self) { try await backend.update(snapshot("More")) }
+        await #expect(throws: SystemdStatusError.self) { try await backend.start() }
+        try FileManager.default.removeItem(atPath: address)
+        let next = try Manager(address: address)
+        try await backend.start()
+        // Also the same text: this manager does not know it.
+        try await backend.update(snapshot("Fetching"))
+        #expect(next.receiveAll() == ["STATUS=", "STATUS=Fetching"])
     }
 
     @Test("1000 shows and hides end without a text, with at most ten texts a second")

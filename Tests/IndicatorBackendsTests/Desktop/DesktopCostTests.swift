@@ -1,0 +1,114 @@
+#if DBus
+import Foundation
+import TestSupport
+import Testing
+
+/// What the desktop's backends cost: messages, and wake-ups. `Scripts/benchmark` measures their time.
+@Suite struct DesktopCostTests {
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory()
+        try folder.write("[Desktop Entry]\n", to: "applications/org.example.probe.desktop")
+    }
+
+    private func probe(_ backend: String, _ bus: PrivateBus) async throws -> DesktopProbe {
+        let probe = try await DesktopProbe(
+            configuration: "backends: [\(backend)]\nlauncherEntry: {desktopFile: org.example.probe.desktop}",
+            in: folder,
+            environment: [
+                "XDG_DATA_HOME": folder.path, "DBUS_SYSTEM_BUS_ADDRESS": bus.address,
+                "NOTIFY_SOCKET": "\(folder.path)/notify",
+            ],
+            bus: bus
+        )
+        #expect(try await probe.backend(backend, is: "running"))
+        return probe
+    }
+
+    /// Updates an activity for three seconds. Returns how many messages are allowed in that time: ten a second, and
+    /// those of one show and hide.
+    private func update(_ probe: DesktopProbe) async throws -> Int {
+        let answer = try await probe.tell("updates", "3").split(separator: "\t")
+        let seconds = try #require(answer.first.flatMap { Double($0) })
+        try await probe.tell("end")
+        return Int(10 * seconds) + 5
+    }
+
+    @Test(
+        "1000 updates a second are at most ten messages a second, and the hidden indicator wakes up no thread",
+        arguments: ["desktopJob", "launcherEntry", "dbusProperty"]
+    )
+    func bus(backend: String) async throws {
+        let bus = try await PrivateBus()
+        let server = try JobServer(on: bus)
+        let probe = try await probe(backend, bus)
+        let traffic = try await BusTraffic(of: probe, on: bus)
+        let limit = try await update(probe)
+        #expect(await eventually { wakingThreads(of: probe.processID).waking.isEmpty })
+        let count = try await traffic.count()
+        #expect(count > 3 && count <= limit, "\(count)")
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("A lock costs one message", .enabled(if: LoginManager.isPossible, "it needs root"))
+    func lock() async throws {
+        let bus = try await PrivateBus()
+        let login = try await LoginManager(on: bus)
+        let probe = try await probe("sleepInhibitor", bus)
+        let traffic = try await BusTraffic(of: probe, on: bus)
+        _ = try await update(probe)
+        #expect(try await eventually { try await login.inhibitors() == [] })
+        #expect(await eventually { wakingThreads(of: probe.processID).waking.isEmpty })
+        #expect(try await traffic.count() == 1)
+    }
+
+    @Test("The status of a service is at most ten texts a second, and wakes up no thread while there is none")
+    func status() async throws {
+        let manager = try SystemdStatusTests.Manager(address: "\(folder.path)/notify")
+        let bus = try await PrivateBus()
+        let probe = try await probe("systemdStatus", bus)
+        var texts: [String] = []
+        async let answer = update(probe)
+        // The kernel keeps only a few.
+        #expect(
+            await eventually {
+                texts += manager.receiveAll()
+                return texts.count > 1 && texts.last == "STATUS="
+            }
+        )
+        let limit = try await answer
+        #expect(texts.count > 3 && texts.count <= limit, "\(texts.count)")
+        #expect(await eventually { wakingThreads(of: probe.processID).waking.isEmpty })
+    }
+}
+
+/// Records what a process sends on a bus, with `busctl monitor`.
+private final class BusTraffic: Sendable {
+    private let bus: PrivateBus
+    private let daemon: Daemon
+    private let name: String
+
+    init(of probe: DesktopProbe, on bus: PrivateBus) async throws {
+        self.bus = bus
+        let lines = try await bus.busctl("list", "--no-legend").output.split(separator: "\n")
+        let columns = lines.map { $0.split(separator: " ") }
+        let own = columns.first { $0.count > 1 && $0[0].hasPrefix(":") && $0[1] == "\(probe.processID)" }
+        name = String(try #require(own)[0])
+        let monitor = try Daemon(
+            "busctl",
+            ["--address=\(bus.address)", "monitor", "--json=short"],
+            package: "systemd"
+        )
+        daemon = monitor
+        #expect(await eventually { (monitor.errors + monitor.output).contains("Monitoring") })
+    }
+
+    /// The number of messages so far.
+    func count() async throws -> Int {
+        _ = try await bus.busctl("call", "org.freedesktop.DBus", "/", "org.indicator.Test", "Counted")
+        #expect(await eventually { daemon.output.contains("Counted") })
+        return daemon.output.split(separator: "\n").count { $0.contains("\"sender\":\"\(name)\"") }
+    }
+}
+#endif

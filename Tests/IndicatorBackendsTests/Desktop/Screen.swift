@@ -1,0 +1,57 @@
+#if DBus
+import Foundation
+import TestSupport
+
+/// An X server without a screen, for real desktops and docks.
+final class Screen: Sendable {
+    /// Its name, such as `:5`.
+    let display: String
+    private let daemon: Daemon
+
+    init() async throws {
+        let daemon = try Daemon(
+            "Xvfb",
+            ["-displayfd", "1", "-noreset", "-screen", "0", "640x480x24", "-nolisten", "tcp"],
+            package: "xvfb"
+        )
+        guard await eventually({ daemon.output.contains("\n") }) else { throw NotStarted(error: daemon.errors) }
+        self.daemon = daemon
+        display = ":" + daemon.output.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    deinit {
+        // Before it ends: afterwards the files may belong to another one with the same number.
+        for path in ["/tmp/.X\(display.dropFirst())-lock", "/tmp/.X11-unix/X\(display.dropFirst())"] {
+            try? FileManager.default.removeItem(atPath: path)
+        }
+        daemon.send(SIGKILL)
+    }
+
+    /// Runs a program on it, and returns what it prints.
+    func run(_ program: String, _ arguments: String..., package: String) async throws -> String {
+        let words = ["DISPLAY=\(display)", program] + arguments
+        return try await Command.run("env", words, package: package).output
+    }
+
+    /// The colours of all points.
+    func picture() async throws -> String {
+        try await run("import", "-window", "root", "-depth", "8", "txt:-", package: "imagemagick")
+    }
+
+    /// The size and the place of each window that is shown, as `(width, height, x, y)`.
+    func windows() async throws -> [(width: Int, height: Int, x: Int, y: Int)] {
+        try await run("xwininfo", "-root", "-tree", package: "x11-utils")
+            .matches(of: /(\d+)x(\d+)\+-?\d+\+-?\d+ +\+(-?\d+)\+(-?\d+)/)
+            .compactMap { line in
+                guard let width = Int(line.1), let height = Int(line.2), let x = Int(line.3), let y = Int(line.4)
+                else { return nil }
+                return (width, height, x, y)
+            }
+    }
+
+    private struct NotStarted: Error, CustomStringConvertible {
+        var error: String
+        var description: String { "Xvfb did not start: \(error)" }
+    }
+}
+#endif

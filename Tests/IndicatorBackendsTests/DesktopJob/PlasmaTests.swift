@@ -1,0 +1,105 @@
+#if DBus
+import Foundation
+import TestSupport
+import Testing
+
+/// The notifications of the real Plasma, which shows jobs, under an X server without a screen.
+@Suite struct PlasmaTests {
+    private static let program = "/usr/bin/plasmawindowed"
+    private static let xdotool = "/usr/bin/xdotool"
+
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory("indicator-plasma")
+        // Plasma sends the state of a job to docks, if its app has a desktop file.
+        let entry = "[Desktop Entry]\nType=Application\nName=Probe\nExec=true\n"
+        try folder.write(entry, to: "data/applications/org.example.probe.desktop")
+    }
+
+    @Test(
+        "Plasma shows the job, its button cancels the task, a restart brings it back, and nothing remains",
+        .enabled(
+            if: [program, xdotool].allSatisfy(FileManager.default.fileExists),
+            "Scripts/bootstrap leaves plasma-workspace out, with xdotool, because it needs most of KDE"
+        )
+    )
+    func job() async throws {
+        let bus = try await PrivateBus()
+        let screen = try await Screen()
+        // Plasma sends `application://` and the name without `.desktop`.
+        let docks = try await LauncherMonitor(bus, desktopFile: "org.example.probe")
+        var plasma = try await plasma(on: bus, screen)
+        let probe = try await DesktopProbe(
+            configuration: "backends: [desktopJob]\ndesktopJob: {desktopFile: org.example.probe.desktop}",
+            in: folder,
+            environment: ["XDG_DATA_HOME": "\(folder.path)/data"],
+            bus: bus
+        )
+        #expect(try await probe.backend("desktopJob", is: "running"))
+
+        // Plasma counts the jobs.
+        try await probe.tell("cancellable", "Uploading")
+        #expect(await docks.ends(with: .init(progress: 0, count: 1)))
+        let isCancelled = try await eventually {
+            try await pressCancel(on: screen)
+            return try await probe.tell("outcome") == "cancelled"
+        }
+        #expect(isCancelled)
+        #expect(await docks.ends(with: .nothing))
+        try await probe.tell("observe")
+        try await probe.tell("begin", "Copying")
+        try await probe.tell("progress", "0.25")
+        #expect(await docks.ends(with: .init(progress: 0.25, count: 1)))
+        let isRequested = try await eventually {
+            try await pressCancel(on: screen)
+            return try await probe.tell("outcome") == "requested: Copying"
+        }
+        #expect(isRequested)
+
+        try await probe.tell("end")
+        #expect(await docks.ends(with: .nothing))
+        try await probe.tell("begin", "Copying")
+        await plasma.end()
+        #expect(try await probe.backend("desktopJob", is: "no service owns org.kde.JobViewServer"))
+        try await probe.tell("progress", "0.5")
+        plasma = try await self.plasma(on: bus, screen)
+        #expect(await docks.ends(with: .init(progress: 0.5, count: 1)))
+        try await probe.tell("fail", "disk full")
+        #expect(await docks.ends(with: .nothing))
+        try await probe.tell("begin", "Copying")
+        try await probe.tell("progress", "0.75")
+        #expect(await docks.ends(with: .init(progress: 0.75, count: 1)))
+        await probe.kill()
+        // Plasma removes the jobs of a process that has ended.
+        #expect(await docks.ends(with: .nothing))
+        await plasma.end()
+    }
+
+    private func plasma(on bus: PrivateBus, _ screen: Screen) async throws -> Daemon {
+        let plasma = try Daemon(
+            Self.program,
+            ["org.kde.plasma.notifications"],
+            environment: [
+                "DBUS_SESSION_BUS_ADDRESS": bus.address, "DISPLAY": screen.display, "WAYLAND_DISPLAY": "",
+                "HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "XDG_CONFIG_HOME": "\(folder.path)/config",
+                "XDG_DATA_HOME": "\(folder.path)/data", "XDG_CACHE_HOME": "\(folder.path)/cache",
+                "QT_QUICK_BACKEND": "software", "QT_QPA_PLATFORM": "xcb", "XDG_CURRENT_DESKTOP": "KDE",
+            ]
+        )
+        let isReady = try await eventually {
+            try await bus.busctl("status", "org.kde.JobViewServer").status == 0
+        }
+        #expect(isReady, "\(plasma.errors)")
+        return plasma
+    }
+
+    /// Clicks on the button to cancel of the last popup: 51 points left of its right edge, and 20 above the lower one.
+    private func pressCancel(on screen: Screen) async throws {
+        for popup in try await screen.windows() where (300...400).contains(popup.width) && popup.height < 200 {
+            let (x, y) = (popup.x + popup.width - 51, popup.y + popup.height - 20)
+            _ = try await screen.run("xdotool", "mousemove", "\(x)", "\(y)", "click", "1", package: "xdotool")
+        }
+    }
+}
+#endif

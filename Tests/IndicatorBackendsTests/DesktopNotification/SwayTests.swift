@@ -1,0 +1,160 @@
+#if DesktopNotification
+import Foundation
+import TestSupport
+import Testing
+
+/// The notification servers of sway, each the real program, in a sway without a screen.
+@Suite struct SwayTests {
+    /// A server, and how the test observes it.
+    enum Server: String, CaseIterable {
+        case mako = "/usr/bin/mako"
+        case swaync = "/usr/bin/swaync"
+
+        /// Closes what it shows, as the user does: the object and interface, and the call.
+        var dismissal: [String] {
+            switch self {
+            case .mako: ["/fr/emersion/Mako", "fr.emersion.Mako", "DismissAllNotifications"]
+            case .swaync:
+                [
+                    "/org/erikreider/swaync/cc", "org.erikreider.swaync.cc",
+                    "HideLatestNotifications", "b", "true",
+                ]
+            }
+        }
+
+        /// How many notifications it shows; SwayNotificationCenter counts no transient ones.
+        func isShowing(_ count: Int, on bus: PrivateBus) async throws -> Bool {
+            guard self == .mako else { return true }
+            let reply = try await SwayTests.busctl(
+                bus,
+                ["--json=short", "call", SwayTests.name] + dismissal.prefix(2) + ["ListNotifications"]
+            )
+            let object = try? JSONSerialization.jsonObject(with: Data(reply.utf8)) as? [String: Any]
+            return ((object?["data"] as? [Any])?.first as? [Any])?.count == count
+        }
+    }
+
+    private static let name = "org.freedesktop.Notifications"
+    private static let isInstalled = (["/usr/bin/sway"] + Server.allCases.map(\.rawValue))
+        .allSatisfy(FileManager.default.fileExists)
+    private static let missing: Comment =
+        "Scripts/bootstrap leaves sway out, with mako-notifier and sway-notification-center"
+
+    private static func busctl(_ bus: PrivateBus, _ arguments: [String]) async throws -> String {
+        try await Command.run("busctl", ["--address=\(bus.address)"] + arguments, package: "systemd").output
+    }
+
+    @Test(
+        "Shown once, updated in place, not again after the user has closed it, and removed at the end",
+        .enabled(if: isInstalled && getuid() == 0, missing),
+        arguments: Server.allCases
+    )
+    func shown(server: Server) async throws {
+        let bus = try await PrivateBus()
+        let monitor = try await NotifyMonitor(bus)
+        let sway = try await Sway()
+        let daemon = try await sway.start(server.rawValue, on: bus)
+        let probe = try await DesktopProbe("notification", through: .dbus, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.isShowing(1, on: bus) }, "\(daemon.errors)")
+        try await probe.tell("progress", "0.4")
+        #expect(await eventually { monitor.shown.last?.hints["value"] == "i 40" }, "\(monitor.shown)")
+        #expect(Set(monitor.shown.map(\.identifier)) == [0, 1])
+        #expect(monitor.shown.count { $0.identifier == 0 } == 1)
+        #expect(try await server.isShowing(1, on: bus))
+
+        _ = try await Self.busctl(bus, ["call", Self.name] + server.dismissal)
+        #expect(await eventually { monitor.closingReasons == [2] })
+        try await probe.tell("label", "more")
+        try await probe.tell("end")
+        try await probe.tell("begin", "again")
+        #expect(await eventually { monitor.shown.last?.body.hasPrefix("again") == true })
+        #expect(!monitor.shown.contains { $0.body.hasPrefix("more") })
+        #expect(try await eventually { try await server.isShowing(1, on: bus) })
+        try await probe.shutdown()
+        try await monitor.catchUp()
+        #expect(monitor.calls.last?.member == "CloseNotification")
+        #expect(try await eventually { try await server.isShowing(0, on: bus) })
+    }
+
+    @Test(
+        "A notification that mako closes after its own time is shown again with the next change",
+        .enabled(if: isInstalled && getuid() == 0, missing)
+    )
+    func expired() async throws {
+        let bus = try await PrivateBus()
+        let monitor = try await NotifyMonitor(bus)
+        let sway = try await Sway()
+        let daemon = try await sway.start("/usr/bin/mako", "--ignore-timeout=1", "--default-timeout=500", on: bus)
+        let probe = try await DesktopProbe("notification", through: .dbus, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "work")
+        #expect(await eventually { monitor.closingReasons == [1] }, "\(daemon.errors)")
+        try await probe.tell("label", "more")
+        #expect(await eventually { monitor.shown.last?.body == "more" })
+        #expect(monitor.shown.map(\.identifier) == [0, 0])
+        try await probe.shutdown()
+    }
+}
+
+/// A sway without a screen. It refuses to run as root.
+private final class Sway: Sendable {
+    private let folder: TemporaryDirectory
+    private let daemon: Daemon
+
+    init() async throws {
+        let folder = try TemporaryDirectory("indicator-sway")
+        let configuration = try folder.write("output HEADLESS-1 resolution 640x480\n", to: "run/config")
+        // 65534: nobody.
+        for path in [folder.path, "\(folder.path)/run"] {
+            try FileManager.default.setAttributes(
+                [.posixPermissions: 0o755, .ownerAccountID: 65534],
+                ofItemAtPath: path
+            )
+        }
+        // That user must reach the folder, whose parents may be private.
+        var parent = URL(filePath: folder.path).deletingLastPathComponent()
+        while parent.path != "/", parent.path != "/tmp" {
+            var status = stat()
+            if stat(parent.path, &status) == 0 { chmod(parent.path, status.st_mode | S_IXOTH) }
+            parent.deleteLastPathComponent()
+        }
+        let daemon = try Daemon(
+            "setpriv",
+            ["--reuid=65534", "--regid=65534", "--clear-groups", "sway", "-c", configuration],
+            environment: [
+                "XDG_RUNTIME_DIR": "\(folder.path)/run", "HOME": "\(folder.path)/run", "WLR_BACKENDS": "headless",
+                "WLR_RENDERER": "pixman", "WLR_LIBINPUT_NO_DEVICES": "1", "DISPLAY": "", "WAYLAND_DISPLAY": "",
+            ]
+        )
+        let isReady = await eventually { FileManager.default.fileExists(atPath: "\(folder.path)/run/wayland-1") }
+        guard isReady else { throw NotStarted(error: daemon.errors) }
+        self.folder = folder
+        self.daemon = daemon
+    }
+
+    /// Starts a notification server; returns when it owns its name.
+    func start(_ program: String, _ arguments: String..., on bus: PrivateBus) async throws -> Daemon {
+        let server = try Daemon(
+            program,
+            arguments,
+            environment: [
+                "DBUS_SESSION_BUS_ADDRESS": bus.address, "XDG_RUNTIME_DIR": "\(folder.path)/run",
+                "HOME": folder.path, "XDG_CONFIG_HOME": "\(folder.path)/config", "WAYLAND_DISPLAY": "wayland-1",
+                "DISPLAY": "", "GDK_BACKEND": "wayland", "GSETTINGS_BACKEND": "memory", "NO_AT_BRIDGE": "1",
+            ]
+        )
+        let isReady = try await eventually {
+            try await bus.busctl("status", "org.freedesktop.Notifications").status == 0
+        }
+        guard isReady else { throw NotStarted(error: server.errors) }
+        return server
+    }
+
+    private struct NotStarted: Error, CustomStringConvertible {
+        var error: String
+        var description: String { "the server did not start: \(error)" }
+    }
+}
+#endif

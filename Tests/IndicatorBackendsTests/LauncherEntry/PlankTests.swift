@@ -1,0 +1,136 @@
+#if DBus
+import Foundation
+import TestSupport
+import Testing
+
+/// The real dock Plank, under an X server without a screen.
+@Suite struct PlankTests {
+    private static let programs = ["/usr/bin/plank", "/usr/libexec/bamf/bamfdaemon", "/usr/bin/import"]
+
+    private static let compositor = "/usr/bin/xfwm4"
+
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory("indicator-plank")
+        let file = try folder.write(
+            "[Desktop Entry]\nType=Application\nName=Probe\nExec=true\nIcon=folder\n",
+            to: "data/applications/org.example.probe.desktop"
+        )
+        try folder.write(
+            "[PlankDockItemPreferences]\nLauncher=file://\(file)\n",
+            to: "config/plank/dock1/launchers/probe.dockitem"
+        )
+    }
+
+    private func dock(on bus: PrivateBus, _ screen: Screen, hideMode: String) async throws -> [Daemon] {
+        try folder.write(
+            """
+            [net/launchpad/plank/docks/dock1]
+            dock-items=['probe.dockitem']
+            hide-mode='\(hideMode)'
+            hide-delay=uint32 0
+            show-dock-item=false
+            zoom-enabled=false
+
+            """,
+            to: "config/glib-2.0/settings/keyfile"
+        )
+        let environment = [
+            "DBUS_SESSION_BUS_ADDRESS": bus.address, "DISPLAY": screen.display, "WAYLAND_DISPLAY": "",
+            "HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "XDG_CONFIG_HOME": "\(folder.path)/config",
+            "XDG_DATA_HOME": "\(folder.path)/data", "XDG_CACHE_HOME": "\(folder.path)/cache",
+            "GSETTINGS_BACKEND": "keyfile", "NO_AT_BRIDGE": "1", "XDG_SESSION_TYPE": "x11",
+        ]
+        // Plank animates only on a screen with a compositor.
+        let compositor =
+            try hideMode == "none" ? nil : Daemon(Self.compositor, ["--compositor=on"], environment: environment)
+        let bamf = try Daemon("/usr/libexec/bamf/bamfdaemon", environment: environment)
+        #expect(try await eventually { try await bus.busctl("status", "org.ayatana.bamf").status == 0 })
+        return try [compositor, bamf, Daemon("/usr/bin/plank", environment: environment)].compactMap(\.self)
+    }
+
+    @Test(
+        "Plank shows the bar and the badge; after SIGKILL of the apps the picture is the same as before",
+        .enabled(if: programs.allSatisfy(FileManager.default.fileExists), "install plank, bamfdaemon and imagemagick")
+    )
+    func picture() async throws {
+        let screen = try await Screen()
+        let bus = try await PrivateBus()
+        let empty = try await screen.picture()
+        let dock = try await dock(on: bus, screen, hideMode: "none")
+        let before = try await steady(on: screen) { $0 != empty }
+        #expect(before != empty, "\(dock.map(\.errors))")
+
+        let (first, second) = (try await probe(on: bus), try await probe(on: bus))
+        try await first.tell("begin", "first")
+        try await first.tell("progress", "0.25")
+        let bar = try await steady(on: screen) { $0 != before }
+        try await first.tell("begin-other", "other")
+        let badge = try await steady(on: screen) { $0 != bar }
+        // Of two apps with one id, the one that asks is shown.
+        try await second.tell("begin", "second")
+        try await second.tell("progress", "0.75")
+        try await second.tell("attention", "Passphrase?")
+        let other = try await steady(on: screen) { $0 != badge }
+        #expect(Set([before, bar, badge, other]).count == 4)
+        await second.kill()
+        #expect(try await eventually { try await screen.picture() == badge })
+        await first.kill()
+        #expect(try await eventually { try await screen.picture() == before })
+        withExtendedLifetime(dock) {}
+    }
+
+    @Test(
+        "While it is hidden, Plank shows the mark alone: a glow at the edge of the screen",
+        .enabled(
+            if: (programs + [compositor]).allSatisfy(FileManager.default.fileExists),
+            "install plank, bamfdaemon, imagemagick and xfwm4"
+        )
+    )
+    func mark() async throws {
+        let screen = try await Screen()
+        let bus = try await PrivateBus()
+        let dock = try await dock(on: bus, screen, hideMode: "auto")
+        let probe = try await probe(on: bus)
+        let hasDock = try await eventually { try await bus.busctl("status", "net.launchpad.plank").status == 0 }
+        #expect(hasDock, "\(dock.map(\.errors))")
+        let hidden = try await steady(on: screen) { !$0.isEmpty }
+        try await probe.tell("begin", "work")
+        try await probe.tell("progress", "0.25")
+        #expect(try await steady(on: screen) { !$0.isEmpty } == hidden)
+        let glows = try await eventually {
+            // Plank ends the glow after ten seconds.
+            try await probe.tell("attention", "")
+            try await probe.tell("attention", "Passphrase?")
+            for _ in 0..<10 where try await screen.picture() != hidden { return true }
+            return false
+        }
+        #expect(glows)
+        await probe.kill()
+        #expect(try await eventually { try await screen.picture() == hidden })
+        withExtendedLifetime(dock) {}
+    }
+
+    private func probe(on bus: PrivateBus) async throws -> DesktopProbe {
+        let probe = try await DesktopProbe(
+            configuration: "backends: [launcherEntry]\nlauncherEntry: {desktopFile: org.example.probe.desktop}",
+            in: folder,
+            environment: ["XDG_DATA_HOME": "\(folder.path)/data"],
+            bus: bus
+        )
+        #expect(try await probe.backend("launcherEntry", is: "running"))
+        return probe
+    }
+
+    /// The picture when it satisfies a condition and no longer changes: Plank animates.
+    private func steady(on screen: Screen, where isWanted: @Sendable (String) -> Bool) async throws -> String {
+        var pictures = ["", "", ""]
+        _ = try await eventually {
+            pictures = try await pictures.dropFirst() + [screen.picture()]
+            return Set(pictures).count == 1 && isWanted(pictures[0])
+        }
+        return pictures[0]
+    }
+}
+#endif
