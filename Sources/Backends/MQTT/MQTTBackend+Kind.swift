@@ -1,3 +1,6 @@
+// What this folder's size buys: many machines on one board, with lost ones detected by the broker, and TLS, two
+// versions of MQTT and several brokers.
+
 #if MQTT
 import Foundation
 import IndicatorCore
@@ -100,6 +103,15 @@ extension BackendKind {
                     summary: "after how long an unchanged state is sent again; by default 600, with MQTT 3.1.1 60",
                     validate: { seconds($0, in: 10...86400) }
                 ),
+                BackendSetting(
+                    "homeAssistantTopic",
+                    .string,
+                    example: .string("homeassistant"),
+                    summary: "shows the app in Home Assistant, whose discovery has this prefix",
+                    validate: { value in
+                        if case .string(let text) = value { MQTTTopic.problem(withPrefix: text) } else { nil }
+                    }
+                ),
             ],
             make: { context, settings in
                 MQTTBackend(
@@ -150,6 +162,7 @@ extension MQTTSettings {
         if let interval = settings.duration("interval") { self.interval = interval }
         if let keepAlive = settings.duration("keepAlive") { self.keepAlive = keepAlive }
         refresh = settings.duration("refresh")
+        homeAssistantTopic = settings.string("homeAssistantTopic")
     }
 }
 #endif

@@ -164,32 +164,17 @@ final class MQTTOutbox: Sendable {
     struct State: Sendable {
         /// The latest snapshot, if it has not been published.
         var snapshot: IndicatorSnapshot?
-        var finished: [MQTTEvents.Finished] = []
-        var omitted = 0
+        var finished = FinishedActivities()
         /// Sent, but not acknowledged by the broker.
-        var sent: [MQTTEvents.Finished] = []
-        var sentOmitted = 0
-
-        /// Drops the oldest beyond the capacity and counts them.
-        mutating func trim() {
-            let excess = max(finished.count - MQTTOutbox.capacity, 0)
-            finished.removeFirst(excess)
-            omitted += excess
-        }
+        var sent = FinishedActivities()
     }
-
-    /// How many finished activities are kept.
-    private static let capacity = 64
 
     let state = Locked(State())
 
     func add(_ snapshot: IndicatorSnapshot) {
-        let finished = snapshot.finished.map(MQTTEvents.Finished.init)
         state.withLock { state in
             state.snapshot = snapshot
-            state.finished += finished
-            state.omitted += snapshot.omittedFinishedCount
-            state.trim()
+            state.finished.append(snapshot.finishedActivities)
         }
     }
 
@@ -199,27 +184,28 @@ final class MQTTOutbox: Sendable {
 
     func takeEvents(epoch: Int) -> MQTTEvents? {
         state.withLock { state in
-            guard !state.finished.isEmpty || state.omitted > 0 else { return nil }
-            defer { (state.finished, state.omitted) = ([], 0) }
-            state.sent += state.finished
-            state.sentOmitted += state.omitted
-            return MQTTEvents(epoch: epoch, finished: state.finished, omitted: state.omitted)
+            guard !state.finished.isEmpty else { return nil }
+            let finished = state.finished.takeAll()
+            state.sent.append(finished)
+            return MQTTEvents(
+                epoch: epoch,
+                finished: finished.latest.map(MQTTEvents.Finished.init),
+                omitted: finished.omittedCount
+            )
         }
     }
 
     /// Discards what was sent: the broker has acknowledged all of it.
-    func confirmEvents() { state.withLock { ($0.sent, $0.sentOmitted) = ([], 0) } }
+    func confirmEvents() { state.withLock { $0.sent = FinishedActivities() } }
 
     /// Queues again what was sent: the connection was lost before the broker acknowledged it.
     func restoreEvents() {
         state.withLock { state in
-            state.finished = state.sent + state.finished
-            state.omitted += state.sentOmitted
-            (state.sent, state.sentOmitted) = ([], 0)
-            state.trim()
+            state.sent.append(state.finished)
+            state.finished = state.sent.takeAll()
         }
     }
 
-    var hasEvents: Bool { state.withLock { !$0.finished.isEmpty || $0.omitted > 0 } }
+    var hasEvents: Bool { state.withLock { !$0.finished.isEmpty } }
 }
 #endif

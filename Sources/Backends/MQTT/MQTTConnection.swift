@@ -150,6 +150,13 @@ final class MQTTConnection: Sendable {
                     try client.publish(topic: topic.state, payload: report.payload, retain: true, expiry: expiry)
                     // Of the previous connection. A watcher ignores its will after this state.
                     if seq == 1, epoch > 1 { try client.publish(topic: topic.lost, payload: [], retain: true) }
+                    // After the state, in case that the broker permits only that.
+                    if seq == 1, let prefix = settings.homeAssistantTopic {
+                        let discovery = HomeAssistantDiscovery(prefix: prefix, topic: topic, silence: interval * 3 / 2)
+                        for message in discovery.messages {
+                            try client.publish(topic: message.topic, payload: message.payload, retain: true)
+                        }
+                    }
                     refresh = .now + .seconds(interval)
                     wasEvents = false
                 }

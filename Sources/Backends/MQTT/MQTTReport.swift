@@ -122,9 +122,9 @@ package struct MQTTTopic: Sendable, Hashable {
 }
 
 /// The state of an indicator as a message.
-package struct MQTTReport: Codable, Sendable, Hashable {
+package struct MQTTReport: Encodable, Sendable, Hashable {
     /// An activity that has a label.
-    package struct Activity: Codable, Sendable, Hashable {
+    package struct Activity: Encodable, Sendable, Hashable {
         package var label: String
         package var progress: Double?
         package var since: String
@@ -245,7 +245,7 @@ package struct MQTTReport: Codable, Sendable, Hashable {
 
     package var payload: [UInt8] { Self.encoded(self) }
 
-    fileprivate static func text(_ text: String) -> String { DisplayText.singleLine(text, limit: 256) }
+    static func text(_ text: String) -> String { DisplayText.singleLine(text, limit: 256) }
 
     fileprivate static func rounded(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }
 
@@ -255,7 +255,7 @@ package struct MQTTReport: Codable, Sendable, Hashable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    fileprivate static func encoded(_ value: some Encodable) -> [UInt8] {
+    static func encoded(_ value: some Encodable) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return (try? encoder.encode(value)).map(Array.init) ?? []
@@ -263,7 +263,7 @@ package struct MQTTReport: Codable, Sendable, Hashable {
 }
 
 extension JSONScanner {
-    /// Reads an object, or skips `null`.
+    /// Reads an object.
     fileprivate mutating func object(
         _ member: (inout JSONScanner, StringToken) throws(JSONProblem) -> Void
     ) throws(JSONProblem) {
@@ -325,17 +325,53 @@ extension JSONScanner {
         }
         return activities
     }
+
+    /// Reads finished activities.
+    fileprivate mutating func finished() throws(JSONProblem) -> [MQTTEvents.Finished] {
+        var finished: [MQTTEvents.Finished] = []
+        try expect(UInt8(ascii: "["))
+        try elements(until: UInt8(ascii: "]")) { scanner throws(JSONProblem) in
+            var label: String?
+            var outcome: String?
+            var message: String?
+            var seconds: Double?
+            try scanner.object { scanner, key throws(JSONProblem) in
+                if scanner.isEqual(key, to: "label") {
+                    label = try scanner.text()
+                } else if scanner.isEqual(key, to: "outcome") {
+                    outcome = try scanner.text()
+                } else if scanner.isEqual(key, to: "message") {
+                    message = try scanner.text()
+                } else if scanner.isEqual(key, to: "seconds") {
+                    seconds = try scanner.decimal()
+                } else {
+                    try scanner.skipValue()
+                }
+            }
+            guard let label, let outcome, let seconds else {
+                throw scanner.problem("expected a label, an outcome and seconds")
+            }
+            finished.append(
+                MQTTEvents.Finished(label: label, outcome: outcome, message: message, seconds: seconds)
+            )
+        }
+        return finished
+    }
 }
 
 /// Finished activities as a message.
-package struct MQTTEvents: Codable, Sendable, Hashable {
+package struct MQTTEvents: Encodable, Sendable, Hashable {
     /// A labelled activity that has ended.
-    package struct Finished: Codable, Sendable, Hashable {
+    package struct Finished: Encodable, Sendable, Hashable {
         package var label: String
         /// `unspecified`, `succeeded`, `failed` or `cancelled`.
         package var outcome: String
         package var message: String?
         package var seconds: Double
+
+        fileprivate init(label: String, outcome: String, message: String?, seconds: Double) {
+            (self.label, self.outcome, self.message, self.seconds) = (label, outcome, message, seconds)
+        }
 
         init(_ activity: FinishedActivity) {
             label = MQTTReport.text(activity.label)
@@ -356,10 +392,26 @@ package struct MQTTEvents: Codable, Sendable, Hashable {
 
     /// Decodes a message; `nil` if it does not contain events.
     package init?(_ payload: UnsafeRawBufferPointer) {
-        guard payload.count <= MQTTReport.longestPayload,
-            let events = try? JSONDecoder().decode(Self.self, from: Data(payload)), events.isPlausible
-        else { return nil }
-        self = events
+        guard payload.count <= MQTTReport.longestPayload, let base = payload.baseAddress else { return nil }
+        var scanner = JSONScanner(base.assumingMemoryBound(to: UInt8.self), count: payload.count)
+        (epoch, finished) = (0, [])
+        do {
+            var hasFinished = false
+            try scanner.object { scanner, key throws(JSONProblem) in
+                if scanner.isEqual(key, to: "epoch") {
+                    epoch = try scanner.integer() ?? 0
+                } else if scanner.isEqual(key, to: "finished") {
+                    (finished, hasFinished) = (try scanner.finished(), true)
+                } else if scanner.isEqual(key, to: "omitted") {
+                    omitted = try scanner.integer()
+                } else {
+                    try scanner.skipValue()
+                }
+            }
+            guard hasFinished, isPlausible, scanner.isAtEnd() else { return nil }
+        } catch {
+            return nil
+        }
     }
 
     /// Whether an indicator can have sent it.

@@ -251,16 +251,24 @@ private final class Watch {
     /// When a client's queue is full, mosquitto 2.0 drops all packets for it, also the answer to the subscription
     /// (https://github.com/eclipse/mosquitto/issues/2196). So an answer that does not follow the states was dropped. The
     /// reverse does not hold: if the broker pauses before it reads the second subscription, there may be room for that
-    /// answer again. The roster counts what then appears later.
+    /// answer again. The roster counts what then appears later. With MQTT 3.1.1 a late answer tells nothing: a cluster
+    /// may first have to elect a leader.
     private func subscribe(_ client: MQTTClient, to filters: (String, String)) throws {
         lastRetained = nil
         try client.subscribe(to: filters.0)
         try client.subscribe(to: filters.1)
+        let limit = ContinuousClock.now + MQTTClient.attemptLimit
         while client.unansweredSubscriptions > 0, !wakeUp.isStopped {
-            let end = lastRetained.map { $0 + MQTTRoster.quietTime }
-            if let end, .now >= end {
+            let end = lastRetained.map { $0 + MQTTRoster.quietTime } ?? limit
+            if .now < end {
+                try client.turn(wakeUp, until: end)
+                if let error { throw error }
+            } else if lastRetained == nil {
+                throw MQTTError.lost("\(client.url)", reason: "it does not answer a subscription")
+            } else {
                 client.unansweredSubscriptions = 0
                 roster.noteGaps()
+                if !client.isVersion5 { return }
                 try report(
                     .notice(
                         """
@@ -269,9 +277,6 @@ private final class Watch {
                         """
                     )
                 )
-            } else {
-                try client.turn(wakeUp, until: end)
-                if let error { throw error }
             }
         }
     }

@@ -12,7 +12,8 @@ import IndicatorThreads
 /// processes hold the connections, each with a will. Measures births, a steady state in which each instance changes
 /// once in ten seconds, a storm in which all reconnect to a restarted broker, and watchers: `indicator watch` itself.
 /// `mqtt-scale app [SECONDS]` measures an app: the same program without the backend, with it, and with it and TLS, each
-/// in a process of its own. Prints a line for each figure. The load is bounded, uses only
+/// in a process of its own. `mqtt-scale decode [MESSAGES]` measures what a watcher decodes, in alternation with
+/// `JSONDecoder`. Prints a line for each figure. The load is bounded, uses only
 /// 127.0.0.1, and ends by itself.
 @main
 struct MQTTScale {
@@ -24,8 +25,61 @@ struct MQTTScale {
         case "crowd": try Crowd(numbers: numbers[0]..<numbers[1]).run()
         case "watch": await WatchCommand.main(Array(arguments.dropFirst()))
         case "member": try await Member(arguments: Array(arguments.dropFirst(2))).run(seconds: numbers[0])
+        case "decode": measureDecoding(count: numbers.first ?? 100_000)
         case "app": try measureApp(seconds: numbers.first ?? 60)
         default: try measure(count: numbers.first ?? 20000)
+        }
+    }
+
+    /// Messages as `JSONDecoder` reads them, which is the reference.
+    private struct Reference: Decodable {
+        struct Activity: Decodable {
+            var label: String
+            var progress: Double?
+            var since: String?
+            var outcome: String?
+            var seconds: Double?
+        }
+
+        var epoch: Int
+        var state: String?
+        var visible: Bool?
+        var count: Int?
+        var label: String?
+        var progress: Double?
+        var since: String?
+        var seq: Int?
+        var activities: [Activity]?
+        var finished: [Activity]?
+    }
+
+    private static func measureDecoding(count: Int) {
+        let state = #"""
+            {"activities":[{"label":"Copying photos","progress":0.4,"since":"2026-01-01T00:00:00.000Z"}],"count":1,\#
+            "epoch":1,"label":"Copying photos","progress":0.4,"seq":7,"since":"2026-01-01T00:00:00.000Z",\#
+            "state":"active","visible":true}
+            """#
+        let events = #"{"epoch":1,"finished":[{"label":"Copying photos","outcome":"succeeded","seconds":81.5}]}"#
+        say("decoding of \(count) messages each, time for one; JSONDecoder; how many times as fast")
+        for (name, text) in [("states", state), ("finished", events)] {
+            var (own, reference) = (Duration.zero, Duration.zero)
+            var decoded = 0
+            Array(text.utf8).withUnsafeBytes { bytes in
+                for _ in 0..<10 {
+                    let start = ContinuousClock.now
+                    for _ in 0..<count / 10 {
+                        if name == "states" ? MQTTReport(bytes) != nil : MQTTEvents(bytes) != nil { decoded += 1 }
+                    }
+                    let middle = ContinuousClock.now
+                    for _ in 0..<count / 10 {
+                        if (try? JSONDecoder().decode(Reference.self, from: Data(bytes))) != nil { decoded += 1 }
+                    }
+                    own += middle - start
+                    reference += .now - middle
+                }
+            }
+            let factor = String(format: "%.1f", reference / own)
+            say("\(name): \(own / count), \(reference / count), \(factor); \(decoded) decoded")
         }
     }
 

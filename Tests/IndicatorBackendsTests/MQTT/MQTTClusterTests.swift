@@ -29,8 +29,8 @@ import Testing
                     switch report {
                     case .event(.appeared(let topic, let report)), .event(.changed(let topic, let report)):
                         labels.withLock { $0["\(topic.host)|\(topic.app)|\(topic.instance)"] = report.label ?? "" }
-                    case .event(.lost): lost.withLock { $0 += 1 }
-                    case .event(.vanished(let topic)):
+                    case .event(.lost(let topic, _)), .event(.vanished(let topic)):
+                        if case .event(.lost) = report { lost.withLock { $0 += 1 } }
                         labels.withLock { $0["\(topic.host)|\(topic.app)|\(topic.instance)"] = nil }
                     case .event(.finished): break
                     case .notice(let text): notices.withLock { $0.append(text) }
@@ -80,7 +80,7 @@ import Testing
                 #expect(await eventually { follower.lost.withLock { $0 } == 1 })
                 activity.end()
                 await manager.shutdown()
-                #expect(await eventually { follower.labels.withLock { $0.count } == 1 })
+                #expect(await eventually { follower.labels.withLock { $0.isEmpty } })
             }
             await follower.end()
         }
@@ -164,27 +164,37 @@ import Testing
         }
     }
 
-    @Test("Three nodes: one is killed with clients connected; all return, every node has all states, and none is stale")
+    @Test("One of three nodes is killed with 100 processes: all return, every node has all states, and none is stale")
     func cluster() async throws {
         let nats = try await NATSCluster(nodes: 3)
+        let folder = try TemporaryDirectory()
+        let urls = nats.urls.map { "'\($0)'" }.joined(separator: ", ")
+        // A node may miss a state while it accepts a subscription.
+        let config = try folder.write(
+            """
+            backends: [mqtt]
+            startDelay: 0
+            completionDelay: 0
+            mqtt: {url: [\(urls)], host: h.example.org, interval: 0, refresh: 10}
+
+            """,
+            to: "config.yaml"
+        )
+        let count = 100
+        let apps = try (0..<count).map { _ in
+            try Daemon(try Command.built("desktop-probe"), ["config=\(config)"])
+        }
+        for app in apps { app.write("begin\tBefore") }
         var settings = MQTTSettings(url: try MQTTURL(nats.urls[0]))
         settings.urls = try nats.urls.map(MQTTURL.init)
-        settings.host = "h.example.org"
-        // A node may miss a state while it accepts a subscription.
-        settings.refresh = .seconds(10)
-        let count = 100
-        let managers = try (0..<count).map { try manager(settings, app: "app \($0)") }
-        let activities = managers.map { ManagedActivity("Before", in: $0) }
         let witness = Follower(settings)
         func have(_ follower: Follower, _ label: String) async -> Bool {
             await eventually { follower.labels.withLock { $0.values.count { $0 == label } } == count }
         }
         #expect(await have(witness, "Before"))
         await nats.end(1)
-        for activity in activities { activity.label = "After" }
+        for app in apps { app.write("label\tAfter") }
         #expect(await have(witness, "After"))
-        // In contact after the node's death, so that no will is due any more.
-        #expect(witness.lost.withLock { $0 } == 0)
         try nats.start(1)
         try await nats.waitUntilUsed(1)
         for url in nats.urls {
@@ -194,11 +204,11 @@ import Testing
             #expect(newcomer.labels.withLock { $0.count } == count)
             await newcomer.end()
         }
-        for manager in managers { await manager.shutdown() }
-        #expect(await eventually { witness.labels.withLock { $0.isEmpty } })
-        #expect(witness.lost.withLock { $0 } == 0)
+        for app in apps { app.write("quit") }
+        #expect(await eventually { !apps.contains { $0.isRunning } })
+        // A cluster that is busy may not acknowledge the end within the time limit: then the will tells it.
+        #expect(await eventually { witness.labels.withLock { $0.isEmpty } }, "\(witness.labels.withLock { $0 })")
         await witness.end()
-        withExtendedLifetime(activities) {}
     }
 
     @Test("With MQTT 3.1.1, no reply of a broker ends the process")

@@ -92,16 +92,18 @@ import Testing
         for text in [app.output, app.errors, broker.log] { #expect(!text.contains("hush")) }
     }
 
-    @Test("TLS with a client certificate; a broker certificate from another authority is rejected")
+    @Test("TLS with a client certificate; a broker certificate from another authority is rejected; rights, as without")
     func tls() async throws {
         let address = try LoopbackAddress().host
         let certificates = try await Certificates(address: address)
         let broker = try await MosquittoBroker(
-            settings: "allow_anonymous true\n\(certificates.brokerSettings)",
+            settings: "allow_anonymous true\nacl_file FOLDER/acl\n\(certificates.brokerSettings)",
+            files: ["acl": "topic readwrite indicator/1/h/#\ntopic readwrite \(MosquittoBroker.endTopic)\n"],
             address: address,
             clientOptions: certificates.clientOptions
         )
         var settings = MQTTSettings(url: try MQTTURL("mqtts://\(address):\(broker.port)"))
+        settings.host = "h"
         settings.caFile = certificates.path("ca.pem")
         settings.certificateFile = certificates.path("client.pem")
         settings.keyFile = certificates.path("client.key")
@@ -110,6 +112,16 @@ import Testing
         #expect(await eventually { reader.output.contains("0 \(topic) {") })
         await manager.shutdown()
         #expect(await eventually { reader.output.contains("0 \(topic) \n") })
+
+        settings.host = "elsewhere"
+        let (forbidden, _) = try self.manager(settings)
+        #expect(
+            await eventually {
+                forbidden.backendStatuses[0].lastError?.contains("rejected a message: Not authorized") == true
+            },
+            "\(forbidden.backendStatuses)"
+        )
+        await forbidden.shutdown()
 
         settings.caFile = certificates.path("other.pem")
         let (other, _) = try self.manager(settings)
@@ -175,7 +187,7 @@ import Testing
         for contents in ["mqtt:\n  \(text)\n", "mqtt.\(text)\n"] {
             let path = try folder.write(contents)
             do {
-                _ = try IndicatorConfiguration.load(applicationName: "app", path: path, environment: [:])
+                _ = try IndicatorConfiguration.load(from: ConfigurationSource(for: "app", path: path, environment: [:]))
             } catch {
                 #expect(!error.description.contains("hu"), "\(error)")
             }
@@ -188,9 +200,10 @@ import Testing
         let secret = try folder.write("hush\n", to: "secret")
         let path = try folder.write("backends: [mqtt]\nmqtt: {passwordFile: \(secret)}\n")
         func warnings() throws -> [String] {
-            try IndicatorConfiguration.load(applicationName: "app", path: path, environment: [:]).warnings.map(
-                \.message
-            )
+            try IndicatorConfiguration.load(from: ConfigurationSource(for: "app", path: path, environment: [:]))
+                .warnings.map(
+                    \.message
+                )
         }
         for (mode, count) in [(0o644, 1), (0o640, 0), (0o600, 0)] {
             chmod(secret, mode_t(mode))

@@ -64,14 +64,16 @@ import Testing
     @Test("Configuration errors and the table of settings do not show a password")
     func configuration() throws {
         let environment = ["INDICATOR_MQTT_PASSWORD": "hush", "INDICATOR_BACKENDS": "mqtt", "HOME": "/nonexistent"]
-        let configuration = try IndicatorConfiguration.load(applicationName: "x", environment: environment)
+        let configuration = try IndicatorConfiguration.load(
+            from: ConfigurationSource(for: "x", environment: environment)
+        )
         let values = configuration.effectiveSettings.filter { $0.backend == "mqtt" }
         #expect(values.first { $0.name == "password" }?.value == "(hidden)")
         #expect(!"\(configuration.effectiveSettings)".contains("hush"))
         for url in ["mqtt://me:hush@broker", "mqtt//me:hush@broker", "me:hush@broker"] {
             let error = #expect(throws: ConfigurationError.self) {
                 let environment = environment.merging(["INDICATOR_MQTT_URL": url]) { $1 }
-                _ = try IndicatorConfiguration.load(applicationName: "x", environment: environment)
+                _ = try IndicatorConfiguration.load(from: ConfigurationSource(for: "x", environment: environment))
             }
             #expect(error.map { "\($0)".contains("hush") } == false)
             #expect(error.map { "\($0)".contains("broker") } == true)

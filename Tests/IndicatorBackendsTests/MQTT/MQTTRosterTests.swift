@@ -325,6 +325,40 @@ import Testing
         #expect(name(receive(&roster, events(right, omitted: 1), topic: topic.events)) == "finished")
     }
 
+    @Test("Long texts in finished activities are truncated, and members that are unknown are skipped")
+    func longEvents() throws {
+        var roster = MQTTRoster(prefix: "p")
+        let long = String(repeating: "x", count: 1000)
+        let activity =
+            #"{"x":[1,{}],"label":"\#(long)","outcome":"failed","message":"\#(long)\u0007\n","seconds":1.5e0}"#
+        let payload = #" {"finished":[\#(activity),\#(activity)],"new":null,"omitted":null,"epoch":1} "#
+        guard case .finished(_, let events)? = receive(&roster, payload, topic: topic.events) else {
+            Issue.record("not decoded")
+            return
+        }
+        #expect(events.finished.count == 2 && events.epoch == 1 && events.omitted == nil)
+        #expect(events.finished.first?.label.count == 256 && events.finished.first?.message?.count == 256)
+        #expect(events.finished.first?.seconds == 1.5)
+    }
+
+    @Test(
+        "Finished activities without a required member, or with another type or text after them, are ignored",
+        arguments: [
+            #"{"finished":[]}"#, #"{"epoch":1}"#, #"{"epoch":1,"finished":null}"#, #"{"epoch":1,"finished":{}}"#,
+            #"{"epoch":1,"finished":[{"label":"x","outcome":"failed"}]}"#,
+            #"{"epoch":1,"finished":[{"label":"x","seconds":1}]}"#,
+            #"{"epoch":1,"finished":[{"outcome":"failed","seconds":1}]}"#,
+            #"{"epoch":1,"finished":[{"label":1,"outcome":"failed","seconds":1}]}"#,
+            #"{"epoch":1,"finished":[]}{}"#, #"{"epoch":1,"finished":[]"#, #"{"epoch":1.5,"finished":[]}"#,
+        ]
+    )
+    func incompleteEvents(payload: String) {
+        var roster = MQTTRoster(prefix: "p")
+        #expect(name(receive(&roster, payload, topic: topic.events)) == "nothing")
+        #expect(roster.ignoredCount == 1)
+        #expect(name(receive(&roster, #"{"epoch":1,"finished":[]}"#, topic: topic.events)) == "finished")
+    }
+
     @Test("The numbers at the ends of their ranges are accepted")
     func extremes() {
         var roster = MQTTRoster(prefix: "p")

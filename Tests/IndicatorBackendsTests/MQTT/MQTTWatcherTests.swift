@@ -29,5 +29,19 @@ import Testing
             broker.send(SIGCONT)
         }
     }
+
+    @Test("What is lost is forgotten, and what publishes nothing for a time; what is alive remains")
+    func silence() async throws {
+        let broker = try await MosquittoBroker()
+        let state = #"{"state":"active","visible":true,"epoch":1,"seq":1}"#
+        for (instance, refresh) in [("silent", #","refresh":1}"#), ("alive", "}"), ("lost", "}")] {
+            let message = state.dropLast() + refresh
+            try await broker.publish("indicator/1/h/a/\(instance)", "-r", "-m", String(message))
+        }
+        try await broker.publish("indicator/1/h/a/lost/lost", "-r", "-m", #"{"epoch":1,"state":"lost"}"#)
+        let watcher = MQTTWatcher(settings: MQTTSettings(url: try MQTTURL(broker.url)))
+        #expect(try await watcher.forgetLost(silentFor: .seconds(2)).map(\.instance) == ["lost", "silent"])
+        #expect(try await broker.retained().keys.sorted() == ["indicator/1/h/a/alive"])
+    }
 }
 #endif

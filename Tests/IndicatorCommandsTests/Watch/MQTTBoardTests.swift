@@ -78,6 +78,40 @@ import Testing
         await watch.end(SIGINT)
     }
 
+    @Test("Prometheus scrapes the metrics, and the rule in Examples fires for a lost process, and only for that")
+    func alert() async throws {
+        let broker = try await broker()
+        let (metrics, server) = (try LoopbackAddress(), try LoopbackAddress())
+        let folder = try TemporaryDirectory()
+        let examples = URL(filePath: #filePath).appending(path: "../../../../Examples/prometheus").standardized
+        for name in ["indicator.rules.yml", "prometheus.yml"] {
+            let text = try String(contentsOf: examples.appending(path: name), encoding: .utf8)
+            let place = "\(metrics.host):\(metrics.port)"
+            try folder.write(text.replacing("127.0.0.1:9469", with: place).replacing("15s", with: "1s"), to: name)
+        }
+        let watch = try Daemon(
+            try Command.built("indicator"),
+            ["watch", "--mqtt", broker.url, "--prometheus", "\(metrics.host):\(metrics.port)"]
+        )
+        let prometheus = try Daemon(
+            "prometheus",
+            [
+                "--config.file=\(folder.appending("prometheus.yml"))", "--storage.tsdb.path=\(folder.path)/data",
+                "--web.listen-address=\(server.host):\(server.port)",
+            ],
+            package: "prometheus"
+        )
+        func query(_ path: String) async throws -> String {
+            try await Command.run("curl", ["-s", "http://\(server.host):\(server.port)/api/v1/\(path)"]).output
+        }
+        #expect(try await eventually { try await query("alerts").contains(#""state":"firing""#) })
+        let alerts = try await query("alerts")
+        #expect(alerts.contains(#""alertname":"IndicatorLost","app":"backup","host":"web-2""#))
+        #expect(alerts.components(separatedBy: "alertname").count == 2)
+        await prometheus.end(SIGTERM)
+        await watch.end(SIGINT)
+    }
+
     @Test(arguments: [
         ["--silent-for", "9"], ["--prometheus", "nonsense"], ["--summary", "--json"], ["--forget", "--once"],
         ["--topic", "a", "--topic", "b", "--mqtt", "mqtt://y", "--mqtt", "mqtt://z"], ["--protocol", "4"],

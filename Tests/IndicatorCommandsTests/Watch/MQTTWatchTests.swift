@@ -266,6 +266,28 @@ import Testing
         await watch.end(SIGINT)
     }
 
+    @Test("A publication of 200 MB to the topics of an app fills the memory of neither the app nor a watcher")
+    func hugePublication() async throws {
+        let broker = try await MosquittoBroker()
+        let folder = try TemporaryDirectory()
+        let watch = try watch(broker)
+        let app = try await app(broker, in: folder)
+        app.write("begin\tbefore")
+        #expect(await eventually { watch.output.contains("'before'\n") })
+        let before = try [app, watch].map { try peakMemory(of: $0.processID) }
+        let topic = try #require(try await broker.retained().keys.first { $0.contains("/probe/") })
+        let zeros = folder.appending("zeros")
+        #expect(FileManager.default.createFile(atPath: zeros, contents: nil))
+        #expect(truncate(zeros, 200_000_000) == 0)
+        for topic in [topic, topic + "/lost", topic + "/events"] { try await broker.publish(topic, "-f", zeros) }
+        // The broker sends it after the others.
+        app.write("progress\t0.5")
+        #expect(await eventually { watch.output.contains(" 50%, ") })
+        for (daemon, before) in zip([app, watch], before) {
+            #expect(try peakMemory(of: daemon.processID) - before < 8_000)
+        }
+    }
+
     @Test(arguments: [
         ["--mqtt", "mqtt://me:hush@broker"], ["--topic", "x"], ["--mqtt", "mqtt://x", "--format", "{nonsense}"],
         ["--mqtt", "nonsense"], ["--mqtt", "mqtt://x", "--topic", "#"], ["--mqtt", "mqtt://x", "--topic", ""],
