@@ -12,7 +12,7 @@ public import NetworkKit
 /// ```
 ///
 /// Only the transfer is replaced: interceptors, redirects, retries, validation, the cache, progress and the indicator
-/// work as with a server. Time limits do not apply. It is thread-safe.
+/// work as with a server. Time limits do not apply, and WebSockets have no stubs. It is thread-safe.
 public final class NetworkStubs: Sendable {
     /// A response, or a failure.
     public struct Response: Sendable {

@@ -171,6 +171,38 @@ import Testing
         #expect(!tracker.status.isLoading)
     }
 
+    @Test func anActivityBeforeFlatMapEndsWithItsOwnPublisher() {
+        let (outer, inner) = (PassthroughSubject<Int, Never>(), PassthroughSubject<Int, Never>())
+        var elements: [Int] = []
+        let subscription = outer.trackActivity(in: tracker).flatMap { _ in inner }.sink { elements.append($0) }
+        outer.send(1)
+        #expect(tracker.status.isLoading)
+        outer.send(completion: .finished)
+        #expect(!tracker.status.isLoading)
+        // The publisher inside continues.
+        inner.send(2)
+        #expect(elements == [2])
+        #expect(!tracker.status.isLoading)
+        withExtendedLifetime(subscription) {}
+    }
+
+    /// OpenCombine's `prefix` cancels its upstream only then, unlike its `first`.
+    @Test func anActivityBeforePrefixEndsWithTheFirstElementThatIsNotPassedOn() {
+        let subject = PassthroughSubject<Int, Never>()
+        var elements: [Int] = []
+        let first = subject.trackActivity(in: tracker, value: "first").first().sink { elements.append($0) }
+        let prefix = subject.trackActivity(in: tracker, value: "prefix").prefix(2).sink { elements.append($0) }
+        #expect(tracker.status.associatedValue == "first")
+        subject.send(1)
+        #expect(tracker.status.associatedValue == "prefix")
+        subject.send(2)
+        #expect(tracker.status.associatedValue == "prefix")
+        subject.send(3)
+        #expect(!tracker.status.isLoading)
+        #expect(elements == [1, 1, 2])
+        withExtendedLifetime((first, prefix)) {}
+    }
+
     @Test func anUpstreamThatDropsItsSubscriberEndsTheActivity() {
         struct Forgetful: Publisher {
             typealias Output = Int

@@ -175,10 +175,5 @@ enum CacheFile {
     }
 
     /// The file name for a URL. It does not reveal the URL.
-    static func name(of key: String, hash: KeyedHash) -> String {
-        [hash("1" + key), hash("2" + key)].map { hash in
-            let text = String(hash, radix: 16)
-            return String(repeating: "0", count: 16 - text.count) + text
-        }.joined() + ".cache"
-    }
+    static func name(of key: String, hash: KeyedHash) -> String { hash.digest(key) + ".cache" }
 }

@@ -34,6 +34,14 @@ struct KeyedHash: Sendable {
 
     func callAsFunction(_ text: String) -> UInt64 { self(Data(text.utf8)) }
 
+    /// A hash of 128 bits, in hexadecimal digits.
+    func digest(_ text: String) -> String {
+        [self("1" + text), self("2" + text)].map { hash in
+            let text = String(hash, radix: 16)
+            return String(repeating: "0", count: 16 - text.count) + text
+        }.joined()
+    }
+
     private static func word(_ bytes: Data) -> UInt64 { bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) } }
 
     private struct State {

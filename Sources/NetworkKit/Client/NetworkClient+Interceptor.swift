@@ -66,15 +66,15 @@ extension NetworkClient {
             }
         }
 
-        /// Sets the timeout of all requests, in seconds. It overrides the routes' timeouts.
-        public static func timeout(_ seconds: Double) -> Self {
-            Self { $0.timeout = seconds }
+        /// Sets the timeout of all requests; `nil`: no limit. It overrides the routes' timeouts.
+        public static func timeout(_ timeout: Duration?) -> Self {
+            Self { $0.timeout = timeout }
         }
     }
 }
 
 extension NetworkRequest {
     func isMeant(for hosts: Set<String>?) -> Bool {
-        hosts?.contains(url.host()?.lowercased() ?? "") ?? true
+        hosts?.contains { $0.canonicalHost == url.origin[1].canonicalHost } ?? true
     }
 }

@@ -101,16 +101,33 @@ extension NetworkClient {
         }
     }
 
+    /// What a download continues.
+    public enum Resumption: Sendable {
+        /// An attempt of the same call, or the part that an earlier call left behind, also in another process. The part
+        /// of a download that fails or is cancelled is kept.
+        case acrossRuns
+        /// An attempt of the same call. The part of an earlier call is removed, and none is left behind.
+        case withinCall
+        /// Nothing: every attempt begins again. The part of an earlier call is removed, and none is left behind.
+        case never
+    }
+
     /// Downloads to a file. The complete download replaces an existing file atomically.
     ///
-    /// The bytes are written to a hidden file in the same folder, which is removed when the download fails or is
-    /// cancelled. After the process was killed, the next download to the same file removes it. A retried download
-    /// resumes where it stopped if the server supports that and the content is unchanged (`Range`, `If-Range`; RFC 9110
-    /// §13.1.5, §14).
+    /// The bytes are written to a hidden file in the same folder, `.NAME.part`. It is kept when the download fails, is
+    /// cancelled, or its process is killed, and the next download of the same URL to the same file continues it, if the
+    /// server supports that and the content is unchanged (`Range`, `If-Range`; RFC 9110 §13.1.5, §14); otherwise it
+    /// begins again in the same attempt. The content has to have a strong `ETag`, or a `Last-Modified` that is a second
+    /// older than the response. `.NAME.part.json` records it. Other users can open neither file. The part is kept
+    /// without a time limit, until a download to the same file completes or replaces it. Remove both files to discard
+    /// it. While another download to the same file runs, a further one uses a file of its own, which is not kept.
+    ///
+    /// Only `GET` requests without a body and without a `Range` of their own are continued.
     ///
     /// - Parameters:
     ///   - route: the endpoint.
     ///   - file: the destination. Its folder must exist.
+    ///   - resume: what the download continues; by default also the part of an earlier call.
     ///   - container: the indicator or group that the request's activity belongs to; by default the request posts
     ///     notifications for all indicators that observe them.
     ///   - onProgress: called with the latest progress; see ``NetworkTask``.
@@ -120,6 +137,7 @@ extension NetworkClient {
     public func download(
         _ route: some RequestRoute,
         to file: URL,
+        resume: Resumption = .acrossRuns,
         in container: (any ActivityContainer)? = nil,
         onProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws -> NetworkResponse {
@@ -127,39 +145,54 @@ extension NetworkClient {
         return try await task.run { [self] in
             let partial = try await blocking {
                 PartialFile.removeLeftovers(in: file.deletingLastPathComponent(), for: file)
+                if resume == .acrossRuns, let part = PartialFile.part(of: file) { return part }
+                if resume != .acrossRuns { PartialFile.removePart(of: file) }
                 return try PartialFile(for: file)
             }
             // Not only when it is released: the thread of the last write may release it later.
-            defer { partial.remove() }
-            var content: Content?
+            defer { partial.end() }
+            var isOfEarlierCall = true
             return try await perform(route, task) { request, body in
                 var request = request
                 // A range that the route asks for is requested again.
                 let isWhole = request.headers[.range] == nil
                 // Ranges of a compressed body cannot be concatenated.
                 if request.headers[.acceptEncoding] == nil { request.setHeader("Accept-Encoding", "identity") }
-                let start = content != nil && isWhole ? partial.count : 0
-                if start > 0 {
-                    request.setHeader("Range", "bytes=\(start)-")
-                    request.setHeader("If-Range", content?.validator)
+                let identity = body == nil && isWhole && resume != .never ? request.identity(to: file) : nil
+                var start: Int64 = 0
+                var (head, transfer): (ResponseHead, Transfer)
+                if let identity, partial.count > 0, let content = partial.content, content.isRequested(by: identity) {
+                    start = partial.count
+                    var rest = request
+                    rest.setHeader("Range", "bytes=\(start)-")
+                    rest.setHeader("If-Range", content.validator)
+                    (head, transfer) = try await openChecked(route, rest, body, task, resumingAt: start)
+                    if head.problem(resumingAt: start, content, isOfEarlierCall) != nil {
+                        transfer.cancel()
+                        start = 0
+                        await task.willRepeat()
+                        (head, transfer) = try await openChecked(route, request, body, task)
+                    }
+                } else {
+                    (head, transfer) = try await openChecked(route, request, body, task)
                 }
-                let (head, transfer) = try await openChecked(route, request, body, task, resumingAt: start)
                 // Also when the file cannot be written.
                 defer { transfer.cancel() }
-                if isWhole, let problem = head.problem(resumingAt: start, content) {
-                    content = nil
+                if isWhole, start == 0, let problem = head.problem(resumingAt: 0, nil) {
                     throw transfer.failure(.incompleteBody, problem)
                 }
                 let range = isWhole && head.status == .partialContent ? head.range : nil
                 if range == nil || start == 0 {
-                    try await blocking { try partial.removeContents() }
-                    content = head.status == .ok ? head.validator.map { Content($0, head) } : nil
-                } else {
-                    content?.length = range?.length
+                    isOfEarlierCall = false
+                    let content = identity.flatMap { head.content(requestedBy: $0) }
+                    try await blocking { try partial.restart(content) }
+                } else if var content = partial.content, content.length != range?.length {
+                    content.length = range?.length
+                    try await blocking { [content] in try partial.setContent(content) }
                 }
                 while let piece = try await transfer.next() {
                     if let range, partial.count + Int64(piece.count) > range.end {
-                        content = nil
+                        try await blocking { try partial.setContent(nil) }
                         throw transfer.failure(.incompleteBody, "the server sent more than the range that it announced")
                     }
                     try await blocking { try partial.write(piece) }
@@ -203,16 +236,13 @@ extension NetworkClient {
     }
 }
 
-/// What the first response to a download has announced, and those with further parts must not contradict.
-private struct Content {
-    let validator: String
-    var length: Int64?
-    let encoding: String
-
-    init(_ validator: String, _ head: ResponseHead) {
-        self.validator = validator
-        length = head.bodyCount
-        encoding = head.headers[.contentEncoding]?.lowercased() ?? "identity"
+extension NetworkRequest {
+    /// What identifies a download; `nil` if it cannot be continued: ranges are defined for `GET` only (RFC 9110 §14.2).
+    /// The tag of a content is different for each choice by the `Accept` fields, the date may not be.
+    fileprivate func identity(to file: URL) -> String? {
+        guard method == .get else { return nil }
+        let choices = headers.filter { $0.name.canonicalName.hasPrefix("accept") }.map(\.description).sorted()
+        return ([url.absoluteString, file.lastPathComponent, credentials?.user ?? ""] + choices).joined(separator: "\n")
     }
 }
 
@@ -238,16 +268,33 @@ extension ResponseHead {
         return (first, last + 1, length)
     }
 
+    /// What a later response can continue; `nil` if none can.
+    fileprivate func content(requestedBy request: String) -> DownloadContent? {
+        guard status == .ok, let validator else { return nil }
+        return DownloadContent(
+            validator: validator,
+            length: bodyCount,
+            encoding: headers[.contentEncoding]?.lowercased() ?? "identity",
+            request: request,
+            location: url
+        )
+    }
+
     /// Why a download cannot be continued with the response; `nil` if it can, or begins again.
     fileprivate func problem(
         resumingAt start: Int64,
-        _ content: Content?
+        _ content: DownloadContent?,
+        _ isOfEarlierCall: Bool = false
     ) -> String? {
-        // Some servers ignore `If-Range`. A part may leave out the validator and the encoding.
+        // Some servers ignore `If-Range`. A part may leave out the encoding and a date, but not a tag (RFC 9110
+        // §15.3.7), and that is tolerated only shortly after the first part.
+        let tag = headers[.eTag] ?? headers[.lastModified]
+        let mayLackTag = !isOfEarlierCall || content?.validator.hasPrefix("\"") == false
         let isSame =
-            [nil, content?.validator].contains(headers[.eTag] ?? headers[.lastModified])
+            (tag == nil ? mayLackTag : tag == content?.validator)
             && [nil, range?.length].contains(content?.length)
             && [nil, content?.encoding].contains(headers[.contentEncoding]?.lowercased())
+            && content?.isLocated(at: url) == true
         return switch status {
         case .rangeNotSatisfiable where start > 0:
             "the server has nothing after the first \(start) bytes"

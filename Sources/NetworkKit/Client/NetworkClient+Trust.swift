@@ -9,6 +9,11 @@ extension NetworkClient {
         /// The accepted public keys: the base64 form of their SHA-256 hashes, also with `sha256/` or `sha256//` before
         /// it. One of them must be that of the server's certificate, which is verified, too. Empty: every key.
         ///
+        /// Each connection is checked when it is established, before a request is sent. One that exists is used to its
+        /// end, also when later ones get another key and fail. Over TLS 1.2, a server that has proved a pinned key can
+        /// present another certificate on the same connection (renegotiation, RFC 5746); that is verified, but its key
+        /// need not be pinned.
+        ///
         /// Pin a second key, so that the first one can be replaced. This prints the hash:
         ///
         /// ```sh
@@ -41,9 +46,9 @@ extension NetworkClient {
 }
 
 extension NetworkClient.Options {
-    /// The trust of a host; names are case-insensitive.
+    /// The trust of a host.
     func trust(for origin: [String]) -> NetworkClient.Trust {
-        var trust = trust.first { $0.key.lowercased() == origin[1] }?.value ?? .init()
+        var trust = trust.first { $0.key.canonicalHost == origin[1].canonicalHost }?.value ?? .init()
         trust.certificateAuthorities = trust.certificateAuthorities ?? certificateAuthorities
         return trust
     }
@@ -74,8 +79,11 @@ extension NetworkClient.Trust: CustomStringConvertible, CustomReflectable {
         }
         var pins: [String] = []
         for key in pinnedKeys {
-            let hash = key.hasPrefix("sha256/") ? key.dropFirst("sha256/".count).drop { $0 == "/" } : key[...]
-            guard Data(base64Encoded: String(hash))?.count == 32 else {
+            // The hash itself may begin with slashes.
+            let hash = key.suffix(44)
+            guard ["", "sha256/", "sha256//"].contains(key.dropLast(44)),
+                Data(base64Encoded: String(hash))?.count == 32
+            else {
                 return "the pinned key '\(key.prefix(60))' of '\(origin[1])' is not the base64 form of a SHA-256 hash"
             }
             pins.append("sha256//\(hash)")
@@ -96,7 +104,7 @@ extension NetworkClient.Trust: CustomStringConvertible, CustomReflectable {
             "the public key of '\(host)' is \(serverKey ?? "unknown"), and not one of those that are pinned: "
                 + pinnedKeys.joined(separator: ", ")
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE:
-            certificateAuthorities.map { "\(text); '\(host)' must be certified by an authority in '\($0.path)'" }
+            certificateAuthorities.map { "\(text); the authorities of '\(host)' are those in '\($0.path)'" }
         case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR:
             if !text.contains(" alert ") {
                 nil

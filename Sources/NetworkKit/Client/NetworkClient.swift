@@ -1,4 +1,3 @@
-import Dispatch
 public import Foundation
 import HTTPTypes
 public import IndicatorCore
@@ -25,7 +24,7 @@ public final class NetworkClient: Sendable {
     private let clock: any Clock<Duration>
     private let options: Options
     private let loop: CurlLoop
-    private let tasks = LiveTasks()
+    let tasks = LiveTasks()
 
     /// Creates a client.
     ///
@@ -109,8 +108,8 @@ public final class NetworkClient: Sendable {
         )
     }
 
-    /// Cancels all requests of the client that have not ended, including streams that are being read. Requests that
-    /// begin later are not affected.
+    /// Cancels all requests of the client that have not ended, including streams that are being read, and all its
+    /// WebSockets. Requests that begin later are not affected.
     public func cancelAllRequests() {
         tasks.cancelAll()
     }
@@ -211,7 +210,7 @@ public final class NetworkClient: Sendable {
     ) async throws -> (ResponseHead, Transfer) {
         var request = request
         var body = body
-        let deadline = request.timeLimit.limit.map { ContinuousClock.now + $0 }
+        let deadline = request.timeLimit?.limit.map { ContinuousClock.now + $0 }
         var visited: [URL] = []
         while true {
             visited.append(request.url)
@@ -241,12 +240,13 @@ public final class NetworkClient: Sendable {
     }
 
     /// Creates a transfer that reports to the task, the event log and the recording.
-    private func transfer(
+    func transfer(
         _ request: NetworkRequest,
         _ body: RequestBody?,
         _ task: NetworkTask,
         _ deadline: ContinuousClock.Instant?,
-        resumingAt start: Int64
+        resumingAt start: Int64 = 0,
+        channel: MessageChannel? = nil
     ) async throws -> Transfer {
         let log = ExchangeLog(request)
         let limit = options.loggedBodyLength
@@ -260,7 +260,8 @@ public final class NetworkClient: Sendable {
             loop: loop,
             deadline: deadline,
             answer: answer,
-            capturing: recorder == nil ? limit : .max
+            capturing: recorder == nil ? limit : .max,
+            channel: channel
         ) { progress in
             switch progress {
             case .began(let head, _): task.log(log.event(.response(head.status), head.headers))
@@ -328,7 +329,7 @@ extension NetworkResponse {
 /// Runs blocking work, such as file access, outside Swift's cooperative thread pool.
 func blocking<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
-        DispatchQueue.global().async { continuation.resume(with: Result(catching: work)) }
+        RequestThreads.run { continuation.resume(with: Result(catching: work)) }
     }
 }
 
@@ -347,7 +348,8 @@ extension NetworkClient {
         /// A PEM file of certificates that are trusted instead of the system's, such as those of a company's own
         /// authority. Default `nil`: the system's. If the file cannot be read, requests over TLS fail with an error.
         public var certificateAuthorities: URL?
-        /// Pinned keys, client certificates and authorities, by the names of hosts. Other hosts are trusted as usual.
+        /// Pinned keys, client certificates and authorities, by the names of hosts, such as `store.example.com`,
+        /// `bücher.example` or `::1`. Other hosts are trusted as usual.
         public var trust: [String: Trust] = [:]
         /// Called with each step of each exchange, in order for each request, on threads for that purpose. The events
         /// contain no secrets. A request waits for it at its end.

@@ -77,15 +77,20 @@ struct ExchangeLog: Sendable {
     }
 }
 
-/// The tasks of a client that have not ended.
-final class LiveTasks: Sendable {
-    private let tasks = Locked<[ObjectIdentifier: NetworkTask]>([:])
+/// What can be cancelled: a request, or the transfer of a WebSocket.
+protocol Cancellable: AnyObject, Sendable {
+    func cancel()
+}
 
-    func insert(_ task: NetworkTask) {
+/// The requests and WebSockets of a client that have not ended.
+final class LiveTasks: Sendable {
+    private let tasks = Locked<[ObjectIdentifier: any Cancellable]>([:])
+
+    func insert(_ task: any Cancellable) {
         tasks.withLock { $0[ObjectIdentifier(task)] = task }
     }
 
-    func remove(_ task: NetworkTask) {
+    func remove(_ task: any Cancellable) {
         let removed = tasks.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) }
         _ = removed
     }

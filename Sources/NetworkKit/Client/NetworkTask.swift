@@ -9,7 +9,7 @@ import IndicatorThreads
 /// ``resume()``, run on the caller's thread and in its Swift task; all others, and `onProgress`, on threads for that
 /// purpose. One that blocks delays only its own request, which waits for it before a retry and at the end. Progress
 /// that it is too slow for is left out, except the latest. A task is thread-safe.
-public final class NetworkTask: Sendable {
+public final class NetworkTask: Cancellable, Sendable {
     private enum Phase {
         /// Not started.
         case waiting
@@ -281,7 +281,7 @@ public final class NetworkTask: Sendable {
 
     /// Announces the event of a state change on another thread.
     private func announce(_ change: (inout State) -> Event?) {
-        if isPoster(change) { ObserverThreads.run { while let batch = self.nextBatch() { self.post(batch) } } }
+        if isPoster(change) { RequestThreads.run { while let batch = self.nextBatch() { self.post(batch) } } }
     }
 
     /// Announces the event of a state change on this thread; what follows meanwhile, on another.
@@ -289,7 +289,7 @@ public final class NetworkTask: Sendable {
         guard isPoster(change), let batch = nextBatch() else { return }
         post(batch)
         guard let rest = nextBatch() else { return }
-        ObserverThreads.run {
+        RequestThreads.run {
             self.post(rest)
             while let batch = self.nextBatch() { self.post(batch) }
         }

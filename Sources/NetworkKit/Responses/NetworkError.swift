@@ -24,6 +24,8 @@ public enum NetworkError: Error, Sendable, CustomStringConvertible {
     case undecodableText(URL, charset: String)
     /// The request may only be answered from the cache, which does not have the response.
     case notInCache(URL)
+    /// The libcurl that runs does not have what is needed.
+    case unsupported(String)
     /// A file could not be written.
     case unwritable(URL, reason: String)
 
@@ -37,7 +39,8 @@ public enum NetworkError: Error, Sendable, CustomStringConvertible {
         case .tooManyRedirects(let urls):
             Self.describe(redirects: urls)
         case .invalidRedirect(let url, let location):
-            "\(url.withoutSecrets): redirected to '\(location.withoutControls)', which is not an http or https URL"
+            "\(url.withoutSecrets): redirected to '\(URL(string: location)?.withoutSecrets ?? "an invalid URL")', "
+                + "which is not an http or https URL"
         case .responseTooLarge(let url, let limit):
             "\(url.withoutSecrets): the response is longer than \(limit) bytes; raise maximumBodySize "
                 + "or download it to a file"
@@ -51,6 +54,8 @@ public enum NetworkError: Error, Sendable, CustomStringConvertible {
             "\(url.withoutSecrets): the response is not text in the charset '\(charset.withoutControls)'; use `data`"
         case .notInCache(let url):
             "\(url.withoutSecrets): not in the cache, and the request may not use the network"
+        case .unsupported(let problem):
+            problem
         case .unwritable(let file, let reason):
             "the file '\(file.path.withoutControls)' cannot be written: \(reason)"
         }

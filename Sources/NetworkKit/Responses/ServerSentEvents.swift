@@ -147,17 +147,19 @@ private struct LineSplitter: Sendable {
             if first == 0x0A { chunk = chunk.dropFirst() }
         }
         let end = chunk.firstIndex { $0 == 0x0A || $0 == 0x0D }
-        let line = beginning + chunk[..<(end ?? chunk.endIndex)]
-        guard line.count <= maximumLength else {
+        // In place: a server may send each byte of a long line alone.
+        beginning.append(chunk[..<(end ?? chunk.endIndex)])
+        guard beginning.count <= maximumLength else {
             throw TooLong(description: "a line is longer than \(maximumLength) bytes; raise maximumLength to allow it")
         }
         guard let end else {
-            (beginning, chunk) = (line, Data())
+            chunk = Data()
             return nil
         }
         followsCR = chunk[end] == 0x0D
-        (beginning, chunk) = (Data(), chunk[(end + 1)...])
-        return line
+        chunk = chunk[(end + 1)...]
+        defer { beginning = Data() }
+        return beginning
     }
 
     /// A last line without an end.

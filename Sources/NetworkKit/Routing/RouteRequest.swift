@@ -11,18 +11,19 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
     public var query: RouteParameters
     /// How the query is encoded.
     public var queryEncoding: QueryEncoding = .query
-    /// The header fields. They replace those of the body with the same name.
-    public var headers: [String: String]
+    /// The header fields. They replace those of the body with the same name. For one whose value is a secret though its
+    /// name does not say so, see ``NetworkClient/Interceptor/header(_:_:isSensitive:)``.
+    public var headers: HTTPFields
     /// The body.
     public var body: RouteBody
     /// The credentials; `nil`: those of the URL or an interceptor.
     public var credentials: Credentials?
-    /// The time without any transfer after which the request fails, in seconds; `.infinity`: no limit. Default 60. The
-    /// wait for other requests to the same host does not count.
-    public var timeout: Double = 60
-    /// The maximum duration of an attempt, including redirects and the wait for other requests, in seconds. Default
-    /// `.infinity`.
-    public var timeLimit: Double = .infinity
+    /// The time without any transfer after which the request fails; `nil`: no limit. Default 60 seconds. The wait for
+    /// other requests to the same host does not count.
+    public var timeout: Duration? = .seconds(60)
+    /// The maximum duration of an attempt, including redirects and the wait for other requests; `nil`, the default: no
+    /// limit.
+    public var timeLimit: Duration?
     /// How the request uses the response cache. By default it follows RFC 9111.
     public var cachePolicy: ResponseCache.Policy = .useProtocolCachePolicy
     /// Which responses are errors; `nil`: the client's validation, which by default accepts the statuses 200 to 299.
@@ -40,7 +41,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         _ method: HTTPRequest.Method,
         _ path: RoutePath,
         query: RouteParameters = .none,
-        headers: [String: String] = [:],
+        headers: HTTPFields = [:],
         body: RouteBody = .none,
         label: String? = nil
     ) {
@@ -56,7 +57,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
     public static func get(
         _ path: RoutePath,
         query: RouteParameters = .none,
-        headers: [String: String] = [:],
+        headers: HTTPFields = [:],
         label: String? = nil
     ) -> Self {
         Self(.get, path, query: query, headers: headers, label: label)
@@ -66,7 +67,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
     public static func head(
         _ path: RoutePath,
         query: RouteParameters = .none,
-        headers: [String: String] = [:],
+        headers: HTTPFields = [:],
         label: String? = nil
     ) -> Self {
         Self(.head, path, query: query, headers: headers, label: label)
@@ -76,7 +77,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
     public static func delete(
         _ path: RoutePath,
         query: RouteParameters = .none,
-        headers: [String: String] = [:],
+        headers: HTTPFields = [:],
         label: String? = nil
     ) -> Self {
         Self(.delete, path, query: query, headers: headers, label: label)
@@ -87,7 +88,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         _ path: RoutePath,
         body: RouteBody = .none,
         query: RouteParameters = .none,
-        headers: [String: String] = [:],
+        headers: HTTPFields = [:],
         label: String? = nil
     ) -> Self {
         Self(.post, path, query: query, headers: headers, body: body, label: label)
@@ -98,7 +99,7 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         _ path: RoutePath,
         body: RouteBody,
         query: RouteParameters = .none,
-        headers: [String: String] = [:],
+        headers: HTTPFields = [:],
         label: String? = nil
     ) -> Self {
         Self(.put, path, query: query, headers: headers, body: body, label: label)
@@ -109,13 +110,13 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
         _ path: RoutePath,
         body: RouteBody,
         query: RouteParameters = .none,
-        headers: [String: String] = [:],
+        headers: HTTPFields = [:],
         label: String? = nil
     ) -> Self {
         Self(.patch, path, query: query, headers: headers, body: body, label: label)
     }
 
-    /// A copy with another value of a property: `.get("feed").with(\.timeout, 5)`.
+    /// A copy with another value of a property: `.get("feed").with(\.timeout, .seconds(5))`.
     public func with<Value>(_ property: WritableKeyPath<Self, Value>, _ value: Value) -> Self {
         var copy = self
         copy[keyPath: property] = value
@@ -167,7 +168,7 @@ extension RouteRequest {
         if let type = body?.contentType { request.setHeader("Content-Type", type) }
         if let coding = body?.contentEncoding { request.setHeader("Content-Encoding", coding) }
         if let accepted = validation?.contentTypes { request.setHeader("Accept", accepted.joined(separator: ", ")) }
-        for (name, value) in headers.sorted(by: { $0.key < $1.key }) { request.setHeader(name, value) }
+        for field in headers.combined { request.setHeader(field.name.rawName, field.value) }
         return request
     }
 }

@@ -64,6 +64,8 @@ final class CurlLoop: @unchecked Sendable {
     /// How many connections to a host there may be.
     private let limit: Int
     private var active: [UnsafeMutableRawPointer: Transfer] = [:]
+    /// The open WebSockets.
+    private var sockets: [UnsafeMutableRawPointer: Transfer] = [:]
     private var hosts: [[String]: Host] = [:]
     /// When the first time limit may be exceeded.
     private var nextCheck: ContinuousClock.Instant?
@@ -135,7 +137,8 @@ final class CurlLoop: @unchecked Sendable {
             endOverdue(multi)
             for transfer in arrived { attend(to: transfer, multi) }
             beginWaiting(multi, share)
-            wait(multi, wakeUp)
+            let descriptors = exchangeMessages(multi)
+            wait(multi, wakeUp, descriptors)
         }
     }
 
@@ -209,6 +212,10 @@ final class CurlLoop: @unchecked Sendable {
         var left: Int32 = 0
         while let message = curl_multi_info_read(multi, &left)?.pointee {
             guard message.msg == CURLMSG_DONE, let handle = message.easy_handle else { continue }
+            if message.data.result == CURLE_OK, let transfer = active[handle], transfer.beginMessages() {
+                sockets[handle] = transfer
+                continue
+            }
             active[handle]?.completed(with: message.data.result)
             remove(handle, from: multi)
         }
@@ -216,11 +223,31 @@ final class CurlLoop: @unchecked Sendable {
 
     private func remove(_ handle: UnsafeMutableRawPointer, from multi: UnsafeMutableRawPointer) {
         roundsLeft = Self.roundsAfterAnEvent
+        sockets[handle] = nil
         curl_multi_remove_handle(multi, handle)
         curl_easy_cleanup(handle)
         guard let transfer = active.removeValue(forKey: handle) else { return }
         hosts[transfer.origin]?.end()
         transfer.end()
+    }
+
+    /// Sends and receives the messages of the open WebSockets, for which libcurl does not wait itself.
+    ///
+    /// - Returns: what to wait for.
+    private func exchangeMessages(_ multi: UnsafeMutableRawPointer) -> [curl_waitfd] {
+        var descriptors: [curl_waitfd] = []
+        for (handle, transfer) in sockets {
+            let descriptor = transfer.exchangeMessages()
+            if transfer.isFinished {
+                remove(handle, from: multi)
+            } else if let descriptor {
+                // Without events, the end of the connection would be reported without end.
+                if descriptor.events != 0 { descriptors.append(descriptor) }
+            } else {
+                roundsLeft = Self.roundsAfterAnEvent
+            }
+        }
+        return descriptors
     }
 
     private func endOverdue(_ multi: UnsafeMutableRawPointer) {
@@ -253,13 +280,14 @@ final class CurlLoop: @unchecked Sendable {
     /// timers that were set before in the same call (up to libcurl 8.17). One of them may stand for data that was
     /// already read from the socket. It runs every transfer, so another round makes up for that. Therefore this only
     /// waits after two rounds in which nothing happened.
-    private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp) {
+    private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp, _ sockets: [curl_waitfd]) {
         let timeout = roundsLeft > 0 ? 0 : nextCheck.map { WakeUp.milliseconds(until: $0) } ?? .max
-        var waker = curl_waitfd(fd: wakeUp.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
+        var descriptors = sockets
+        descriptors.append(curl_waitfd(fd: wakeUp.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0))
         var eventCount: Int32 = 0
         watch.end()
         ExitGate.leave()
-        curl_multi_poll(multi, &waker, 1, timeout, &eventCount)
+        curl_multi_poll(multi, &descriptors, UInt32(descriptors.count), timeout, &eventCount)
         ExitGate.enterOrStop()
         watch.begin()
         roundsLeft = eventCount > 0 ? Self.roundsAfterAnEvent : max(roundsLeft - 1, 0)

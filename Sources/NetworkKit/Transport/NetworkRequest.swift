@@ -11,12 +11,12 @@ public struct NetworkRequest: Sendable {
     public private(set) var headers = HTTPFields()
     /// The credentials.
     public var credentials: Credentials?
-    /// The time without any transfer after which the request fails, in seconds; `.infinity`: no limit. Default 60. The
-    /// wait for other requests to the same host does not count.
-    public var timeout: Double = 60
-    /// The maximum duration of an attempt, including redirects and the wait for other requests, in seconds. Default
-    /// `.infinity`.
-    public var timeLimit: Double = .infinity
+    /// The time without any transfer after which the request fails; `nil`: no limit. Default 60 seconds. The wait for
+    /// other requests to the same host does not count.
+    public var timeout: Duration? = .seconds(60)
+    /// The maximum duration of an attempt, including redirects and the wait for other requests; `nil`, the default: no
+    /// limit.
+    public var timeLimit: Duration?
     /// How the request uses the response cache.
     public var cachePolicy = ResponseCache.Policy.useProtocolCachePolicy
     /// What the caller has said about fields.
@@ -101,8 +101,9 @@ public struct NetworkRequest: Sendable {
             throw .invalidRequest("'\(url.withoutSecrets)' is not an http or https URL with a host")
         }
         copy.url = url
-        for (name, seconds) in [("timeout", timeout), ("time limit", timeLimit)] where !(seconds > 0) {
-            throw .invalidRequest("the \(name) must be a positive number of seconds, not \(seconds)")
+        for (name, duration) in [("timeout", timeout), ("time limit", timeLimit)] where duration ?? .seconds(1) <= .zero
+        {
+            throw .invalidRequest("the \(name) must be positive, not \(duration ?? .zero)")
         }
         return copy
     }
@@ -112,9 +113,19 @@ extension Unicode.Scalar {
     fileprivate var isControl: Bool { value < 0x20 || value == 0x7F }
 }
 
-extension Double {
-    /// This number of seconds; `nil` when it is longer than a lifetime.
-    var limit: Duration? { self < 1e10 ? .seconds(self) : nil }
+extension HTTPFields {
+    /// One field of each name. `HTTPFields` has one for each cookie, as HTTP/2 permits; a client may send only one
+    /// (RFC 6265 §5.4).
+    var combined: [HTTPField] {
+        var names: [HTTPField.Name] = []
+        for field in self where !names.contains(field.name) { names.append(field.name) }
+        return names.map { HTTPField(name: $0, value: self[$0] ?? "") }
+    }
+}
+
+extension Duration {
+    /// This limit; `nil` when it is longer than a lifetime.
+    var limit: Self? { self < .seconds(1e10) ? self : nil }
 }
 
 /// A user name and a password, sent to the origin of the request only.
@@ -160,7 +171,7 @@ extension NetworkRequest: CustomStringConvertible, CustomReflectable {
     func curlDescription(_ body: RequestBody?) -> String {
         var words = ["curl", "--location"]
         if method == .head { words.append("--head") } else { words += ["--request", method.rawValue] }
-        for field in headers {
+        for field in headers.combined {
             words += ["--header", "\(field.name.rawName): \(isSensitive(field.name) ? "…" : field.value)"]
         }
         if let credentials {

@@ -4,29 +4,11 @@ import HTTPTypes
 import IndicatorCore
 import IndicatorThreads
 
-/// The head of a response: everything before its body.
-struct ResponseHead: Sendable {
-    var url: URL
-    var status: HTTPResponse.Status
-    var headers: HTTPFields
-    /// Whether a complete body can be distinguished from a truncated one: it has a length, or is framed.
-    var announcesEnd: Bool
-    /// Whether libcurl added cookies to the request.
-    var usedCookies = false
-    var isRedirected = false
-
-    /// The length of the body in bytes; `nil` when it is unknown, for example because the body is compressed.
-    var bodyCount: Int64? {
-        guard headers[.contentEncoding].map({ $0.lowercased() == "identity" }) ?? true else { return nil }
-        return headers[.contentLength].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
-    }
-}
-
 /// One request and its response, without redirects, through libcurl.
 ///
 /// libcurl's callbacks on the loop's thread fill a buffer. One task at a time reads first the head, then the body. When
 /// the buffer is full, the transfer pauses.
-final class Transfer: @unchecked Sendable {
+final class Transfer: Cancellable, @unchecked Sendable {
     // `@unchecked`: `state` is locked; only the loop's thread uses the variables below "The loop's thread".
 
     /// What a task waits for.
@@ -77,13 +59,15 @@ final class Transfer: @unchecked Sendable {
 
     /// The scheme, host and port of the URL.
     let origin: [String]
-    private let request: NetworkRequest
-    private let body: RequestBody?
-    private let loop: CurlLoop
+    let request: NetworkRequest
+    let body: RequestBody?
+    let loop: CurlLoop
     private let deadline: ContinuousClock.Instant?
     /// The answer without a server.
     private let answer: StubbedAnswer?
     private let captureLimit: Int
+    /// The messages, if this opens a WebSocket.
+    let channel: MessageChannel?
     private let onProgress: @Sendable (Progress) -> Void
     private let state = Locked(State())
 
@@ -102,6 +86,7 @@ final class Transfer: @unchecked Sendable {
     ///   - deadline: when the transfer fails if it has not ended.
     ///   - answer: a response without a server.
     ///   - captureLimit: how many bytes of the body are kept for the end.
+    ///   - channel: the messages of a WebSocket, which this opens.
     ///   - onProgress: called on the loop's thread, or on the thread that cancels.
     init(
         _ request: NetworkRequest,
@@ -110,6 +95,7 @@ final class Transfer: @unchecked Sendable {
         deadline: ContinuousClock.Instant?,
         answer: StubbedAnswer? = nil,
         capturing captureLimit: Int = 0,
+        channel: MessageChannel? = nil,
         onProgress: @escaping @Sendable (Progress) -> Void
     ) {
         self.request = request
@@ -118,9 +104,10 @@ final class Transfer: @unchecked Sendable {
         self.deadline = deadline
         self.answer = answer
         self.captureLimit = captureLimit
+        self.channel = channel
         self.onProgress = onProgress
         origin = request.url.origin
-        timeout = request.timeout.limit
+        timeout = request.timeout?.limit
         rewind()
     }
 
@@ -139,7 +126,7 @@ final class Transfer: @unchecked Sendable {
     }
 
     /// Lets the loop begin, continue or end the transfer, or delivers the answer.
-    private func attend() {
+    func attend() {
         guard let answer else { return loop.attend(to: self) }
         let isDue = state.withLock { state in
             guard state.outcome == nil, !state.isSuspended, !state.isAnswered else { return false }
@@ -253,23 +240,24 @@ final class Transfer: @unchecked Sendable {
             return (end, state.takeWaiterIfDue())
         }
         if let end { onProgress(end) }
+        if end != nil { channel?.end(with: error) }
         due?.resume()
     }
 
     // MARK: - The loop's thread
 
-    private(set) var handle: UnsafeMutableRawPointer?
+    var handle: UnsafeMutableRawPointer?
     /// Whether the transfer is in its host's queue.
     var isWaiting = false
     private let timeout: Duration?
     private var reader: BodyReader?
-    private var headerList: UnsafeMutablePointer<curl_slist>?
-    private var errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
-    private var parser = HeadParser()
+    var headerList: UnsafeMutablePointer<curl_slist>?
+    var errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    var parser = HeadParser()
     private var hasDeliveredHead = false
     private var isPaused = false
     private var usedCookies = false
-    private var trust = NetworkClient.Trust()
+    var trust = NetworkClient.Trust()
     /// The hash of the server's public key, as libcurl logs it when keys are pinned.
     private var serverKey: String?
     /// Why a callback ended the transfer.
@@ -277,120 +265,18 @@ final class Transfer: @unchecked Sendable {
     private var bytes: (sent: Int64, received: Int64) = (0, 0)
     /// When data was last transferred; `nil` while the transfer waits for a connection.
     private var lastActivity: ContinuousClock.Instant?
+    /// Whether the WebSocket is open.
+    var isOpen = false
+    /// When a WebSocket that closes is cut off.
+    var closeLimit: ContinuousClock.Instant?
 
     deinit {
         errorText.deallocate()
     }
 
-    /// Sets the options.
-    ///
-    /// - Returns: why the transfer cannot begin.
-    func begin(
-        with handle: UnsafeMutableRawPointer,
-        cookies: UnsafeMutableRawPointer?,
-        trust: NetworkClient.Trust
-    ) -> String? {
-        self.handle = handle
-        self.trust = trust
-        errorText.pointee = 0
-        setTarget(handle)
-        setMethod(handle)
-        setCallbacks(handle)
-        if let cookies {
-            curl_kit_set_pointer(handle, CURLOPT_SHARE, cookies)
-            curl_kit_set_string(handle, CURLOPT_COOKIEFILE, "")
-        }
-        // The sent head shows whether libcurl uses cookies or HTTP/2. It uses HTTP/2 over TLS only.
-        if cookies != nil || origin.first == "https" {
-            curl_kit_set_debug_function(handle) { _, kind, text, count, transfer in
-                guard let text, let transfer = Transfer.from(transfer) else { return 0 }
-                let data = Data(bytesNoCopy: text, count: count, deallocator: .none)
-                if kind == CURLINFO_HEADER_OUT { transfer.sentHead(data) }
-                if kind == CURLINFO_TEXT, !transfer.trust.pinnedKeys.isEmpty { transfer.logged(data) }
-                return 0
-            }
-            curl_kit_set_pointer(handle, CURLOPT_DEBUGDATA, Unmanaged.passUnretained(self).toOpaque())
-            curl_kit_set_long(handle, CURLOPT_VERBOSE, 1)
-        }
-        return trust.apply(to: handle, origin: origin)
-    }
-
-    private func setTarget(_ handle: UnsafeMutableRawPointer) {
-        curl_kit_set_long(handle, CURLOPT_NOSIGNAL, 1)
-        curl_kit_set_pointer(handle, CURLOPT_ERRORBUFFER, errorText)
-        curl_kit_allow_http_only(handle)
-        curl_kit_set_string(handle, CURLOPT_URL, request.url.absoluteString)
-        // Otherwise libcurl would remove dot segments from the route's path.
-        curl_kit_set_long(handle, CURLOPT_PATH_AS_IS, 1)
-        curl_kit_set_long(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-        curl_kit_set_long(handle, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        curl_kit_set_long(handle, CURLOPT_BUFFERSIZE, 1 << 17)
-        curl_kit_set_long(handle, CURLOPT_UPLOAD_BUFFERSIZE, 1 << 17)
-        curl_kit_set_string(handle, CURLOPT_USERAGENT, "NetworkKit")
-        if request.headers[.acceptEncoding] == nil { curl_kit_set_string(handle, CURLOPT_ACCEPT_ENCODING, "") }
-        if let credentials = request.credentials {
-            curl_kit_set_string(handle, CURLOPT_USERNAME, credentials.user)
-            curl_kit_set_string(handle, CURLOPT_PASSWORD, credentials.password)
-            curl_kit_set_long(handle, CURLOPT_HTTPAUTH, credentials.scheme.bits(isEncrypted: origin.first == "https"))
-        }
-        for field in request.headers {
-            let line = field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
-            headerList = curl_slist_append(headerList, line)
-        }
-        // Otherwise libcurl waits a second for servers that do not support it.
-        if request.headers[.expect] == nil { headerList = curl_slist_append(headerList, "Expect:") }
-        curl_kit_set_pointer(handle, CURLOPT_HTTPHEADER, headerList)
-    }
-
-    private func setMethod(_ handle: UnsafeMutableRawPointer) {
-        let method = request.method
-        if method == .head, body == nil { curl_kit_set_long(handle, CURLOPT_NOBODY, 1) }
-        if body != nil || [.post, .put, .patch].contains(method) {
-            curl_kit_set_long(handle, CURLOPT_UPLOAD, 1)
-            curl_kit_set_offset(handle, CURLOPT_INFILESIZE_LARGE, body.map { curl_off_t($0.count ?? -1) } ?? 0)
-        }
-        curl_kit_set_string(handle, CURLOPT_CUSTOMREQUEST, method.rawValue)
-    }
-
-    private func setCallbacks(_ handle: UnsafeMutableRawPointer) {
-        let context = Unmanaged.passUnretained(self).toOpaque()
-        for option in [CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_READDATA, CURLOPT_SEEKDATA, CURLOPT_XFERINFODATA]
-        {
-            curl_kit_set_pointer(handle, option, context)
-        }
-        curl_kit_set_bytes_function(handle, CURLOPT_HEADERFUNCTION) { bytes, _, count, transfer in
-            Transfer.from(transfer)?.receivedHeader(UnsafeRawBufferPointer(start: bytes, count: count)) ?? 0
-        }
-        curl_kit_set_bytes_function(handle, CURLOPT_WRITEFUNCTION) { bytes, _, count, transfer in
-            Transfer.from(transfer)?.receivedBody(UnsafeRawBufferPointer(start: bytes, count: count)) ?? 0
-        }
-        curl_kit_set_bytes_function(handle, CURLOPT_READFUNCTION) { bytes, size, count, transfer in
-            let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
-            return Transfer.from(transfer)?.send(into: buffer) ?? Int(CURL_READFUNC_ABORT)
-        }
-        curl_kit_set_seek_function(handle) { transfer, offset, origin in
-            guard offset == 0, origin == SEEK_SET, let transfer = Transfer.from(transfer) else {
-                return CURL_SEEKFUNC_CANTSEEK
-            }
-            transfer.rewind()
-            return CURL_SEEKFUNC_OK
-        }
-        curl_kit_set_progress_function(handle) { transfer, _, received, _, sent in
-            Transfer.from(transfer)?.progressed(sent: Int64(sent), received: Int64(received))
-            return 0
-        }
-        curl_kit_set_long(handle, CURLOPT_NOPROGRESS, 0)
-        watch.open(with: handle, for: self)
-    }
-
-    static func from(_ context: UnsafeMutableRawPointer?) -> Transfer? {
-        ExitGate.stopIfClosed()
-        return context.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
-    }
-
     // MARK: - Callbacks
 
-    private func sentHead(_ head: Data) {
+    func sentHead(_ head: Data) {
         if head.prefix(while: { $0 != 0x0D }).suffix(7).elementsEqual(" HTTP/2".utf8) {
             loop.connectionsAreShared(at: origin)
         }
@@ -398,14 +284,14 @@ final class Transfer: @unchecked Sendable {
         if names.contains(where: { head.range(of: Data($0.utf8)) != nil }) { usedCookies = true }
     }
 
-    private func logged(_ text: Data) {
+    func logged(_ text: Data) {
         let line = String(decoding: text, as: UTF8.self)
         guard let start = line.range(of: "public key hash: ")?.upperBound else { return }
         serverKey = line[start...].trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     /// libcurl first calls this when the transfer has a connection or starts to establish one.
-    private func progressed(sent: Int64, received: Int64) {
+    func progressed(sent: Int64, received: Int64) {
         if lastActivity == nil {
             lastActivity = .now
             loop.transferBegan(self)
@@ -416,7 +302,7 @@ final class Transfer: @unchecked Sendable {
         bytes = (sent, received)
     }
 
-    private func receivedHeader(_ lines: UnsafeRawBufferPointer) -> Int {
+    func receivedHeader(_ lines: UnsafeRawBufferPointer) -> Int {
         lastActivity = .now
         do {
             if hasDeliveredHead { try parser.countTrailers(lines.count) } else { try parser.take(lines) }
@@ -426,12 +312,13 @@ final class Transfer: @unchecked Sendable {
         }
         // After a 401 or 407 libcurl may repeat the request with the credentials.
         let mayBeAskedAgain = request.credentials != nil && [401, 407].contains(parser.status)
-        if parser.isComplete, parser.status >= 200, !mayBeAskedAgain { deliverHead() }
+        if !mayBeAskedAgain { deliverHead() }
         return lines.count
     }
 
-    private func deliverHead() {
-        guard !hasDeliveredHead, parser.isComplete, parser.status >= 200 else { return }
+    func deliverHead() {
+        let isFinal = parser.status >= 200 || (parser.status == 101 && channel != nil)
+        guard !hasDeliveredHead, parser.isComplete, isFinal else { return }
         hasDeliveredHead = true
         let head = ResponseHead(
             url: request.url,
@@ -450,7 +337,7 @@ final class Transfer: @unchecked Sendable {
         if isPaused { attend() }
     }
 
-    private func receivedBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+    func receivedBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         lastActivity = .now
         deliverHead()
         guard hasDeliveredHead else {
@@ -471,7 +358,7 @@ final class Transfer: @unchecked Sendable {
         return answer
     }
 
-    private func send(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    func send(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         lastActivity = .now
         if isSuspended {
             isPaused = true
@@ -491,7 +378,7 @@ final class Transfer: @unchecked Sendable {
     }
 
     /// Begins to read the body from its start.
-    private func rewind() {
+    func rewind() {
         reader = body.map { body in BodyReader(body) { [weak self] in self?.attend() } }
     }
 
@@ -514,6 +401,7 @@ final class Transfer: @unchecked Sendable {
 
     /// When the first limit is exceeded, unless data is transferred.
     var nextLimit: ContinuousClock.Instant? {
+        if isOpen { return closeLimit }
         let idle = lastActivity.flatMap { begin in timeout.map { begin + $0 } }
         guard let idle, let deadline else { return idle ?? deadline }
         return min(idle, deadline)
@@ -523,6 +411,11 @@ final class Transfer: @unchecked Sendable {
     /// towards the timeout.
     func failIfOverdue() -> Bool {
         let now = ContinuousClock.now
+        if isOpen {
+            guard let closeLimit, closeLimit <= now else { return false }
+            finish(throwing: channel?.failure)
+            return true
+        }
         if isPaused, lastActivity != nil { lastActivity = now }
         if let deadline, deadline <= now {
             finish(throwing: failure(.timeLimitExceeded, "the request took longer than its time limit"))
@@ -544,6 +437,10 @@ final class Transfer: @unchecked Sendable {
         }
         var text = String(cString: errorText)
         if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
+        // libcurl quotes the URL with its password, or takes a part of the password for the host.
+        if code == CURLE_COULDNT_RESOLVE_PROXY || text.hasPrefix("Unsupported proxy") {
+            text = "the URL of the proxy is invalid, or its host has no address; check http_proxy and https_proxy"
+        }
         let explanation = trust.explanation(of: code, text, host: origin[1], serverKey: serverKey)
         finish(throwing: failure(explanation == nil ? .init(code) : .insecure, explanation ?? text))
     }
@@ -577,15 +474,5 @@ extension TransportFailure.Kind {
                 .invalidResponse
             default: .other
             }
-    }
-}
-
-extension Credentials.Scheme {
-    fileprivate func bits(isEncrypted: Bool) -> Int {
-        switch self {
-        case .any: Int(CURLAUTH_DIGEST_BITS | (isEncrypted ? CURLAUTH_BASIC_BITS : 0))
-        case .basic: Int(CURLAUTH_BASIC_BITS)
-        case .digest: Int(CURLAUTH_DIGEST_BITS)
-        }
     }
 }

@@ -36,10 +36,12 @@ import Testing
         }
     }
 
-    private func text(_ client: NetworkClient, _ server: RawServer, _ headers: [String: String] = [:]) async throws
+    private func text(_ client: NetworkClient, _ server: RawServer, _ fields: [String: String] = [:]) async throws
         -> String
     {
-        try await client.send(route(server, .get("", headers: headers))).string()
+        var headers = HTTPFields()
+        for (name, value) in fields { headers[try #require(HTTPField.Name(name))] = value }
+        return try await client.send(route(server, .get("", headers: headers))).string()
     }
 
     private func stored() throws -> [URL] {
@@ -50,7 +52,8 @@ import Testing
         let server = try server(headers: ["Cache-Control: max-age=60", "Vary: Authorization, Cookie, X-Api-Key"])
         var base = try #require(URLComponents(url: server.url, resolvingAgainstBaseURL: true))
         (base.user, base.password) = ("alice", "hunter1")
-        let fields = ["Authorization": "Bearer hunter2", "Cookie": "id=hunter3", "X-Api-Key": "hunter4"]
+        let key = try #require(HTTPField.Name("X-Api-Key"))
+        let fields: HTTPFields = [.authorization: "Bearer hunter2", .cookie: "id=hunter3", key: "hunter4"]
         let url = try #require(base.url)
         let request = RouteRequest.get("", query: ["token": "hunter5"], headers: fields)
         #expect(try await client().send(URLRoute(url, request)).source == .network)

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import IndicatorCore
 import IndicatorTesting
 import IndicatorThreads
@@ -143,10 +144,10 @@ import Testing
     @Test func otherUsersAndLanguagesGetTheirOwnResponses() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60", "Vary: Accept-Language"])
         let client = NetworkClient(cache: cache())
-        #expect(try await answer(client, server, .get("", headers: ["Accept-Language": "de"])) == (1, .network))
-        #expect(try await answer(client, server, .get("", headers: ["Accept-Language": "de"])) == (1, .cache))
-        #expect(try await answer(client, server, .get("", headers: ["Accept-Language": "fr"])) == (2, .network))
-        let user = RouteRequest.get("u", headers: ["Authorization": "Bearer a"])
+        #expect(try await answer(client, server, .get("", headers: [.acceptLanguage: "de"])) == (1, .network))
+        #expect(try await answer(client, server, .get("", headers: [.acceptLanguage: "de"])) == (1, .cache))
+        #expect(try await answer(client, server, .get("", headers: [.acceptLanguage: "fr"])) == (2, .network))
+        let user = RouteRequest.get("u", headers: [.authorization: "Bearer a"])
         #expect(try await answer(client, server, user) == (3, .network))
         #expect(try await answer(client, server, user) == (3, .cache))
         #expect(try await answer(client, server, .get("u")) == (4, .network))

@@ -19,11 +19,13 @@ import Testing
             if request.target == "/never" { connection.waitForEnd() } else { try connection.respond(text: "here") }
         }
         let client = client(flood)
-        let flooded = client.start(URLRoute(flood.url, .get("").with(\.timeLimit, 10)))
+        let flooded = client.start(URLRoute(flood.url, .get("").with(\.timeLimit, .seconds(10))))
         let cancelled = client.start(URLRoute(flood.url))
         #expect(await eventually { flood.floodCount > 0 })
         cancelled.cancel()
-        let late = await thrown { _ = try await client.send(route(server, .get("never").with(\.timeLimit, 0.1))) }
+        let late = await thrown {
+            _ = try await client.send(route(server, .get("never").with(\.timeLimit, .seconds(0.1))))
+        }
         #expect("\(late as Any)".contains("timeLimitExceeded"))
         #expect(try await client.send(route(server)).string() == "here")
         let error = await thrown { _ = try await flooded.response }
@@ -31,13 +33,15 @@ import Testing
         #expect(await thrown { _ = try await cancelled.response } != nil)
     }
 
-    /// A connection that libcurl reads from without end is shut down, also without a time limit.
+    /// A connection that libcurl reads from without end is shut down, also without a time limit. A later libcurl, that
+    /// of Debian 13, returns in between, and what it reads is no data for the timeout.
     @Test(.timeLimit(.minutes(5)), arguments: ["send", "bytes", "download"])
-    func aFloodedRequestWithoutLimitsFails(_ function: String) async throws {
+    func aFloodedRequestFails(_ function: String) async throws {
         let flood = try await FrameServer(repeating: .emptyData)
         let client = client(flood)
         let folder = try TemporaryDirectory()
-        let route = URLRoute(flood.url, .get("").with(\.timeout, .infinity))
+        let isReadWithoutEnd = WebSocket.unsupportedReason != nil
+        let route = URLRoute(flood.url, .get("").with(\.timeout, isReadWithoutEnd ? nil : .seconds(1)))
         let error = await thrown {
             switch function {
             case "bytes": for try await _ in try await client.bytes(route) {}
@@ -49,7 +53,8 @@ import Testing
             Issue.record("\(error as Any)")
             return
         }
-        #expect(failure.kind == .connectionLost)
-        #expect(failure.reason == "the server sent data that is not part of a response")
+        #expect(failure.kind == (isReadWithoutEnd ? .connectionLost : .timedOut))
+        let reason = "the server sent data that is not part of a response"
+        #expect(failure.reason == (isReadWithoutEnd ? reason : "no data was transferred for 1.0 seconds"))
     }
 }

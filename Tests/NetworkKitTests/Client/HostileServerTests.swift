@@ -146,7 +146,7 @@ import Testing
                 usleep(500_000)
             }
         }
-        let request = RouteRequest.get("").with(\.timeout, 60).with(\.timeLimit, 2)
+        let request = RouteRequest.get("").with(\.timeout, .seconds(60)).with(\.timeLimit, .seconds(2))
         let error = await thrown { _ = try await NetworkClient().send(route(server, request)) }
         guard case .transport(let failure)? = error as? NetworkError else {
             Issue.record("\(error as Any)")

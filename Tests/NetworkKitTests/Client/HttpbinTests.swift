@@ -63,7 +63,7 @@ extension Tag {
 
     @Test func delaysStatusesAndRedirects() async throws {
         #expect(try await send(.get("delay/\(1)")).status == 200)
-        let late = await thrown { _ = try await send(.get("delay/\(5)").with(\.timeout, 1)) }
+        let late = await thrown { _ = try await send(.get("delay/\(5)").with(\.timeout, .seconds(1))) }
         guard case .transport(let failure)? = late as? NetworkError else {
             Issue.record("\(late as Any)")
             return

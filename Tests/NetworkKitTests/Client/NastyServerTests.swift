@@ -61,7 +61,7 @@ import Testing
                 "HTTP/1.1 200 OK\r\n\(field)\r\nContent-Length: 2000000\r\n\r\n"
                     + String(repeating: "x", count: 2_000_000)
             )
-            let request = RouteRequest.get("").with(\.timeLimit, 300)
+            let request = RouteRequest.get("").with(\.timeLimit, .seconds(300))
             #expect(try await client.send(route(server, request)).data.count == 2_000_000)
         }
     }
@@ -70,7 +70,7 @@ import Testing
     @Test func sendingABodyAfterAnInterimStatus() async throws {
         let body = String(repeating: "x", count: 2_000_000)
         let server = try RawServer.sending("HTTP/1.1 101 Switching Protocols\r\n\r\n\(body)")
-        #expect(await failure(server, .get("").with(\.timeLimit, 300))?.kind == .invalidResponse)
+        #expect(await failure(server, .get("").with(\.timeLimit, .seconds(300)))?.kind == .invalidResponse)
     }
 
     @Test func sendingAnInvalidLength() async throws {
@@ -96,7 +96,7 @@ import Testing
             }
         }
         // Longer than the timeout in total, but never silent for that long.
-        let response = try await client.send(route(server, .get("").with(\.timeout, 10)))
+        let response = try await client.send(route(server, .get("").with(\.timeout, .seconds(10))))
         #expect(try response.string() == "hello, world")
     }
 

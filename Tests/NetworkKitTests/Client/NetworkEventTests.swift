@@ -52,9 +52,8 @@ import Testing
         let server = try RawServer.closing { _, connection in
             try connection.respond(headers: ["Set-Cookie: id=hunter2", "X-Plain: hunter2"], text: "hunter2 received")
         }
-        let headers = [
-            "Authorization": "Bearer hunter2", "X-Api-Key": "hunter2", "Accept-Language": "de", "X-Plain": "hunter2",
-        ]
+        var headers: HTTPFields = [.authorization: "Bearer hunter2", .acceptLanguage: "de"]
+        for name in ["X-Api-Key", "X-Plain"] { headers[try #require(HTTPField.Name(name))] = "hunter2" }
         let request = RouteRequest(
             .post,
             "a",

@@ -63,7 +63,7 @@ import Testing
 
     @Test func aTimeoutIsAnnouncedOnce() async throws {
         let server = try RawServer.closing { _, connection in connection.waitForEnd() }
-        let error = await thrown { _ = try await client().send(route(server, .get("").with(\.timeout, 1))) }
+        let error = await thrown { _ = try await client().send(route(server, .get("").with(\.timeout, .seconds(1)))) }
         guard case .transport(let failure)? = error as? NetworkError else {
             Issue.record("\(error as Any)")
             return
@@ -77,7 +77,7 @@ import Testing
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbeginning")
             connection.waitForEnd()
         }
-        let error = await thrown { _ = try await client().send(route(server, .get("").with(\.timeout, 1))) }
+        let error = await thrown { _ = try await client().send(route(server, .get("").with(\.timeout, .seconds(1)))) }
         guard case .transport(let failure)? = error as? NetworkError else {
             Issue.record("\(error as Any)")
             return
@@ -207,10 +207,12 @@ import Testing
         let client = client(connections: 1)
         let first = client.start(route(silent))
         #expect(await eventually { silent.requests.count == 1 })
-        let waiting = client.start(route(silent, .get("").with(\.timeout, 0.1)))
+        let waiting = client.start(route(silent, .get("").with(\.timeout, .seconds(0.1))))
         for change in [{ waiting.suspend() }, { waiting.resume() }, {}] {
             // It would end no later than this one, which starts after it.
-            let error = await thrown { _ = try await client.send(route(other, .get("").with(\.timeout, 0.1))) }
+            let error = await thrown {
+                _ = try await client.send(route(other, .get("").with(\.timeout, .seconds(0.1))))
+            }
             #expect(transportKind(error) == .timedOut)
             #expect(recorder.all.count { $0.task == ObjectIdentifier(waiting) && $0.name.hasSuffix("Complete") } == 0)
             change()
@@ -226,7 +228,7 @@ import Testing
         let client = client(connections: 1)
         let first = client.start(route(server))
         #expect(await eventually { server.requests.count == 1 })
-        let waiting = client.start(route(server, .get("").with(\.timeLimit, 0.1)))
+        let waiting = client.start(route(server, .get("").with(\.timeLimit, .seconds(0.1))))
         if isSuspended { waiting.suspend() }
         let error = await thrown { _ = try await waiting.response }
         #expect(transportKind(error) == .timeLimitExceeded)
@@ -258,7 +260,7 @@ import Testing
             return true
         }
         let client = client(connections: 2)
-        let stuck = (0..<10).map { client.start(route(hung, .get("\($0)").with(\.timeout, .infinity))) }
+        let stuck = (0..<10).map { client.start(route(hung, .get("\($0)").with(\.timeout, nil))) }
         #expect(await eventually { hung.requests.count == 2 })
         let tasks = (0..<10).map { client.start(route(other, .get("\($0)"))) }
         for (number, task) in tasks.enumerated() { #expect(try await task.response.string() == "/\(number)") }
@@ -406,7 +408,7 @@ import Testing
         let answers = try await withThrowingTaskGroup(of: String.self) { group in
             for number in 0..<500 {
                 group.addTask {
-                    try await client.send(route(server, .get("\(number)").with(\.timeout, .infinity))).string()
+                    try await client.send(route(server, .get("\(number)").with(\.timeout, nil))).string()
                 }
             }
             return try await group.reduce(into: Set<String>()) { $0.insert($1) }

@@ -191,10 +191,24 @@ import Testing
             hasEnded.withLock { $0 = true }
         }
         let client = NetworkClient()
-        let error = await thrown { _ = try await client.send(route(server, .get("").with(\.timeout, .infinity))) }
+        let error = await thrown { _ = try await client.send(route(server, .get("").with(\.timeout, nil))) }
         #expect(error is NetworkError)
         #expect(await eventually { hasEnded.withLock { $0 } })
         withExtendedLifetime(client) {}
+    }
+
+    @Test(
+        arguments: [
+            "app://user:s3cr3t@host/callback", "app://host/callback?code=s3cr3t", "app:/callback#token=s3cr3t",
+        ]
+    )
+    func theMessageAboutALocationContainsNoSecrets(_ location: String) async throws {
+        let server = try RawServer.closing { _, connection in
+            try connection.respond("302 Found", headers: ["Location: \(location)"])
+        }
+        let error = await thrown { _ = try await NetworkClient().send(route(server)) }
+        #expect("\(error as Any)".contains("callback"), "\(error as Any)")
+        #expect(!"\(error as Any)".contains("s3cr3t"), "\(error as Any)")
     }
 
     @Test func aLocationOfAMegabyteIsAnError() async throws {

@@ -1,7 +1,8 @@
 import Foundation
-import NetworkKit
 import TestSupport
 import Testing
+
+@testable import NetworkKit
 
 /// Pinned keys, client certificates and authorities of a host, with a server of openssl.
 @Suite(.timeLimit(.minutes(5))) struct TrustTests {
@@ -17,7 +18,12 @@ import Testing
     private func file(_ name: String) -> URL { URL(filePath: certificates.path(name)) }
 
     /// Starts a server that sends a page, and closes each connection.
-    private func serve(_ name: String = "server", _ arguments: [String] = []) async throws -> Daemon {
+    private func serve(
+        _ name: String = "server",
+        _ arguments: [String] = [],
+        at other: LoopbackAddress? = nil
+    ) async throws -> Daemon {
+        let address = other ?? self.address
         let files = ["-cert", certificates.path("\(name).pem"), "-key", certificates.path("\(name).key")]
         let server = try Daemon(
             "openssl",
@@ -64,10 +70,42 @@ import Testing
         await server.end()
     }
 
+    @Test func aCertificateOfAnotherHostIsNotBlamedOnItsAuthority() async throws {
+        let other = try LoopbackAddress()
+        let server = try await serve(at: other)
+        let url = try #require(URL(string: "https://\(other.host):\(other.port)/"))
+        let failure = await send(client(.init(certificateAuthorities: file("ca.pem")), for: other.host), url)
+        #expect(failure?.kind == .insecure)
+        #expect(failure?.reason.contains("match") == true, "\(failure as Any)")
+        #expect(failure?.reason.contains("must be certified") == false)
+        await server.end()
+    }
+
     @Test(arguments: ["", "sha256/", "sha256//"]) func aPinnedKeyIsAccepted(_ prefix: String) async throws {
         let server = try await serve()
         let pins = [try await hash("other"), prefix + (try await hash("server"))]
         #expect(await send(client(.init(certificateAuthorities: file("ca.pem"), pinnedKeys: pins))) == nil)
+        await server.end()
+    }
+
+    @Test func anAddressIsTheSameHostInEveryForm() async throws {
+        let server = try await serve()
+        let trust = NetworkClient.Trust(certificateAuthorities: file("ca.pem"), pinnedKeys: [try await hash("server")])
+        let parts = address.host.split(separator: ".").compactMap { Int($0) }
+        let number = parts.reduce(0) { $0 << 8 | $1 }
+        for host in ["\(number)", "0x\(String(number, radix: 16))", "127.\(number & 0xFF_FFFF)", address.host] {
+            let url = try #require(URL(string: "https://\(host):\(address.port)/"))
+            #expect(await send(client(trust), url) == nil, "\(host)")
+        }
+        await server.end()
+        #expect("[0:0:0:0:0:0:0:1]".canonicalHost == "::1" && "Example.COM.".canonicalHost == "example.com")
+    }
+
+    @Test(arguments: ["", "sha256/", "sha256//"]) func aHashMayBeginWithSlashes(_ prefix: String) async throws {
+        let server = try await serve()
+        let hash = "//" + String(repeating: "A", count: 41) + "="
+        let trust = NetworkClient.Trust(certificateAuthorities: file("ca.pem"), pinnedKeys: [prefix + hash])
+        #expect(await send(client(trust))?.kind == .insecure)
         await server.end()
     }
 
@@ -86,6 +124,160 @@ import Testing
         #expect(failure?.reason.contains(pin) == true)
         #expect(failure?.reason.contains(address.host) == true)
         await other.end()
+    }
+
+    /// Answers two requests on its first connection, and has another key for the next ones.
+    private static let changingServer = """
+        import socket, ssl, sys
+        host, port, *files = sys.argv[1:]
+        listener = socket.create_server((host, int(port)))
+        print("ACCEPT")
+        for number in range(3):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*(files[:2] if number == 0 else files[2:]))
+            try:
+                connection = context.wrap_socket(listener.accept()[0], server_side=True)
+                for _ in range(2):
+                    head = b""
+                    while not head.endswith(b"\\r\\n\\r\\n"):
+                        piece = connection.recv(4096)
+                        if not piece: raise EOFError
+                        head += piece
+                    print("REQUEST", number)
+                    connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
+                connection.close()
+            except Exception as error: print("ERROR", error)
+        """
+
+    @Test func aKeyThatChangesAfterAKeptConnectionIsAnErrorBeforeTheRequestIsSent() async throws {
+        let files = ["server.pem", "server.key", "client.pem", "client.key"].map { certificates.path($0) }
+        let arguments = ["-u", "-c", Self.changingServer, address.host, "\(address.port)"] + files
+        let server = try Daemon("python3", arguments, package: "python3")
+        #expect(await eventually { server.output.contains("ACCEPT") })
+        let client = client(.init(certificateAuthorities: file("ca.pem"), pinnedKeys: [try await hash("server")]))
+        #expect(await send(client) == nil)
+        #expect(await send(client) == nil)
+        #expect(await send(client)?.kind == .insecure)
+        // Also a connection that is not the first with the other key.
+        #expect(await send(client)?.kind == .insecure)
+        #expect(server.output.components(separatedBy: "REQUEST 0").count == 3, "\(server.output)")
+        #expect(!server.output.contains("REQUEST 1") && !server.output.contains("REQUEST 2"), "\(server.output)")
+        await server.end()
+    }
+
+    /// Sends a half, and the rest on the same connection when another connection, which has another key, has ended.
+    /// Breaks the first connection after the half if the path is `/broken`.
+    private static let rotatingServer = """
+        import socket, ssl, sys, threading
+        host, port, *files = sys.argv[1:]
+        listener = socket.create_server((host, int(port)))
+        ended = threading.Event()
+        def serve(plain, number):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*(files[:2] if number == 0 else files[2:]))
+            try:
+                connection = context.wrap_socket(plain, server_side=True)
+                head = b""
+                while not head.endswith(b"\\r\\n\\r\\n"):
+                    piece = connection.recv(4096)
+                    if not piece: raise EOFError
+                    head += piece
+                print("REQUEST", number)
+                connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 8\\r\\nETag: \\"x\\"\\r\\n\\r\\nhalf")
+                if b"/broken" not in head:
+                    if number == 0: ended.wait()
+                    connection.sendall(b"rest")
+                connection.close()
+            except Exception as error: print("ERROR", error)
+            if number > 0: ended.set()
+        print("ACCEPT")
+        for number in range(9): threading.Thread(target=serve, args=[listener.accept()[0], number], daemon=True).start()
+        """
+
+    private func rotatingServer() async throws -> (server: Daemon, client: NetworkClient) {
+        let files = ["server.pem", "server.key", "client.pem", "client.key"].map { certificates.path($0) }
+        let arguments = ["-u", "-c", Self.rotatingServer, address.host, "\(address.port)"] + files
+        let server = try Daemon("python3", arguments, package: "python3")
+        #expect(await eventually { server.output.contains("ACCEPT") })
+        return (server, client(.init(certificateAuthorities: file("ca.pem"), pinnedKeys: [try await hash("server")])))
+    }
+
+    @Test func aStreamGoesOnWhenOtherConnectionsHaveAnotherKey() async throws {
+        let (server, client) = try await rotatingServer()
+        var body = Data()
+        for try await piece in try await client.bytes(URLRoute(url)) {
+            if body.isEmpty { #expect(await send(client)?.kind == .insecure) }
+            body += piece
+        }
+        #expect(body == Data("halfrest".utf8))
+        #expect(!server.output.contains("REQUEST 1"), "\(server.output)")
+        await server.end()
+    }
+
+    @Test func aDownloadIsNotContinuedOverAConnectionWithAnotherKey() async throws {
+        let (server, client) = try await rotatingServer()
+        let target = certificates.folder.url.appending(path: "target")
+        let request = RouteRequest.get("broken").with(\.retry, .init(initialDelay: .milliseconds(1)))
+        let error = await thrown { _ = try await client.download(URLRoute(url, request), to: target) }
+        #expect("\(error as Any)".contains("(insecure)"), "\(error as Any)")
+        #expect(await eventually { server.output.contains("ERROR") })
+        #expect(server.output.contains("REQUEST 0") && !server.output.contains("REQUEST 1"), "\(server.output)")
+        #expect(!FileManager.default.fileExists(atPath: target.path))
+        await server.end()
+    }
+
+    /// Sends a half over TLS 1.2, renegotiates with another key, and sends the rest. Python's module cannot.
+    private static let renegotiatingServer = """
+        import ctypes, select, socket, sys
+        ssl = ctypes.CDLL("libssl.so.3")
+        for name in ["TLS_server_method", "SSL_CTX_new", "SSL_new"]: getattr(ssl, name).restype = ctypes.c_void_p
+        ssl.SSL_CTX_set_options.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+        host, port, *files = [text.encode() for text in sys.argv[1:]]
+        context = ctypes.c_void_p(ssl.SSL_CTX_new(ctypes.c_void_p(ssl.TLS_server_method())))
+        ssl.SSL_CTX_ctrl(context, 124, 0x303, None) # the maximum version
+        ssl.SSL_CTX_set_options(context, 1 << 16) # no resumption on renegotiation: it sends the certificate
+        connection = ctypes.c_void_p(ssl.SSL_new(context))
+        def use(certificate, key):
+            assert ssl.SSL_use_certificate_file(connection, certificate, 1) == 1
+            assert ssl.SSL_use_PrivateKey_file(connection, key, 1) == 1
+        def send(data): assert ssl.SSL_write(connection, data, len(data)) == len(data)
+        buffer = ctypes.create_string_buffer(4096)
+        listener = socket.create_server((host, int(port)))
+        print("ACCEPT")
+        plain = listener.accept()[0]
+        ssl.SSL_set_fd(connection, plain.fileno())
+        use(*files[:2])
+        assert ssl.SSL_accept(connection) == 1 and ssl.SSL_read(connection, buffer, 4096) > 0
+        send(b"HTTP/1.1 200 OK\\r\\nContent-Length: 8\\r\\n\\r\\nhalf")
+        use(*files[2:])
+        assert ssl.SSL_renegotiate(connection) == 1 and ssl.SSL_do_handshake(connection) == 1
+        plain.setblocking(False)
+        while ssl.SSL_renegotiate_pending(connection):
+            select.select([plain], [], [])
+            read = ssl.SSL_read(connection, buffer, 4096)
+            assert ssl.SSL_get_error(connection, read) == 2
+        print("RENEGOTIATED")
+        plain.setblocking(True)
+        send(b"rest")
+        """
+
+    /// Only a server that has the pinned key can renegotiate a connection (RFC 5746).
+    @Test(arguments: ["client", "other"])
+    func aRenegotiatedCertificateIsVerifiedButItsKeyNeedNotBePinned(_ name: String) async throws {
+        let files = ["server.pem", "server.key", "\(name).pem", "\(name).key"].map { certificates.path($0) }
+        let arguments = ["-u", "-c", Self.renegotiatingServer, address.host, "\(address.port)"] + files
+        let server = try Daemon("python3", arguments, package: "python3")
+        #expect(await eventually { server.output.contains("ACCEPT") })
+        let client = client(.init(certificateAuthorities: file("ca.pem"), pinnedKeys: [try await hash("server")]))
+        // The certificate of the same authority, or of another one.
+        let isTrusted = name == "client"
+        let error = await thrown {
+            let text = try await client.send(URLRoute(url)).string()
+            #expect(text == "halfrest")
+        }
+        #expect((error == nil) == isTrusted, "\(error as Any)")
+        #expect(server.output.contains("RENEGOTIATED") == isTrusted, "\(server.errors)")
+        await server.end()
     }
 
     @Test func aPinDoesNotReplaceTheAuthority() async throws {
@@ -114,6 +306,19 @@ import Testing
         let redirected = await send(client(pins, for: "LOCALHOST"), server.url)
         #expect(redirected?.kind == .insecure)
         #expect(server.requests.count == 1)
+    }
+
+    @Test(arguments: [
+        ("B\u{FC}cher.invalid", "http://b\u{FC}cher.invalid"), ("b\u{FC}cher.invalid", "http://xn--bcher-kva.invalid"),
+        ("xn--bcher-kva.invalid", "http://B\u{DC}CHER.invalid"), ("host.invalid", "http://host.invalid."),
+        ("host.invalid.", "http://Host.invalid"), ("host.invalid", "http://h%6Fst.invalid"),
+        ("::1", "http://[::1]:1"), ("[::1]", "http://[::1]:1"),
+    ])
+    func aHostIsPinnedByEachFormOfItsName(_ name: String, _ url: String) async throws {
+        let url = try #require(URL(string: url))
+        // It is not reached without TLS.
+        let pins = NetworkClient.Trust(pinnedKeys: [try await hash("server")])
+        #expect(await send(client(pins, for: name), url)?.kind == .insecure)
     }
 
     private func mutual(_ certificate: String?, key: String? = nil, passphrase: String? = nil) -> NetworkClient {

@@ -35,4 +35,7 @@ struct HTTP2Server {
         let daemon = daemon
         #expect(await eventually { daemon.output.contains("listen") })
     }
+
+    /// Frees the disk of the log of many requests.
+    func forgetLog() { truncate(daemon.outputPath, 0) }
 }

@@ -101,6 +101,9 @@ final class RawServer: Sendable {
     /// The requests that have arrived.
     var requests: [ReceivedRequest] { shared.state.withLock { $0.requests } }
 
+    /// Releases the memory of many requests.
+    func forgetRequests() { shared.state.withLock { $0.requests = [] } }
+
     func stop() {
         shared.state.withLock { state in
             for descriptor in state.connections { shutdown(descriptor, Int32(SHUT_RDWR)) }

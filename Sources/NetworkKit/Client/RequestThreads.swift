@@ -3,11 +3,12 @@ import Dispatch
 import Foundation
 import IndicatorThreads
 
-/// The threads on which requests call their observers.
+/// The threads on which requests call their observers and access files.
 ///
-/// An observer that blocks does not delay the others: another thread is started when all are busy for some time, during
-/// which observers usually return. A thread ends after a second without work.
-enum ObserverThreads {
+/// What blocks does not delay the rest: another thread is started when all are busy for some time, during which calls
+/// usually return. A thread ends after a second without work. If none can be started, the caller's thread does the
+/// work; libdispatch would wait for one without end.
+enum RequestThreads {
     private struct State {
         var waiting: Deque<@Sendable () -> Void> = []
         /// The threads that wait for `work`, and have not been woken.
@@ -43,7 +44,7 @@ enum ObserverThreads {
     }
 
     private static func start() {
-        let isStarted = ThreadStarter.start(named: "network-observe") {
+        let isStarted = ThreadStarter.start(named: "network-calls") {
             if state.withLock({ $0.count > 1 }) { usleep(pause) }
             state.withLock { $0.isStarting = false }
             repeat { callWaiting() } while mayContinue()

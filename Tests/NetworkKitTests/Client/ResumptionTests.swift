@@ -1,0 +1,372 @@
+import Foundation
+import HTTPTypes
+import IndicatorThreads
+import TestSupport
+import Testing
+
+@testable import NetworkKit
+
+/// Downloads that continue the part of an earlier call, or of another process.
+@Suite struct ResumptionTests {
+    private static let body = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 3) })
+    private static let names = (part: ".file.bin.part", record: ".file.bin.part.json")
+
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory()
+    }
+
+    private var target: URL { folder.url.appending(path: "file.bin") }
+
+    private var files: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted() }
+    }
+
+    private func path(_ name: String) -> String { folder.url.appending(path: name).path }
+
+    private func count(_ name: String) -> Int {
+        (try? FileManager.default.attributesOfItem(atPath: path(name))[.size] as? NSNumber)?.intValue ?? -1
+    }
+
+    private func mode(_ name: String) throws -> Int? {
+        (try FileManager.default.attributesOfItem(atPath: path(name))[.posixPermissions] as? NSNumber)?.intValue
+    }
+
+    /// A server whose first answer stops in the middle: it breaks off, or waits for the end of the connection. The
+    /// others are complete; they follow `If-Range`.
+    private func server(
+        _ validator: String = "ETag: \"x\"",
+        waits: Bool = false,
+        later: String? = nil,
+        part: (@Sendable (Int) -> (fields: [String], body: Data))? = nil
+    ) throws -> RawServer {
+        let count = Locked(0)
+        let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT"
+        return try RawServer.closing { request, connection in
+            let isFirst = count.withLock { count in
+                count += 1
+                return count == 1
+            }
+            if isFirst {
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\(validator)\r\n\(date)\r\n\r\n")
+                try connection.send(Self.body.prefix(60_000))
+                return waits ? connection.waitForEnd() : ()
+            }
+            let current = later ?? validator
+            guard let start = request.headers["range"].flatMap({ Int($0.dropFirst("bytes=".count).dropLast()) }),
+                part != nil || current.hasSuffix(": \(request.headers["if-range"] ?? "-")")
+            else {
+                return try connection.respond(headers: [current, date], body: Self.body)
+            }
+            let whole = ["Content-Range: bytes \(start)-99999/100000", current]
+            let rest = part?(start) ?? (fields: whole, body: Self.body.dropFirst(start))
+            try connection.respond("206 Partial Content", headers: rest.fields, body: rest.body)
+        }
+    }
+
+    /// A call that ends in the middle.
+    private func leavePart(_ server: RawServer, _ request: RouteRequest = .get("")) async throws {
+        await #expect(throws: NetworkError.self) {
+            try await NetworkClient().download(route(server, request), to: target)
+        }
+        #expect(try files == [Self.names.part, Self.names.record])
+        #expect(count(Self.names.part) == 60_000)
+    }
+
+    private func ranges(_ server: RawServer) -> [String?] { server.requests.map { $0.headers["range"] } }
+
+    // MARK: - Continued
+
+    @Test(arguments: ["ETag: \"x\"", "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT"])
+    func aLaterCallContinuesThePart(validator: String) async throws {
+        let server = try server(validator)
+        try await leavePart(server)
+        #expect(try [mode(Self.names.part), mode(Self.names.record)] == [0o600, 0o600])
+        let reported = Locked<[TransferProgress]>([])
+        let response = try await NetworkClient().download(route(server), to: target) { progress in
+            reported.withLock { $0.append(progress) }
+        }
+        #expect(response.status == 206)
+        #expect(ranges(server) == [nil, "bytes=60000-"])
+        #expect(try Data(contentsOf: target) == Self.body)
+        #expect(try files == ["file.bin"])
+        #expect(reported.withLock { $0.allSatisfy { $0.bytesReceived == 0 || $0.bytesReceived >= 60_000 } })
+        #expect(reported.withLock { $0.last?.bytesReceived } == 100_000)
+    }
+
+    @Test func thePartOfAKilledProcessIsContinued() async throws {
+        let server = try server(waits: true)
+        let probe = try Daemon(
+            try Command.built("network-probe"),
+            ["download", server.url.absoluteString, target.path]
+        )
+        #expect(await eventually { count(Self.names.part) == 60_000 })
+        await probe.end(SIGKILL)
+        #expect(try files == [Self.names.part, Self.names.record])
+        _ = try await NetworkClient().download(route(server), to: target)
+        #expect(ranges(server) == [nil, "bytes=60000-"])
+        #expect(try Data(contentsOf: target) == Self.body)
+        #expect(try files == ["file.bin"])
+    }
+
+    @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", SmallDisk.mayMount))
+    func thePartOnAFullDiskIsContinuedWhenThereIsSpace() async throws {
+        let server = try RawServer.closing { request, connection in
+            let start = request.headers["range"].flatMap { Int($0.dropFirst("bytes=".count).dropLast()) } ?? 0
+            let fields = ["ETag: \"x\"", "Content-Range: bytes \(start)-\((4 << 20) - 1)/\(4 << 20)"]
+            let status = start == 0 ? "200 OK" : "206 Partial Content"
+            try connection.respond(status, headers: fields, body: Data(count: (4 << 20) - start))
+        }
+        let probe = try Command.built("network-probe")
+        let download = "\(probe) download \(server.url) \(target.path)"
+        let result = try await SmallDisk.run(
+            ["sh", "-c", "\(download) && mount -o remount,size=8m \(folder.path) && \(download)"],
+            size: "1m",
+            over: folder.path
+        )
+        let lines = result.output.split(separator: "\n")
+        #expect(lines.first?.contains("No space left on device; left: [\"\(Self.names.part)\"") == true, "\(lines)")
+        #expect(lines.dropFirst(2).first == "\(4 << 20)", "\(lines)\(result.error)")
+        #expect(ranges(server).count == 2)
+        #expect(ranges(server).last??.hasPrefix("bytes=") == true)
+    }
+
+    @Test func aCancelledDownloadIsContinued() async throws {
+        let server = try server(waits: true)
+        let target = target
+        let work = Task { try await NetworkClient().download(route(server), to: target) }
+        #expect(await eventually { count(Self.names.part) == 60_000 })
+        work.cancel()
+        await #expect(throws: CancellationError.self) { try await work.value }
+        #expect(try files == [Self.names.part, Self.names.record])
+        _ = try await NetworkClient().download(route(server), to: target)
+        #expect(ranges(server) == [nil, "bytes=60000-"])
+        #expect(try Data(contentsOf: target) == Self.body)
+    }
+
+    /// Killed before the file was moved into place. A request for nothing would be an error.
+    @Test func ofACompletePartTheLastByteIsRequested() async throws {
+        let server = try server()
+        try await leavePart(server)
+        let handle = try FileHandle(forWritingTo: URL(filePath: path(Self.names.part)))
+        try handle.seekToEnd()
+        try handle.write(contentsOf: Self.body.dropFirst(60_000))
+        _ = try await NetworkClient().download(route(server), to: target)
+        #expect(ranges(server) == [nil, "bytes=99999-"])
+        #expect(try Data(contentsOf: target) == Self.body)
+    }
+
+    /// The error of another server leaves the part as it is.
+    @Test func anErrorKeepsThePart() async throws {
+        let server = try server()
+        try await leavePart(server)
+        let broken = try RawServer.closing { _, connection in try connection.respond("503 Unavailable") }
+        await #expect(throws: NetworkError.self) { try await NetworkClient().download(route(broken), to: target) }
+        _ = try await NetworkClient().download(route(server), to: target)
+        #expect(ranges(server) == [nil, "bytes=60000-"])
+    }
+
+    @Test func aDownloadThatCannotReplaceItsTargetIsContinued() async throws {
+        let server = try server()
+        try await leavePart(server)
+        #expect(mkdir(target.path, 0o700) == 0)
+        await #expect(throws: NetworkError.self) { try await NetworkClient().download(route(server), to: target) }
+        #expect(count(Self.names.part) == 100_000)
+        #expect(try mode(Self.names.part) == 0o600)
+        #expect(rmdir(target.path) == 0)
+        _ = try await NetworkClient().download(route(server), to: target)
+        #expect(ranges(server) == [nil, "bytes=60000-", "bytes=99999-"])
+        #expect(try Data(contentsOf: target) == Self.body)
+    }
+
+    // MARK: - Begun again
+
+    /// The first part has announced the length, the response had not.
+    @Test func aPartOfContentWithAnotherLengthIsNotAppended() async throws {
+        let answers = Locked([
+            "200 OK\r\nETag: \"x\"\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n0123\r\n",
+            "206 Partial Content\r\nETag: \"x\"\r\nContent-Range: bytes 4-5/10\r\n\r\n45",
+            "206 Partial Content\r\nETag: \"x\"\r\nContent-Range: bytes 6-11/12\r\n\r\n6789ab",
+            "200 OK\r\nContent-Length: 3\r\n\r\nnew",
+        ])
+        let server = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 " + answers.withLock { $0.removeFirst() })
+        }
+        for _ in 0..<2 {
+            await #expect(throws: NetworkError.self) { try await NetworkClient().download(route(server), to: target) }
+        }
+        _ = try await NetworkClient().download(route(server), to: target)
+        #expect(ranges(server) == [nil, "bytes=4-", "bytes=6-", nil])
+        #expect(try String(contentsOf: target, encoding: .utf8) == "new")
+    }
+
+    /// The names of their parts are the same, because they are shortened.
+    @Test func thePartOfAnotherLongNameIsNotContinued() async throws {
+        let server = try server()
+        let name = String(repeating: "漢", count: 84)
+        await #expect(throws: NetworkError.self) {
+            try await NetworkClient().download(route(server), to: folder.url.appending(path: name + "漢"))
+        }
+        #expect(try files.count == 2)
+        _ = try await NetworkClient().download(route(server), to: folder.url.appending(path: name + "字"))
+        #expect(ranges(server) == [nil, nil])
+        #expect(try files == [name + "字"])
+    }
+
+    @Test func aChangedFileBeginsAgain() async throws {
+        let server = try server(later: "ETag: \"y\"")
+        try await leavePart(server)
+        let response = try await NetworkClient().download(route(server), to: target)
+        #expect(response.status == 200)
+        #expect(ranges(server) == [nil, "bytes=60000-"])
+        #expect(try Data(contentsOf: target) == Self.body)
+        #expect(try files == ["file.bin"])
+    }
+
+    /// The answers of servers that ignore `If-Range`, among others. No retry is needed.
+    @Test(
+        arguments: [
+            ["Content-Range: bytes 60000-99999/100000", "ETag: \"y\""],
+            ["Content-Range: bytes 60000-99999/100000", "ETag: W/\"x\""],
+            ["Content-Range: bytes 60000-99999/100000"],
+            ["Content-Range: bytes 60001-99999/100000", "ETag: \"x\""],
+            ["Content-Range: bytes 60000-99999/100001", "ETag: \"x\""],
+            ["ETag: \"x\""],
+        ]
+    )
+    func aPartOfSomethingElseIsNotAppended(fields: [String]) async throws {
+        let server = try server { _ in (fields, Data(count: 40_000)) }
+        try await leavePart(server)
+        _ = try await NetworkClient().download(route(server), to: target)
+        #expect(ranges(server) == [nil, "bytes=60000-", nil])
+        #expect(try Data(contentsOf: target) == Self.body)
+    }
+
+    @Test(
+        arguments: [
+            RouteRequest.get("other"), .get("", query: ["a": 1]), .get("", headers: [.acceptLanguage: "de"]),
+            .get("", headers: [.range: "bytes=0-"]),
+            RouteRequest(.get, "", body: .data(Data("a".utf8), contentType: "a/b")),
+            .post("", body: .none),
+        ]
+    )
+    func thePartOfAnotherRequestIsNotContinued(request: RouteRequest) async throws {
+        let server = try server()
+        try await leavePart(server)
+        let response = try? await NetworkClient().download(route(server, request), to: target)
+        #expect(server.requests.last?.headers["if-range"] == nil)
+        #expect(response?.status != 206)
+        if response != nil { #expect(try Data(contentsOf: target) == Self.body) }
+    }
+
+    /// A strong tag belongs to one resource.
+    @Test func thePartOfAnotherResourceAfterARedirectIsNotContinued() async throws {
+        let answers = Locked(["/a", "/b", "/b"])
+        let server = try server()
+        let front = try RawServer.closing { _, connection in
+            let location = answers.withLock { $0.removeFirst() }
+            try connection.respond("302 Found", headers: ["Location: \(server.url)\(location)?signature=1"])
+        }
+        try await leavePart(front)
+        _ = try await NetworkClient().download(route(front), to: target)
+        #expect(server.requests.map(\.target) == ["/a?signature=1", "/b?signature=1", "/b?signature=1"])
+        #expect(ranges(server) == [nil, "bytes=60000-", nil])
+        #expect(try Data(contentsOf: target) == Self.body)
+    }
+
+    @Test(arguments: [NetworkClient.Resumption.withinCall, .never])
+    func aDownloadThatDoesNotContinueRemovesThePart(resume: NetworkClient.Resumption) async throws {
+        let server = try server()
+        try await leavePart(server)
+        let broken = try self.server()
+        await #expect(throws: NetworkError.self) {
+            try await NetworkClient().download(route(broken), to: target, resume: resume)
+        }
+        #expect(try files == [])
+        let retry = NetworkClient.Retry(maximumAttempts: 2, initialDelay: .milliseconds(1))
+        let again = try self.server()
+        _ = try await NetworkClient(retry: retry).download(route(again), to: target, resume: resume)
+        #expect(ranges(again) == [nil, resume == .never ? nil : "bytes=60000-"])
+        #expect(try Data(contentsOf: target) == Self.body)
+        #expect(try files == ["file.bin"])
+    }
+
+    // MARK: - Other users and processes
+
+    /// What another user, or another program, may have put in the place of the part or its record.
+    @Test(arguments: [
+        "link", "second name", "fifo", "folder", "readable", "linked record", "readable record", "no record",
+    ])
+    func aForeignPartIsNotContinued(kind: String) async throws {
+        let server = try server()
+        try await leavePart(server)
+        let (part, record, other) = (path(Self.names.part), path(Self.names.record), path("other"))
+        switch kind {
+        case "link", "linked record":
+            let name = kind == "link" ? part : record
+            #expect(rename(name, other) == 0 && symlink(other, name) == 0)
+        case "second name": #expect(link(part, other) == 0)
+        case "fifo": #expect(unlink(part) == 0 && mkfifo(part, 0o600) == 0)
+        case "folder": #expect(unlink(part) == 0 && mkdir(part, 0o700) == 0)
+        case "readable": #expect(chmod(part, 0o644) == 0)
+        case "readable record": #expect(chmod(record, 0o644) == 0)
+        default: #expect(unlink(record) == 0)
+        }
+        let old = FileManager.default.contents(atPath: other)
+        _ = try await NetworkClient().download(route(server), to: target)
+        #expect(ranges(server) == [nil, nil])
+        #expect(try Data(contentsOf: target) == Self.body)
+        #expect(FileManager.default.contents(atPath: other) == old)
+    }
+
+    @Test func theRecordContainsNoSecret() async throws {
+        let server = try server()
+        try await leavePart(server, .get("path-s3cret", query: ["token": "s3cret"]))
+        let record = try String(contentsOfFile: path(Self.names.record), encoding: .utf8)
+        #expect(!record.contains("s3cret"))
+        #expect(!record.contains("127.0.0.1"))
+    }
+
+    /// Each writes a file of its own. Neither waits.
+    @Test func twoProcessesThatDownloadTheSameFileDoNotDisturbEachOther() async throws {
+        let mayEnd = Locked(false)
+        let first = try RawServer.closing { _, connection in
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nETag: \"x\"\r\n\r\n")
+            try connection.send(Self.body.prefix(60_000))
+            waitUntil { mayEnd.withLock { $0 } }
+            try connection.send(Self.body.dropFirst(60_000))
+        }
+        let probe = try Daemon(try Command.built("network-probe"), ["download", first.url.absoluteString, target.path])
+        #expect(await eventually { count(Self.names.part) == 60_000 })
+        let second = try RawServer.closing { _, connection in try connection.respond(text: "second") }
+        for resume in [NetworkClient.Resumption.acrossRuns, .never] {
+            _ = try await NetworkClient().download(route(second), to: target, resume: resume)
+            #expect(try String(contentsOf: target, encoding: .utf8) == "second")
+            #expect(try files == [Self.names.part, Self.names.record, "file.bin"])
+        }
+        mayEnd.withLock { $0 = true }
+        #expect(await eventually { probe.status == 0 })
+        #expect(try Data(contentsOf: target) == Self.body)
+        #expect(try files == ["file.bin"])
+    }
+
+    /// Also while the thread of the last write has a reference.
+    @Test func aPartThatHasEndedIsNotLocked() throws {
+        let first = try #require(PartialFile.part(of: target))
+        let content = DownloadContent(validator: "x", length: 9, encoding: "", request: "", location: folder.url)
+        try first.restart(content)
+        try first.write(Data("half".utf8))
+        #expect(PartialFile.part(of: target) == nil)
+        first.end()
+        let second = try #require(PartialFile.part(of: target))
+        #expect(second.count == 4)
+        try second.restart(nil)
+        try second.write(Data("whole".utf8))
+        try second.moveIntoPlace()
+        // What has been moved into place is not a part.
+        #expect(PartialFile.part(of: target)?.count == 0)
+        withExtendedLifetime((first, second)) {}
+        #expect(try String(contentsOf: target, encoding: .utf8) == "whole")
+    }
+}
