@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import IndicatorCommands
 
 /// A child process that behaves as if the shell had started it directly.
 ///
@@ -10,16 +11,15 @@ import Foundation
 /// |---|---|
 /// | from the terminal (Ctrl-C, Ctrl-\\, Ctrl-Z, resize) | the command receives it too, and handles it |
 /// | from a closed terminal | the same; a session leader alone receives it, and forwards it |
-/// | from a process (`kill`), or `alarm` | forwarded |
+/// | from a process (`kill`), or `alarm` | forwarded, unless it was sent to the group (``GroupWitness``) |
 /// | that stops the command | this process stops by the same signal after the command has stopped |
-/// | `SIGCONT` | forwarded to a command that is still stopped |
 ///
 /// With a ``CommandTerminal`` that has a session, the child is the process that leads it (``CommandSession``), and the
 /// command is that one's child. The terminal's signals then reach only this process, which forwards them.
 ///
-/// There are no signal handlers: the signals are blocked, and the main thread waits for them (sigwaitinfo(2)), so
-/// nothing runs concurrently. `SIGKILL` and `SIGSTOP` cannot be forwarded; signals of faults (`SIGSEGV` and others) are
-/// not.
+/// The signals are blocked, and the main thread waits for them (sigwaitinfo(2)), so nothing runs concurrently. Only
+/// while this process stops, a signal handler notes `SIGCONT`: the stop signal would discard one that waits
+/// (signal(7)). `SIGKILL` and `SIGSTOP` cannot be forwarded; signals of faults (`SIGSEGV` and others) are not.
 struct ChildCommand {
     /// The command could not be started.
     struct StartError: Error, CustomStringConvertible {
@@ -62,6 +62,8 @@ struct ChildCommand {
     let identifier: pid_t
 
     private let terminal: CommandTerminal?
+    /// `nil` if the command has a group of its own, or if there can be none.
+    private let witness: GroupWitness?
     /// The signals that the main thread waits for.
     private let signals: sigset_t
     /// The signal that has stopped the command; `nil` while it runs.
@@ -97,6 +99,7 @@ struct ChildCommand {
                 CommandSession.run(arguments, on: terminal, of: parent, signals: signals, mask: before)
             }
             guard identifier > 0 else { throw StartError(arguments, errno) }
+            witness = nil
         } else {
             let spawn = CommandSpawn(mask: before)
             for stream in terminal?.streams ?? [] { spawn.open(terminal?.path ?? "", as: stream) }
@@ -106,9 +109,24 @@ struct ChildCommand {
                 pthread_sigmask(SIG_SETMASK, &before, nil)
                 throw error
             }
+            // After the start of the command, which must have the same closed streams, and the last process.
+            StandardStreams.openMissing()
+            witness = GroupWitness()
         }
         (self.terminal, self.signals) = (terminal, signals)
+        Self.noteContinuations()
         terminal?.start()
+    }
+
+    /// Lets `SIGCONT` set ``lastContinuation`` while it is not blocked.
+    private static func noteContinuations() {
+        lastContinuation.initialize(to: siginfo_t())
+        var action = sigaction()
+        action.__sigaction_handler.sa_sigaction = { _, information, _ in
+            if let information { lastContinuation.pointee = information.pointee }
+        }
+        action.sa_flags = SA_SIGINFO | SA_RESTART
+        sigaction(SIGCONT, &action, nil)
     }
 
     private var hasSession: Bool { terminal?.hasSession == true }
@@ -136,17 +154,20 @@ struct ChildCommand {
 
     private mutating func nextEvent() -> Event? {
         var status: Int32 = 0
-        while waitpid(identifier, &status, WNOHANG | WUNTRACED | WCONTINUED) == identifier {
+        // The leader of a session does not stop.
+        let changes = hasSession ? 0 : WUNTRACED | WCONTINUED
+        while waitpid(identifier, &status, WNOHANG | changes) == identifier {
             // wait(2): the low seven bits are 0x7F if the command has stopped.
             switch status & 0x7F {
             case _ where status == 0xFFFF: (stoppedBy, wasAskedToStop) = (nil, false)
             case 0x7F: stoppedBy = status >> 8
-            default: return .ended(Ending(status: status))
+            default:
+                witness?.end()
+                return .ended(Ending(status: status))
             }
         }
-        // The leader of the session stops when the command has. It can only use SIGSTOP.
-        if hasSession, stoppedBy != nil {
-            return .stopped(signal: terminal?.isInForeground == true ? SIGTSTP : SIGTTIN)
+        if let terminal, terminal.isCommandStopped {
+            return .stopped(signal: terminal.isInForeground ? SIGTSTP : SIGTTIN)
         }
         // If only the command was stopped (`kill -STOP`), only the command will be continued. But a shell waits for its
         // foreground job, so that must stop too.
@@ -155,13 +176,14 @@ struct ChildCommand {
     }
 
     private mutating func received(_ number: Int32, _ info: siginfo_t) {
+        if number == SIGCHLD { return }
+        let hasReachedCommand = hasReachedCommand(number, info)
         if Self.stopSignals.contains(number) { wasAskedToStop = true }
+        if number == SIGCONT { wasAskedToStop = false }
         if number == SIGWINCH, info.si_code > 0 { return sizeHasChanged() }
-        guard number != SIGCHLD, !hasReachedCommand(number, info) else { return }
-        if number == SIGCONT, hasSession { return continueSession() }
-        // The shell sends SIGCONT to the whole group: a running command does not need it again.
-        if number == SIGCONT, !isStopped { return }
-        kill(identifier, number)
+        // A stop signal that was forwarded after the SIGCONT of the group has stopped the command again.
+        if hasReachedCommand, number != SIGCONT || !isStopped { return }
+        if number == SIGCONT, hasSession { terminal?.continueCommand(of: identifier) } else { kill(identifier, number) }
     }
 
     private func sizeHasChanged() {
@@ -171,42 +193,28 @@ struct ChildCommand {
         if !hasSession { kill(identifier, SIGWINCH) }
     }
 
-    /// Continues the command, in the foreground of its session if this process is in that of the terminal.
-    private func continueSession() {
-        terminal?.resume()
-        sigqueue(identifier, SIGCONT, sigval(sival_int: terminal?.isInForeground == true ? 1 : 0))
-    }
-
     /// Whether the command has received the signal too.
     private func hasReachedCommand(_ number: Int32, _ info: siginfo_t) -> Bool {
-        // Sent by a process: SI_USER is 0, the others are negative. This process itself sends SIGPIPE, for a closed
-        // pipe.
-        guard info.si_code > 0 else {
-            let sender = info._sifields._kill.si_pid
-            // A part of the command that signals its group (`kill 0`) has signalled the command, too.
-            return sender == getpid() || !hasSession && isPartOfCommand(sender)
-        }
-        if hasSession { return false }
+        // This process itself sends SIGPIPE, for a closed pipe. SI_USER is 0, the others of processes are negative.
+        if info.si_code <= 0, info._sifields._kill.si_pid == getpid() { return true }
+        // The command may have left the group.
+        if witness?.hasReceived(number) == true { return getpgid(identifier) == getpgrp() }
+        // Without the witness, the same for what the kernel sends.
+        if hasSession || info.si_code <= 0 { return false }
         // When a terminal is closed, the kernel sends these two to the session leader only; when the leader ends, to
         // the group.
         if number == SIGHUP || number == SIGCONT { return getsid(0) != getpid() }
         return Self.groupSignals.contains(number)
     }
 
-    /// Whether a process is the command or has been started by it.
-    private func isPartOfCommand(_ process: pid_t) -> Bool {
-        var process = process
-        for _ in 0..<100 where process > 1 {
-            if process == identifier { return true }
-            guard let fields = Self.fields(of: String(process)), fields.count > 1, let parent = pid_t(fields[1])
-            else { return false }
-            process = parent
-        }
-        return false
-    }
-
     /// Whether the command is stopped, or a signal that stops it waits.
     private var isStopped: Bool {
+        if let terminal, hasSession { return terminal.isCommandStopped }
+        // Twice: the state is read before the signals, and a signal may take effect in between.
+        return appearsStopped || appearsStopped
+    }
+
+    private var appearsStopped: Bool {
         guard let status = try? String(contentsOfFile: "/proc/\(identifier)/status", encoding: .isoLatin1) else {
             return true
         }
@@ -214,8 +222,6 @@ struct ChildCommand {
             status.split(separator: "\n").first { $0.hasPrefix(name) }?.dropFirst(name.count)
         }
         if field("State:\t")?.first == "T" { return true }
-        // The leader of a session blocks the signals, and reads them.
-        if hasSession { return false }
         // A set of bits, of which the lowest is signal 1 (proc(5)).
         let pending = field("ShdPnd:\t").flatMap { UInt64($0, radix: 16) } ?? 0
         return ([SIGSTOP] + Self.stopSignals).contains { pending >> UInt64($0 - 1) & 1 == 1 }
@@ -231,7 +237,7 @@ struct ChildCommand {
     }
 
     /// The fields of a process's `stat` (proc(5)) after the name in parentheses: the state, the parent, the group.
-    private static func fields(of process: String) -> [Substring]? {
+    static func fields(of process: String) -> [Substring]? {
         guard let stat = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .isoLatin1) else { return nil }
         return stat[(stat.lastIndex(of: ")") ?? stat.startIndex)...].dropFirst().split(separator: " ")
     }
@@ -250,30 +256,37 @@ struct ChildCommand {
     ///
     /// - Parameter prepare: called before this process stops.
     mutating func stop(by number: Int32, after prepare: () -> Void) {
-        // The signal below discards a SIGCONT that waits, which the command still needs.
-        if !hasSession, Self.isPending(SIGCONT) { return (stoppedBy, wasAskedToStop) = (nil, false) }
         // The signal stays pending until it is unblocked, and SIGCONT discards it (signal(7)). SIGSTOP cannot be
         // blocked.
         let waiting = number == SIGSTOP ? SIGTSTP : number
         signal(waiting, SIG_DFL)
-        // A command that stops its own group, as editors do, would stop this one without a session.
-        kill(hasSession && !wasAskedToStop ? 0 : getpid(), waiting)
-        terminal?.catchUp()
-        prepare()
-        terminal?.suspend()
-        // An earlier SIGCONT has continued the command.
-        if isStopped, number != SIGSTOP {
-            Self.letThrough(number)
-        } else {
-            var set = Self.set(of: waiting)
-            var none = timespec()
-            let isStillWaiting = sigtimedwait(&set, nil, &none) == waiting
-            if number == SIGSTOP, isStillWaiting, isStopped { kill(getpid(), SIGSTOP) }
+        var continuation = Self.set(of: SIGCONT)
+        lastContinuation.pointee.si_signo = 0
+        // Also delivers one that waits.
+        pthread_sigmask(SIG_UNBLOCK, &continuation, nil)
+        if lastContinuation.pointee.si_signo == 0 {
+            // A command that stops its own group, as editors do, would stop this one without a session.
+            kill(hasSession && !wasAskedToStop ? 0 : getpid(), waiting)
+            terminal?.catchUp()
+            prepare()
+            terminal?.suspend()
+            if lastContinuation.pointee.si_signo == 0, isStopped {
+                Self.letThrough(waiting)
+            } else {
+                // The command was continued, perhaps before the signal above was sent.
+                var (set, none) = (Self.set(of: waiting), timespec())
+                sigtimedwait(&set, nil, &none)
+            }
         }
-        // The kernel does not stop an orphaned process group, such as that of a terminal's only program.
-        if hasSession, !Self.isPending(SIGCONT) { continueSession() }
-        // Unless the command was stopped again, it runs, or ``wait(until:)`` forwards the SIGCONT that continues it.
+        pthread_sigmask(SIG_BLOCK, &continuation, nil)
         (stoppedBy, wasAskedToStop) = (nil, false)
+        if hasSession {
+            // Also without SIGCONT: the kernel does not stop an orphaned process group, such as that of a terminal's
+            // only program.
+            terminal?.continueCommand(of: identifier)
+        } else if lastContinuation.pointee.si_signo != 0 {
+            received(SIGCONT, lastContinuation.pointee)
+        }
     }
 
     /// Ends this process with the command's exit status or signal.
@@ -311,10 +324,14 @@ struct ChildCommand {
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    private static func set(of number: Int32) -> sigset_t {
+    static func set(of number: Int32) -> sigset_t {
         var set = sigset_t()
         sigemptyset(&set)
         sigaddset(&set, number)
         return set
     }
 }
+
+/// The last `SIGCONT` that was not blocked; its number is 0 if there was none.
+// Unsafe: only the main thread uses it, and the signal handler on that thread; the others block all signals.
+private nonisolated(unsafe) let lastContinuation = UnsafeMutablePointer<siginfo_t>.allocate(capacity: 1)

@@ -1,14 +1,16 @@
 import Foundation
 import IndicatorBackends
+import Synchronization
 
 /// The process that leads the session of a command on a ``CommandTerminal``, between `indicator` and the command.
 ///
 /// Without it, the command's process group would be orphaned (setpgid(2)), and Ctrl-Z could not stop it. This process
-/// behaves like the command: it stops after the command has stopped, and ends with its exit status or signal, so that
-/// its parent sees what it would see of the command. It forwards signals that its parent or another process sends.
+/// ends with the command's exit status or signal, so that its parent sees what it would see of the command. It forwards
+/// signals that its parent or another process sends.
 ///
-/// When its parent continues it, the value of the `SIGCONT` is 1 if the command continues in the foreground of the
-/// session, and 0 in the background, where reading the terminal stops the command (`SIGTTIN`) instead of waiting.
+/// It does not stop with the command, because a stop signal discards a `SIGCONT` that waits (signal(7)): it notes stops
+/// and reads continuations in the memory that it shares with its parent (``CommandTerminal/Report``). Each of the two
+/// wakes the other one with `SIGCHLD`.
 enum CommandSession {
     /// Runs in a child of fork(2) with one thread.
     ///
@@ -40,25 +42,34 @@ enum CommandSession {
         }
         terminal.report.pointee.command = command
         var foreground = command
+        var continuations = 0
         var signals = signals
         while true {
             var status: Int32 = 0
-            while waitpid(command, &status, WNOHANG | WUNTRACED) == command {
+            while waitpid(command, &status, WNOHANG | WUNTRACED | WCONTINUED) == command {
                 guard status & 0x7F == 0x7F else { end(ChildCommand.Ending(status: status), on: terminal) }
-                kill(getpid(), SIGSTOP)
+                let isStopped = status != 0xFFFF
+                terminal.report.pointee.stop.store(isStopped ? continuations : -1, ordering: .releasing)
+                if isStopped { kill(parent, SIGCHLD) }
+            }
+            let wanted = terminal.report.pointee.continuations.load(ordering: .acquiring)
+            if wanted != continuations {
+                continuations = wanted
+                // The command itself may have another job in the foreground.
+                let current = tcgetpgrp(STDIN_FILENO)
+                let isInForeground = current != getpgrp()
+                if isInForeground { foreground = current }
+                // In the background, reading the terminal stops the command (`SIGTTIN`) instead of waiting.
+                if terminal.report.pointee.isInForeground.load(ordering: .relaxed) != isInForeground {
+                    tcsetpgrp(STDIN_FILENO, isInForeground ? getpgrp() : foreground)
+                }
+                kill(-command, SIGCONT)
             }
             var info = siginfo_t()
             let number = sigwaitinfo(&signals, &info)
             switch number {
             case SIGCHLD: break
-            case SIGCONT where info._sifields._kill.si_pid == parent:
-                // The command itself may have another job in the foreground.
-                let current = tcgetpgrp(STDIN_FILENO)
-                let isInForeground = current != getpgrp()
-                if isInForeground { foreground = current }
-                let isWanted = info._sifields._rt.si_sigval.sival_int == 1
-                if isWanted != isInForeground { tcsetpgrp(STDIN_FILENO, isWanted ? foreground : getpgrp()) }
-                kill(-command, SIGCONT)
+            case SIGCONT where info._sifields._kill.si_pid == parent: break
             // From the kernel: the other side of the terminal was closed, because the parent has ended. It may not have
             // been replaced yet as the parent.
             case SIGHUP:

@@ -20,17 +20,25 @@ final class CommandTerminal: Sendable {
     private let outer: CInt
     private let modes: Locked<TerminalModes>
     /// What the process that leads the session reports to this one, in memory that both share.
-    // Unsafe: after `init`, only that process writes it: the command, one word, when it starts it, and the modes before
-    // it ends, after which this process reads them.
+    // Unsafe: after `init`, only that process writes what is not atomic: the command, one word, when it starts it, and
+    // the modes before it ends, after which this process reads them.
     nonisolated(unsafe) let report: UnsafeMutablePointer<Report>
     /// The modes of the pseudo terminal at the start of the command.
     private let initialModes: TerminalModes?
+    /// Whether the thread for the keys was started.
+    private let hasKeys = Atomic(false)
     private let isPassingKeys = Atomic(false)
     private let keysChanged: WakeUp
 
-    struct Report {
+    struct Report: ~Copyable {
         /// The process ID and the process group of the command; 0 before it was started.
         var command: pid_t = 0
+        /// How often this process has continued the command.
+        let continuations = Atomic(0)
+        /// The number of continuations before the command's last stop; negative if it runs.
+        let stop = Atomic(-1)
+        /// Whether this process was in the foreground at the last continuation.
+        let isInForeground = Atomic(true)
         /// The modes that the command has left, if it has exited.
         var modes: TerminalModes?
     }
@@ -70,6 +78,7 @@ final class CommandTerminal: Sendable {
         var threads: [pthread_t] = []
         let mayEnd = DispatchSemaphore(value: 0)
         let context = Unmanaged.passUnretained(mayEnd).toOpaque()
+        guard ThreadStarter.hasMemory(forThreads: 6) else { return false }
         for _ in 0..<6 {
             var thread = pthread_t()
             let status = pthread_create(
@@ -108,13 +117,20 @@ final class CommandTerminal: Sendable {
 
     /// Connects the terminals after the start of the command.
     func start() {
-        if hasSession {
-            relay.isOnlyWriter()
-            // Without it, keys have no effect, but the command runs.
-            _ = ThreadStarter.start(named: "exec-keys") { self.passKeys() }
+        if hasSession { relay.isOnlyWriter() }
+        _ = startThreads()
+    }
+
+    /// Starts the threads that pass on the keys and the output, unless they run.
+    ///
+    /// - Returns: whether both run.
+    func startThreads() -> Bool {
+        if hasSession, !hasKeys.load(ordering: .relaxed) {
+            guard ThreadStarter.start(named: "exec-keys", { self.passKeys() }) else { return false }
+            hasKeys.store(true, ordering: .relaxed)
             resume()
         }
-        _ = relay.start()
+        return relay.start()
     }
 
     /// Passes on the rest of the command's output.
@@ -147,10 +163,25 @@ final class CommandTerminal: Sendable {
         if isInForeground { modes.withLock { $0 }.set(on: outer) }
     }
 
+    /// Whether the command has stopped, and was not continued since.
+    var isCommandStopped: Bool {
+        report.pointee.stop.load(ordering: .acquiring) == report.pointee.continuations.load(ordering: .relaxed)
+    }
+
+    /// Continues the command, in the foreground of its session if this process is in that of the terminal.
+    func continueCommand(of leader: pid_t) {
+        resume()
+        report.pointee.isInForeground.store(isInForeground, ordering: .relaxed)
+        report.pointee.continuations.add(1, ordering: .releasing)
+        // Discards the stop signals that the leader has not forwarded. Only SIGCHLD cannot be discarded by a later one.
+        kill(leader, SIGCONT)
+        kill(leader, SIGCHLD)
+    }
+
     /// Sets this program's terminal to raw mode if this process is in its foreground.
     func resume() {
         copySize()
-        guard hasSession, isInForeground, let current = TerminalModes(of: outer) else { return }
+        guard hasKeys.load(ordering: .relaxed), isInForeground, let current = TerminalModes(of: outer) else { return }
         // Not what ``isPassingKeys`` says: `kill -STOP` stops this process without ``suspend()``.
         if !current.isRaw {
             modes.withLock { $0 = current }

@@ -32,6 +32,7 @@ struct IndicatorProgram: ParsableCommand {
         version: Program.version,
         subcommands: [
             ExecCommand.self, WatchCommand.self, BackendsCommand.self, CheckConfigCommand.self, ReplayCommand.self,
+            ShellInitCommand.self,
         ]
     )
 

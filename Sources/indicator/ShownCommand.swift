@@ -9,8 +9,9 @@ final class ShownCommand {
     private let activity: ManagedActivity
     private let label: String
     private let began: ContinuousClock.Instant
-    /// Notifies of the command's end if the desktop cannot; `nil` without notification.
-    private var terminal: TerminalNotificationBackend?
+    private let app: String
+    /// Of which ends to notify; `nil` if the config file's backends do.
+    private var whenDone: WhenDone?
     /// How long the command must last for that.
     private let after: Duration
 
@@ -24,7 +25,7 @@ final class ShownCommand {
     ///   - notify: when to notify of the end; `nil`: the setting of the config file, or always.
     ///   - after: how long the command must last for that; `nil`: the setting of the config file, or 10 seconds.
     init(label: String, began: ContinuousClock.Instant, app: String, notify: WhenDone?, after: Duration?) {
-        (self.label, self.began, self.after) = (label, began, after ?? .seconds(10))
+        (self.label, self.began, self.app, self.after) = (label, began, app, after ?? .seconds(10))
         // These override the config file.
         var settings: [String: BackendSettingValue] = [:]
         if let notify { settings["whenDone"] = .string(notify.rawValue) }
@@ -36,19 +37,21 @@ final class ShownCommand {
             }
         }
         indicator = IndicatorManager.configured(
-            for: app,
-            overrides: overrides,
-            reloadTriggers: [],
-            // They would appear within the command's output.
-            printsMistakes: false,
-            logger: Self.noLogger
+            from: ConfigurationSource(
+                for: app,
+                overrides: overrides,
+                reloadTriggers: [],
+                // They would appear within the command's output.
+                printsMistakes: false,
+                logger: Self.noLogger
+            )
         )
         activity = ManagedActivity(label, in: indicator, lasted: began.duration(to: .now))
         let isCovered = indicator.configuration?.backends.contains { backend in
             backend.kind.name == "terminalNotification"
                 || Self.notifies(backend.kind.name) && (backend.settings.string("whenDone") ?? "never") != "never"
         }
-        if isCovered != true, notify != .never { addNotification(of: app, notify ?? .always) }
+        if isCovered != true, notify != .never { addNotification(notify ?? .always) }
     }
 
     private static func notifies(_ kind: String) -> Bool {
@@ -63,14 +66,11 @@ final class ShownCommand {
         }
     }
 
-    private func addNotification(of app: String, _ whenDone: WhenDone) {
-        terminal = TerminalNotificationBackend(
-            applicationName: app,
-            settings: TerminalNotificationSettings(whenDone: whenDone, after: after)
-        )
+    private func addNotification(_ whenDone: WhenDone) {
+        self.whenDone = whenDone
         #if DesktopNotification
         // Over SSH, the desktop belongs to another machine.
-        guard getenv("SSH_CONNECTION") == nil, getenv("SSH_TTY") == nil else { return }
+        guard !TerminalFocus.isRemote else { return }
         var settings = DesktopNotificationSettings(whenDone: whenDone, after: after)
         settings.showsIndicator = false
         settings.icon = "utilities-terminal"
@@ -103,14 +103,36 @@ final class ShownCommand {
         }
     }
 
+    /// Shows how much of a file has been read, in bytes; nothing for `nil`.
+    func update(_ position: (bytes: Int, size: Int)?) {
+        activity.update { details in
+            (details.completed, details.total, details.unit) = (position?.bytes ?? 0, position?.size, .bytes)
+        }
+    }
+
+    /// Rings the bell over SSH and in tmux or GNU screen, which mark the window, where nothing else arrives.
+    private func ringBell() {
+        guard TerminalFocus.isRemote || getenv("TMUX") != nil || getenv("STY") != nil else { return }
+        let descriptor = open("/dev/tty", O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        guard descriptor >= 0 else { return }
+        write(descriptor, "\u{07}", 1)
+        close(descriptor)
+    }
+
     /// Ends the activity, notifies, and restores all backends.
     func end(_ outcome: ActivityOutcome) {
         activity.end(outcome)
-        let duration = began.duration(to: .now)
-        if let terminal, duration >= after, !Self.isUsable(desktopStatus()) {
-            // Errors are ignored: there may be no terminal, or one without notifications.
-            try? terminal.open()
-            try? terminal.notify(of: [FinishedActivity(label: label, outcome: outcome, duration: duration)])
+        let finished = FinishedActivity(label: label, outcome: outcome, duration: began.duration(to: .now))
+        if whenDone?.covers(finished, after: after) == true, !Self.isUsable(desktopStatus()) {
+            let settings = TerminalNotificationSettings(whenDone: .always, after: .zero)
+            let terminal = TerminalNotificationBackend(applicationName: app, settings: settings)
+            do {
+                try terminal.open()
+                try terminal.notify(of: [finished])
+            } catch {
+                // There may be no terminal, or one without notifications.
+                ringBell()
+            }
         }
         // The shutdown forgets them.
         let hasMistakes = !indicator.configurationProblems.isEmpty

@@ -206,18 +206,72 @@ import Testing
         #expect(try await server.displayedCount == 1)
     }
 
-    /// Runs a command on a terminal that shows notifications, without a bus. Returns the notifications, with their
-    /// titles and bodies.
-    private func notifications(_ options: [String], _ command: [String]) async throws -> [String] {
+    /// Runs a command on a terminal, without a bus. Returns what is written to the terminal.
+    private func written(
+        _ options: [String],
+        _ command: [String],
+        on type: String = "foot",
+        environment: [String: String] = [:]
+    ) async throws -> String {
         let terminal = try PseudoTerminal()
-        let assignments = program.variables.filter { !$0.value.isEmpty }.map { "\($0.key)=\($0.value)" }
+        let assignments = program.variables.merging(environment) { $1 }.filter { !$0.value.isEmpty }
+            .map { "\($0.key)=\($0.value)" }
         _ = try await terminal.run(
             "env",
             arguments: assignments + [program.path, "exec"] + options + ["--"] + command,
-            terminalType: "foot"
+            terminalType: type
         )
-        return String(decoding: terminal.read(), as: UTF8.self).matches(of: /\]777;notify;([^\u{1B}]*)\u{1B}/)
-            .map { String($0.1) }
+        return String(decoding: terminal.read(), as: UTF8.self)
+    }
+
+    /// The titles and bodies of the notifications on a terminal that shows some.
+    private func notifications(
+        _ options: [String],
+        _ command: [String],
+        environment: [String: String] = [:]
+    ) async throws -> [String] {
+        try await written(options, command, environment: environment)
+            .matches(of: /\]777;notify;([^\u{1B}]*)\u{1B}/).map { String($0.1) }
+    }
+
+    @Test("A shell's command leaves no notification while the window of its terminal is focused")
+    func focus() async throws {
+        let display = try Daemon("Xvfb", ["-displayfd", "1", "-noreset", "-nolisten", "tcp"], package: "xvfb")
+        #expect(await eventually { display.output.contains("\n") })
+        let name = ":" + display.output.trimmingCharacters(in: .whitespacesAndNewlines)
+        let property = "_NET_ACTIVE_WINDOW"
+        func count(_ options: [String], _ more: [String: String]) async throws -> Int {
+            let variables = ["DISPLAY": name, "WINDOWID": "4194316"].merging(more) { $1 }
+            return try await notifications(options + ["--after", "0"], ["true"], environment: variables).count
+        }
+        let shell = ["--lasted", "20"]
+        #expect(try await count(shell, [:]) == 1, "unknown")
+        for (active, shown) in [("0x40000c", 0), ("0x40000d", 1)] {
+            let arguments = ["-display", name, "-root", "-f", property, "32x", "-set", property, active]
+            let result = try await Command.run("xprop", arguments, package: "x11-utils")
+            #expect(result.status == 0, "\(result.error)")
+            #expect(try await count(shell, [:]) == shown)
+            #expect(try await count(shell, ["TMUX": "/nowhere,1,0"]) == 0, "tmux itself shows none")
+            #expect(try await count(shell, ["SSH_TTY": "/dev/pts/0"]) == 1)
+        }
+    }
+
+    @Test("Where no notification arrives, the bell rings over SSH and in tmux, and nowhere else")
+    func bell() async throws {
+        for (variables, isExpected) in [
+            (["TMUX": "/nowhere,1,0"], true), (["STY": "1.x"], true), (["SSH_TTY": "/dev/pts/0"], true), ([:], false),
+        ] {
+            for options in [["--notify", "never"], ["--notify", "failures"], []] {
+                let text = try await written(
+                    options + ["--lasted", "20"],
+                    ["true"],
+                    on: "xterm-256color",
+                    environment: variables
+                )
+                #expect((text == "\u{07}") == (isExpected && options.isEmpty), "\(variables): \(text.debugDescription)")
+                #expect(text.isEmpty || text == "\u{07}")
+            }
+        }
     }
 
     @Test("By default, a command that has lasted 10 seconds leaves a notification", arguments: [(10, 1), (5, 0)])
@@ -265,7 +319,11 @@ import Testing
             try await tmux.type("PS1='ready> '; unset CI SSH_CONNECTION SSH_TTY; clear")
             let title = try await tmux.title
             try await tmux.type("env \(assignments.joined(separator: " ")) sh \(script) 2>&1")
-            #expect(try await eventually { try await tmux.screen.contains("end 1\nready>") })
+            // A hundred commands take a while on a busy machine.
+            let hasEnded = try await eventually(within: .seconds(300)) {
+                try await tmux.screen.contains("end 1\nready>")
+            }
+            #expect(hasEnded)
             #expect(try await tmux.title == title)
             let screen = try await tmux.screen
             #expect(!screen.contains("━") && !screen.contains(" 0:0"), "\(screen)")
@@ -304,4 +362,74 @@ import Testing
             try FileManager.default.removeItem(atPath: program.home.appending("log"))
         }
     }
+
+    #if MQTT
+    @Test("A broker that cannot be used, or forbids publishing, is reported at the end", arguments: [false, true])
+    func broker(isUsable: Bool) async throws {
+        let broker = try await MosquittoBroker(
+            isRunning: isUsable,
+            settings: "allow_anonymous true\nacl_file FOLDER/acl",
+            files: ["acl": "topic read nothing\n"]
+        )
+        // Closes each connection.
+        let script = """
+            import socket
+            s = socket.create_server(('\(broker.address)', \(broker.port)))
+            print('ready', flush=True)
+            while True: s.accept()[0].close(); print('closed', flush=True)
+            """
+        let closing = isUsable ? nil : try Daemon("python3", ["-c", script])
+        if let closing { #expect(await eventually { closing.output == "ready\n" }) }
+        try Self.configure(program, backends: "mqtt", more: "mqtt: {url: '\(broker.url)'}\n")
+        let end = program.home.appending("end")
+        let command = ["exec", "--", "sh", "-c", "until [ -e '\(end)' ]; do sleep 0.01; done"]
+        let exec = try Daemon(program.path, command, environment: program.variables)
+        // MQTT 5, MQTT 3.1.1, and the next attempt.
+        #expect(
+            await eventually {
+                closing.map { $0.output.count(where: \.isNewline) > 3 }
+                    ?? (broker.log.matches(of: /New client connected/).count > 1)
+            }
+        )
+        try program.home.write("", to: "end")
+        #expect(await eventually { !exec.isRunning })
+        let problem = isUsable ? "rejected a message: Not authorized" : "cannot be reached: it closed the connection"
+        #expect(exec.errors.hasPrefix("indicator: mqtt: the broker at \(broker.url) \(problem)"), "\(exec.errors)")
+        #expect(exec.errors.count(where: \.isNewline) == 1)
+    }
+
+    @Test("--pid shows a running process, with its position in the largest file that it reads, until it ends")
+    func runningProcess() async throws {
+        let broker = try await MosquittoBroker()
+        try Self.configure(program, backends: "mqtt", more: "mqtt: {url: '\(broker.url)', interval: 0}\n")
+        let large = try program.home.write(String(repeating: "x", count: 1000), to: "large")
+        let small = try program.home.write(String(repeating: "x", count: 10), to: "small")
+        let script = """
+            exec 3<'\(large)' 4<'\(small)' 5>>'\(large)2'; dd bs=5 count=1 <&4; dd bs=400 count=1 <&3; cat; echo end
+            """
+        let process = try Daemon("bash", ["-c", script], environment: ["LC_ALL": "C"])
+        let exec = try Daemon(
+            program.path,
+            ["exec", "--label", "Copying", "--pid", "\(process.processID)"],
+            environment: program.variables
+        )
+        func state() async throws -> String { try await broker.retained().first?.value ?? "" }
+        #expect(
+            try await eventually {
+                let state = try await state()
+                return state.contains(#""label":"Copying","progress":0.4"#)
+            }
+        )
+        await process.end()
+        #expect(await eventually { exec.status == 0 })
+        #expect(exec.output + exec.errors == "")
+        #expect(try await broker.retained().isEmpty)
+        let result = try await program.run(arguments: ["exec", "--pid", "\(process.processID)"])
+        #expect(result.status == .exited(1))
+        #expect(result.error == "indicator: cannot wait for process \(process.processID): there is no such process\n")
+        for wrong in [["--pid", "0"], ["--pid", "x"], ["--pid", "1", "--", "true"]] {
+            #expect(try await program.run(arguments: ["exec"] + wrong).status == .exited(64))
+        }
+    }
+    #endif
 }

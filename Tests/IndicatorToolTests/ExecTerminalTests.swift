@@ -338,6 +338,7 @@ import Testing
             try await tmux.type("export GPG_TTY=\(isOwn ? "$(tty)" : "/dev/pts/9999")")
             try await exec("sh \(script) \(names)", in: tmux)
             #expect(try await shows(tmux, Self.hasBars))
+            #expect(await eventually { (try? program.home.read("names"))?.count { $0.isNewline } == 2 })
             let lines = try program.home.read("names").split(separator: "\n")
             #expect(lines.count == 2 && (isOwn ? lines[0] == lines[1] : lines[0] == "/dev/pts/9999"))
             try program.home.write("", to: "script.go")
@@ -413,8 +414,7 @@ import Testing
             let script = try program.home.write(#"ps -o ppid= -p $PPID >"$1"; exec sleep 1000"#, to: "script")
             try await exec("sh \(script) \(pid)", in: tmux)
             #expect(try await shows(tmux, Self.hasBars))
-            let process = try #require(Int32(program.home.read("pid").trimmingCharacters(in: .whitespacesAndNewlines)))
-            kill(process, SIGKILL)
+            kill(try await processID(), SIGKILL)
             #expect(try await shows(tmux) { $0.contains { $0.hasSuffix("ready>") } })
             #expect(
                 try await eventually {

@@ -1,3 +1,6 @@
+// What this folder's size buys: several backends, the app's own output and a child process share one terminal, and it
+// is restored however the process ends.
+
 import Foundation
 
 /// Follows the text that others write to a terminal, to know when lines below the cursor damage none of it.

@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorCore
 import IndicatorThreads
+import Synchronization
 
 /// A pseudo terminal whose output appears above the lines of another terminal.
 ///
@@ -16,6 +17,7 @@ package final class TerminalRelay: Sendable {
     /// Asks the thread to pass on the rest, and to end.
     private let end: WakeUp
     private let hasEnded: WakeUp
+    private let isStarted = Atomic(false)
 
     /// Creates a pseudo terminal; ``start()`` begins to pass its output on.
     ///
@@ -90,20 +92,27 @@ package final class TerminalRelay: Sendable {
         _ = ioctl(master, UInt(TIOCSWINSZ), &own)
     }
 
-    /// Starts to pass the output on.
+    /// Starts to pass the output on, unless that has begun.
     ///
     /// - Returns: whether the thread was started.
     package func start() -> Bool {
-        ThreadStarter.start(named: "terminal-relay") { self.passOn() }
+        if isStarted.exchange(true, ordering: .relaxed) { return true }
+        let isStarted = ThreadStarter.start(named: "terminal-relay") { self.passOn() }
+        if !isStarted { self.isStarted.store(false, ordering: .relaxed) }
+        return isStarted
     }
 
-    private func passOn() {
+    /// - Parameter deadline: when to stop in any case.
+    /// - Returns: whether everything was passed on.
+    @discardableResult
+    private func passOn(until deadline: ContinuousClock.Instant? = nil) -> Bool {
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         var waited = [
             pollfd(fd: end.descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: master, events: Int16(POLLIN), revents: 0),
         ]
         while true {
+            if let deadline, .now >= deadline { return false }
             poll(&waited, 2, -1)
             // Before reading: what was written before that is passed on.
             let isEnding = end.isStopped
@@ -123,7 +132,7 @@ package final class TerminalRelay: Sendable {
                 copySize()
                 terminal.changeLines { $0.write(Array(buffer[..<count])) }
                 do {
-                    try terminal.settle()
+                    _ = try terminal.settle(within: deadline.map { ContinuousClock.now.duration(to: $0) })
                 } catch {
                     hangUp()
                 }
@@ -132,6 +141,7 @@ package final class TerminalRelay: Sendable {
             }
         }
         hasEnded.stop()
+        return true
     }
 
     /// Closes the pseudo terminal, because the other one was closed: programs get the same errors as on that one.
@@ -151,12 +161,16 @@ package final class TerminalRelay: Sendable {
         while ioctl(master, UInt(FIONREAD), &unread) == 0, unread > 0, ContinuousClock.now < deadline { usleep(1000) }
     }
 
-    /// Passes on what was written so far, and ends.
+    /// Passes on what was written so far, and ends. Without a thread, this one does.
     ///
     /// - Parameter limit: how long to wait at most for a terminal that accepts no bytes.
     /// - Returns: whether everything was written.
     package func finish(within limit: Duration) -> Bool {
         end.stop()
+        if !isStarted.exchange(true, ordering: .relaxed), !passOn(until: .now + limit) {
+            isStarted.store(false, ordering: .relaxed)
+            return false
+        }
         var waited = pollfd(fd: hasEnded.descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&waited, 1, CInt(clamping: limit.wholeMilliseconds)) > 0
     }

@@ -1,3 +1,5 @@
+// What this folder's size buys: a notification where there is no session bus, such as over SSH.
+
 import Foundation
 public import IndicatorCore
 import IndicatorThreads

@@ -1,3 +1,5 @@
+// What this folder's size buys: live lines that other output does not tear, and plain lines where there is no terminal.
+
 import Foundation
 import IndicatorCore
 

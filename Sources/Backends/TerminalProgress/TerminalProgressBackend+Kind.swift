@@ -83,7 +83,7 @@ extension IndicatorConfiguration {
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) -> Bool {
         let source = ConfigurationSource(
-            applicationName: applicationName,
+            for: applicationName,
             environment: environment,
             registry: .standard
         )

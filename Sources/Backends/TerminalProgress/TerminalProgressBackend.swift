@@ -41,8 +41,6 @@ public final class TerminalProgressBackend: IndicatorBackend {
     static let completeInterval: Duration = .seconds(2)
     /// The bytes per second for complete frames: few and short lines are complete again sooner after other output.
     static let completeBytesPerSecond = 150.0
-    /// How many finished activities wait for the terminal; only the number of the others is kept.
-    static let finishedLimit = 64
 
     /// How the indicator is shown.
     package enum Display: Sendable, Hashable {
@@ -60,9 +58,8 @@ public final class TerminalProgressBackend: IndicatorBackend {
         var frameDue: Duration = .zero
         var completeDue: Duration = .zero
         var frame = 0
-        /// The activities to report above the lines, and the number of the others.
-        var finished: [FinishedActivity] = []
-        var omittedCount = 0
+        /// The activities to report above the lines.
+        var finished = FinishedActivities()
     }
 
     private let settings: TerminalProgressSettings
@@ -211,11 +208,10 @@ public final class TerminalProgressBackend: IndicatorBackend {
             let finished = Self.finished(of: snapshot, &state)
             guard let terminal = state.terminal else { return nil }
             let wanted = finished.filter { settings.finished.includes($0.outcome) }
-            state.finished += wanted
-            let excess = max(state.finished.count - Self.finishedLimit, 0)
-            state.finished.removeFirst(excess)
             // The outcomes of omitted activities are unknown: they are counted if any of the listed ones is wanted.
-            state.omittedCount += excess + (wanted.isEmpty ? 0 : snapshot.omittedFinishedCount)
+            state.finished.append(
+                FinishedActivities(latest: wanted, omittedCount: snapshot.omittedFinishedCount)
+            )
             if snapshot.isVisible {
                 draw(snapshot, on: terminal, at: now, date, state: &state)
             } else {
@@ -280,11 +276,11 @@ public final class TerminalProgressBackend: IndicatorBackend {
 
     private func writeFinished(on terminal: SharedTerminal, state: inout State) {
         guard !state.finished.isEmpty, terminal.device.isInForeground, terminal.isInLineMode else { return }
-        var lines = state.finished.map(layout.line)
-        if state.omittedCount > 0 {
-            lines.append("and \(state.omittedCount) more \(state.omittedCount == 1 ? "has" : "have") ended")
+        let finished = state.finished.takeAll()
+        var lines = finished.latest.map(layout.line)
+        if finished.omittedCount > 0 {
+            lines.append("and \(finished.omittedCount) more \(finished.omittedCount == 1 ? "has" : "have") ended")
         }
-        (state.finished, state.omittedCount) = ([], 0)
         let size = terminal.device.size
         terminal.changeLines { $0.writeLines(lines, columns: size.columns) }
     }

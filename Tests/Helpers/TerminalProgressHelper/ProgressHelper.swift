@@ -30,7 +30,7 @@ struct ProgressHelper {
         alarm(300)
         let commands = CommandLine.arguments[2]
         let app = CommandLine.arguments.count > 3 ? CommandLine.arguments[3] : "helper"
-        let indicator = IndicatorManager.configured(for: app, path: CommandLine.arguments[1])
+        let indicator = IndicatorManager.configured(from: ConfigurationSource(for: app, path: CommandLine.arguments[1]))
         kept = indicator
         let logger = Logger(label: "helper") { label in
             IndicatorLogHandler(wrapping: StreamLogHandler.standardError(label: label))

@@ -32,10 +32,12 @@ enum SignalScenarios {
             BackendKind(name: "hanging", summary: "never returns from an update") { _, _ in HangingBackend() }
         )
         let indicator = IndicatorManager.configured(
-            for: "helper",
-            path: path,
-            registry: registry,
-            logger: Logger(label: "helper") { StreamLogHandler.standardError(label: $0) }
+            from: ConfigurationSource(
+                for: "helper",
+                path: path,
+                registry: registry,
+                logger: Logger(label: "helper") { StreamLogHandler.standardError(label: $0) }
+            )
         )
         defer { withExtendedLifetime(indicator) {} }
         // Like a global variable of a script.

@@ -160,15 +160,17 @@ struct TerminalProgressProcessTests {
     func captured() async throws {
         try await inTerminal { tmux in
             try await tell("capture", "begin one", "begin two")
-            var expected: [String] = []
-            for number in 1...8 {
-                let text = String(repeating: "\(number)", count: [5, 80, 83, 160][number % 4])
-                try await tell("\(number.isMultiple(of: 2) ? "child" : "plain") \(text)")
-                expected.append(text)
-            }
             func text() async throws -> [String] {
                 try await tmux.command("capture-pane", "-p", "-J", "-S", "-").split(separator: "\n")
                     .map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0 != "" }
+            }
+            var expected: [String] = []
+            for number in 1...8 {
+                let line = String(repeating: "\(number)", count: [5, 80, 83, 160][number % 4])
+                try await tell("\(number.isMultiple(of: 2) ? "child" : "plain") \(line)")
+                expected.append(line)
+                // What a child process has written may appear shortly after its end.
+                #expect(try await eventually { try await text().contains(line) })
             }
             var lines: [String] = []
             #expect(

@@ -198,18 +198,9 @@ enum TerminalRegistry {
 
     private static let state = Locked(State())
 
-    /// The process that installed the exit hook. A forked child inherits the hook, and must not restore its parent's
-    /// title.
-    ///
-    /// The hook runs when `main` returns and in `exit`, but not in `_exit` or when a signal ends the process.
-    private static let owner: pid_t = {
-        atexit { if getpid() == TerminalRegistry.owner { TerminalRegistry.restoreAll() } }
-        return getpid()
-    }()
-
     /// Opens a terminal, or returns it if it is already open. Clears what killed processes have left in it.
     static func open(path: String, environment: [String: String]) throws(TerminalTitleError) -> SharedTerminal {
-        _ = owner
+        ProcessSignals.observeExit()
         let device = try TerminalDevice(path: path)
         let terminal = change { state in
             let open = state.terminals.compactMap(\.terminal)
@@ -300,7 +291,13 @@ enum TerminalRegistry {
             state.relays[number] = kept
             return kept
         }
-        if kept.descriptor != own { close(own) } else if !relay.start() { return nil }
+        if kept.descriptor != own {
+            close(own)
+        } else if !relay.start() {
+            // Nobody would read it. It stays open, because another thread may have got it meanwhile.
+            change { $0.relays[number] = nil }
+            return nil
+        }
         return kept.descriptor
     }
 
