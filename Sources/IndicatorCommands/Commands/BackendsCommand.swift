@@ -16,7 +16,10 @@ package struct BackendsCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The config file to use instead of those at the default locations.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The config file to use instead of those at the default locations.", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"])
+    )
     var config: String?
 
     package init() {}

@@ -8,9 +8,9 @@ package struct CheckConfigCommand: AsyncParsableCommand {
         abstract: "Check a config file: print its mistakes, or the settings in effect and their sources.",
         discussion: """
             Without FILE, checks the file that \(Program.name) itself uses: $INDICATOR_CONFIG, then \
-            \(Program.name)/indicator.yaml and indicator/indicator.yaml under $XDG_CONFIG_HOME and each of \
-            $XDG_CONFIG_DIRS. Environment variables such as INDICATOR_START_DELAY override the file and are \
-            checked too.
+            \(Program.name == "indicator" ? "" : "\(Program.name)/indicator.yaml and ")indicator/indicator.yaml \
+            under $XDG_CONFIG_HOME and each of $XDG_CONFIG_DIRS. Environment variables such as \
+            INDICATOR_START_DELAY override the file and are checked too.
 
             Mistakes are printed to standard error as 'file:line:column: error: ...'. The status is then 78.
 
@@ -21,7 +21,7 @@ package struct CheckConfigCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "The config file to check.")
+    @Argument(help: "The config file to check.", completion: .file(extensions: ["yaml", "yml"]))
     var file: String?
 
     @Flag(help: "Print a config file with every setting, its default and an example, and check nothing.")
@@ -35,7 +35,7 @@ package struct CheckConfigCommand: AsyncParsableCommand {
         }
         let configuration: IndicatorConfiguration
         do throws(ConfigurationError) {
-            configuration = try IndicatorConfiguration.load(applicationName: Program.name, path: file)
+            configuration = try IndicatorConfiguration.load(from: ConfigurationSource(for: Program.name, path: file))
         } catch {
             try? Output.error.write("\(error)\n")
             throw ExitCode.configuration

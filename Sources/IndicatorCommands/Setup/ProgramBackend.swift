@@ -42,6 +42,13 @@ package struct ProgramBackend: Sendable {
         }
     }
 
+    /// A kind that needs settings and has none.
+    static func withoutSettings(_ kind: String) -> ProgramBackend {
+        let help = "add a section '\(kind)' to the config file; see '\(Program.name) check-config --reference'"
+        let availability = BackendAvailability.unavailable(reason: "it has no settings", help: help)
+        return ProgramBackend(name: kind, kind: kind, isUsed: false, availability: availability)
+    }
+
     private init(_ backend: IndicatorConfiguration.Backend) async {
         let logger = Logger(label: Program.name, factory: { _ in SwiftLogNoOpLogHandler() })
         let context = BackendContext(

@@ -66,7 +66,9 @@ package struct ProgramSetup: Sendable {
             ]
         )
         let registry = BackendRegistry.standard
-        let kinds = registry.kinds.map(\.name)
+        // Without settings, these cannot do anything.
+        let hooks = [BackendKind.command.name, BackendKind.webhook.name]
+        let kinds = registry.kinds.map(\.name).filter { !hooks.contains($0) }
         func load() throws(ConfigurationError) -> IndicatorConfiguration {
             try Self.load(path: options.config, overrides: overrides, defaults: defaults)
         }
@@ -110,7 +112,12 @@ package struct ProgramSetup: Sendable {
                 }
             }
         }
-        if usesAllBackends || includingUnused { backends += ProgramBackend.missing(in: registry) }
+        if usesAllBackends || includingUnused {
+            for kind in hooks where !backends.contains(where: { $0.name == kind }) {
+                backends.append(.withoutSettings(kind))
+            }
+            backends += ProgramBackend.missing(in: registry)
+        }
         configuration = loaded
         self.backends = backends
         self.overrides = overrides
@@ -137,11 +144,13 @@ package struct ProgramSetup: Sendable {
     /// Creates the indicator, which from then on reloads its config file.
     package func makeIndicator() -> IndicatorManager {
         IndicatorManager.configured(
-            for: Program.name,
-            path: path,
-            overrides: overrides,
-            defaults: defaults,
-            logger: Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
+            from: ConfigurationSource(
+                for: Program.name,
+                path: path,
+                overrides: overrides,
+                defaults: defaults,
+                logger: Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
+            )
         )
     }
 
@@ -151,10 +160,12 @@ package struct ProgramSetup: Sendable {
         defaults: ConfigurationValues
     ) throws(ConfigurationError) -> IndicatorConfiguration {
         try IndicatorConfiguration.load(
-            applicationName: Program.name,
-            path: path,
-            overrides: overrides,
-            defaults: defaults
+            from: ConfigurationSource(
+                for: Program.name,
+                path: path,
+                overrides: overrides,
+                defaults: defaults
+            )
         )
     }
 }

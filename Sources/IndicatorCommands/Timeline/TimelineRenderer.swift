@@ -31,7 +31,7 @@ package struct TimelineRenderer {
         let indent = String(repeating: " ", count: layout.label + (layout.label > 0 ? 2 : 0))
         var lines: [String] = []
         if timeline.start > 0 {
-            let origin = "times from t = \(timeline.start.formatted(.number.grouping(.never))) s"
+            let origin = "times from t = \((timeline.start * 1e6).rounded() / 1e6) s"
             lines.append(style.styled(fitted(origin, to: style.width), .faint))
         }
         lines.append(indent + style.styled(axis.labels, .faint))

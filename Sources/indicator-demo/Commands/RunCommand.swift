@@ -33,7 +33,10 @@ struct RunCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The config file to use instead of those at the default locations.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The config file to use instead of those at the default locations.", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"])
+    )
     var config: String?
 
     @Option(

@@ -26,7 +26,7 @@ struct ServerFeatures: Sendable, Hashable {
         let client = NetworkClient(validation: .none, notificationCenter: NotificationCenter())
         func answer(_ request: RouteRequest) async throws -> NetworkResponse {
             do {
-                return try await client.send(URLRoute(server, request.with(\.timeout, 15)))
+                return try await client.send(URLRoute(server, request.with(\.timeout, .seconds(15))))
             } catch let error as NetworkError {
                 throw Unusable(description: "the server cannot be used: \(error)")
             }
