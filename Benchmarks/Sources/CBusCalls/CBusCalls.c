@@ -3,6 +3,7 @@
 #include <dbus/dbus.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct BusCaller {
     DBusConnection *connection;
@@ -70,4 +71,35 @@ bool bus_caller_get(
         && repeat(caller, call, count);
     dbus_message_unref(call);
     return isAnswered;
+}
+
+/* Gives a view or a lock: requestView of org.kde.JobViewServerV2, Inhibit of org.freedesktop.login1.Manager. */
+static DBusHandlerResult give(DBusConnection *connection, DBusMessage *call, void *data) {
+    (void)data;
+    if (dbus_message_get_type(call) != DBUS_MESSAGE_TYPE_METHOD_CALL) return DBUS_HANDLER_RESULT_NOT_YET_HANDLED;
+    DBusMessage *reply = dbus_message_new_method_return(call);
+    if (reply == NULL) return DBUS_HANDLER_RESULT_NEED_MEMORY;
+    const char *path = "/job";
+    int ends[2];
+    if (dbus_message_has_member(call, "requestView")) {
+        dbus_message_append_args(reply, DBUS_TYPE_OBJECT_PATH, &path, DBUS_TYPE_INVALID);
+    } else if (dbus_message_has_member(call, "Inhibit") && pipe(ends) == 0) {
+        dbus_message_append_args(reply, DBUS_TYPE_UNIX_FD, &ends[1], DBUS_TYPE_INVALID);
+        close(ends[0]);
+        close(ends[1]);
+    }
+    dbus_connection_send(connection, reply, NULL);
+    dbus_message_unref(reply);
+    return DBUS_HANDLER_RESULT_HANDLED;
+}
+
+bool bus_serve_desktop(const char *address) {
+    BusCaller *server = bus_caller_open(address);
+    if (server == NULL) return false;
+    bool isReady = dbus_connection_add_filter(server->connection, give, NULL, NULL)
+        && dbus_bus_request_name(server->connection, "org.kde.JobViewServer", 0, NULL) > 0
+        && dbus_bus_request_name(server->connection, "org.freedesktop.login1", 0, NULL) > 0;
+    while (isReady && dbus_connection_read_write_dispatch(server->connection, -1)) {}
+    bus_caller_close(server);
+    return isReady;
 }

@@ -31,6 +31,7 @@ struct Plan {
                 Step(names: [LongestWait.name]) { [LongestWait.measure($0)] },
                 Step(names: [SystemCalls.name]) { [try SystemCalls.count($0)] },
                 Step(names: WakeUps.names, measure: WakeUps.count),
+                Step(names: BackendCosts.names, measure: BackendCosts.measure),
                 Step(names: StartUp.names, measure: StartUp.count),
             ]
     }

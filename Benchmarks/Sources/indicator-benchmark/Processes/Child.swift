@@ -13,12 +13,20 @@ final class Child {
     private var received = Data()
 
     /// Starts a program in the folder of this one.
-    convenience init(sibling name: String, _ arguments: [String] = []) throws {
-        try self.init(URL(fileURLWithPath: Self.sibling(name)), arguments)
+    convenience init(sibling name: String, _ arguments: [String] = [], environment: [String: String] = [:]) throws {
+        try self.init(URL(fileURLWithPath: Self.sibling(name)), arguments, environment: environment)
     }
 
     /// Starts a program.
-    init(_ program: URL, _ arguments: [String], isQuiet: Bool = false) throws {
+    ///
+    /// - Parameter environment: further variables.
+    init(
+        _ program: URL,
+        _ arguments: [String],
+        environment: [String: String] = [:],
+        isQuiet: Bool = false
+    ) throws {
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.executableURL = program
         process.arguments = arguments
         process.standardInput = input

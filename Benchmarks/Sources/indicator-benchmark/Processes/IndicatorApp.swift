@@ -33,6 +33,26 @@ final class IndicatorApp {
 
     var processID: Int32 { process.processID }
 
+    /// Starts the app with one backend.
+    ///
+    /// - Parameters:
+    ///   - lines: the lines of the config file.
+    ///   - environment: further variables.
+    init(_ lines: [String], environment: [String: String]) throws {
+        bus = nil
+        startUp = 0
+        folder = try WorkFolder()
+        let file = try folder.write((["startDelay: 0"] + lines).joined(separator: "\n") + "\n", to: "indicator.yaml")
+        process = try Child(sibling: "indicator-app", [file], environment: environment)
+        _ = try process.expect("ready")
+    }
+
+    /// Changes an activity in the app 1000 times a second, and waits until that has ended.
+    func update(for duration: Duration) throws {
+        try process.write("updates \(duration / .seconds(1))")
+        _ = try process.expect("updated")
+    }
+
     /// Begins an activity in the app, and waits until it is shown.
     func show() throws {
         try process.write("begin")

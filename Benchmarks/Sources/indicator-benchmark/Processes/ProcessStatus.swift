@@ -17,6 +17,18 @@ enum ProcessStatus {
         return switches
     }
 
+    /// The processor time of the threads of backends, in milliseconds (Linux, Documentation/scheduler/sched-stats.rst).
+    static func backendTime(_ processID: Int32) throws -> Double {
+        let tasks = "/proc/\(processID)/task"
+        return try FileManager.default.contentsOfDirectory(atPath: tasks).reduce(0) { sum, thread in
+            func text(_ file: String) throws -> String {
+                try String(contentsOfFile: "\(tasks)/\(thread)/\(file)", encoding: .utf8)
+            }
+            guard try text("comm").hasPrefix("ind-") else { return sum }
+            return try sum + (text("schedstat").split(separator: " ").first.flatMap { Double($0) } ?? 0) / 1e6
+        }
+    }
+
     private static func number(_ field: String, in file: String) throws -> Int {
         for line in try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n") {
             guard line.hasPrefix("\(field):") else { continue }
