@@ -30,7 +30,7 @@ let package = Package(
                 .product(name: "NetworkKit", package: "swift-indicator"),
             ]
         ),
-        // The same as a command-line tool, with retry and resume.
+        // The same as a command-line tool: a total, retry, resume in later runs, all failures.
         .executableTarget(
             name: "downloader",
             dependencies: indicator + [

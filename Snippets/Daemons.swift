@@ -21,7 +21,9 @@ let registry = BackendRegistry.standard
 func withServices() async throws {
     // snippet.show
     // snippet.group
-    let indicator = IndicatorManager.configured(for: "my-daemon", path: "/etc/my-daemon.yaml", section: "indicator")
+    let indicator = IndicatorManager.configured(
+        from: ConfigurationSource(for: "my-daemon", path: "/etc/my-daemon.yaml", section: "indicator")
+    )
     let group = ServiceGroup(
         services: [indicator, Server(indicator: indicator)],
         gracefulShutdownSignals: [.sigterm, .sigint],
@@ -54,10 +56,12 @@ func check() {
     // snippet.check
     do throws(ConfigurationError) {
         _ = try IndicatorConfiguration.load(
-            applicationName: "my-daemon",
-            path: "/etc/my-daemon.yaml",
-            section: "indicator",
-            registry: registry
+            from: ConfigurationSource(
+                for: "my-daemon",
+                path: "/etc/my-daemon.yaml",
+                section: "indicator",
+                registry: registry
+            )
         )
     } catch {
         print(error)
@@ -78,4 +82,20 @@ func share() async throws {
     // snippet.end
     // snippet.hide
     await indicator.shutdown()
+}
+
+struct Phone: Sendable {
+    func send(_ text: String) async throws {}
+}
+
+func tell(_ indicator: IndicatorManager, _ phone: Phone) {
+    // snippet.show
+    // snippet.hook
+    let settings = HookSettings(after: .seconds(60))
+    let hook = HookBackend(name: "phone", applicationName: "my-app", settings: settings) { event in
+        try await phone.send("\(event.title): \(event.text)")
+    }
+    indicator.addBackend(hook)
+    // snippet.end
+    // snippet.hide
 }

@@ -14,6 +14,10 @@ _ = try await client.download(URLRoute(server, .get("videos/1.mp4")), to: file) 
 }
 // snippet.end
 
+// snippet.never
+_ = try await client.download(URLRoute(server, .get("videos/1.mp4")), to: file, resume: .never)
+// snippet.end
+
 // snippet.sequence
 let stream = try await client.bytes(URLRoute(server, .get("events")))
 for try await piece in stream {

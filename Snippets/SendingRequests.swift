@@ -84,7 +84,7 @@ func use(_ indicator: IndicatorManager) async throws {
         interceptors: [.bearerToken(token, hosts: ["store.example.com"]), .header("Accept-Language", "en")],
         retry: NetworkClient.Retry(maximumAttempts: 4, initialDelay: .milliseconds(250))
     )
-    let route = URLRoute(server, .get("status").with(\.timeout, 5), label: "Asking whether all is well")
+    let route = URLRoute(server, .get("status").with(\.timeout, .seconds(5)), label: "Asking whether all is well")
     let status = try await careful.send(route).status
     // snippet.end
 

@@ -50,7 +50,7 @@ registry.register(
     )
 )
 
-let indicator = IndicatorManager.configured(for: "my-app", registry: registry)
+let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "my-app", registry: registry))
 // snippet.end
 
 // snippet.test

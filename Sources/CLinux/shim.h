@@ -12,6 +12,16 @@ static inline void linux_disable_core_dumps(void) { (void)prctl(PR_SET_DUMPABLE,
 /* A descriptor that any thread can make readable (eventfd(2)); -1 and errno on failure. */
 static inline int linux_make_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
+/* pipe2(2), which the C library declares only for _GNU_SOURCE: a pipe that other programs do not inherit. EFD_CLOEXEC
+   is O_CLOEXEC, whose header would make declarations of the C library part of this module. */
+static inline int linux_pipe(int *ends) {
+    extern int pipe2(int *, int);
+    return pipe2(ends, EFD_CLOEXEC);
+}
+
+/* A descriptor of a process, which is readable when it has ended (pidfd_open(2), Linux 5.3); -1 and errno on failure. */
+static inline int linux_open_process(int process) { return (int)syscall(SYS_pidfd_open, process, 0); }
+
 /* fork(2), for a process with one thread. */
 static inline int linux_fork(void) { return fork(); }
 

@@ -19,7 +19,7 @@ let fuzzTargets: [String: @Sendable ([UInt8]) -> Void] = [
 
 /// Reads a config file and builds the configuration, without creating backends.
 private func fuzzConfiguration(_ bytes: [UInt8], path: String) {
-    let source = ConfigurationSource(applicationName: "fuzz", path: path, environment: [:], registry: .standard)
+    let source = ConfigurationSource(for: "fuzz", path: path, environment: [:], registry: .standard)
     guard let contents = try? ConfigurationFileContents(bytes: bytes) else { return }
     let file = FileValues(text: contents.text, path: path, source: source)
     var builder = ConfigurationBuilder(source, file: file)

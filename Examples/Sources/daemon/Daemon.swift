@@ -32,10 +32,12 @@ struct Daemon {
 
         let settings = try DaemonSettings(path: path)
         let indicator = IndicatorManager.configured(
-            for: "daemon",
-            path: path,
-            section: "indicator",
-            registry: .daemon
+            from: ConfigurationSource(
+                for: "daemon",
+                path: path,
+                section: "indicator",
+                registry: .daemon
+            )
         )
         let logger = Logger(label: "daemon")
         let group = ServiceGroup(
@@ -50,10 +52,12 @@ struct Daemon {
     private static func check(_ path: String) {
         do throws(ConfigurationError) {
             _ = try IndicatorConfiguration.load(
-                applicationName: "daemon",
-                path: path,
-                section: "indicator",
-                registry: .daemon
+                from: ConfigurationSource(
+                    for: "daemon",
+                    path: path,
+                    section: "indicator",
+                    registry: .daemon
+                )
             )
         } catch {
             FileHandle.standardError.write(Data("\(error)\n".utf8))

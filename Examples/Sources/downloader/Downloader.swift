@@ -4,7 +4,7 @@ import IndicatorBackends
 import IndicatorCore
 import NetworkKit
 
-/// Downloads files in parallel. Interrupted downloads are retried and resumed.
+/// Downloads files in parallel. Interrupted downloads are retried, and continued when the program runs again.
 @main
 struct Downloader: AsyncParsableCommand {
     @Argument(help: "The URLs to download.", transform: url)
@@ -14,35 +14,37 @@ struct Downloader: AsyncParsableCommand {
     var folder = "."
 
     func run() async throws {
-        let indicator = IndicatorManager.configured(for: "downloader")
-        do {
-            try await download(urls, into: URL(filePath: folder), indicator)
-        } catch {
-            await indicator.shutdown()
-            throw error
-        }
+        let defaults = ConfigurationValues(backends: ["terminalProgress"])
+        let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "downloader", defaults: defaults))
+        let errors = await download(urls, into: URL(filePath: folder), indicator)
         await indicator.shutdown()
+        for error in errors { FileHandle.standardError.write(Data("downloader: \(error)\n".utf8)) }
+        if !errors.isEmpty { throw ExitCode.failure }
     }
 
     private static func url(_ text: String) throws -> URL {
-        guard let url = URL(string: text), url.host() != nil, !url.lastPathComponent.isEmpty else {
+        guard let url = URL(string: text), url.host() != nil, !["", "/"].contains(url.lastPathComponent) else {
             throw ValidationError("'\(text)' is not the URL of a file")
         }
         return url
     }
 }
 
-/// Downloads all files. A failure does not end the other downloads; the first error is thrown at the end.
-func download(_ urls: [URL], into folder: URL, _ indicator: IndicatorManager) async throws {
+/// Downloads all files, and returns the errors. A failure does not end the other downloads.
+func download(_ urls: [URL], into folder: URL, _ indicator: IndicatorManager) async -> [any Error] {
     let client = NetworkClient(retry: .init(initialDelay: .milliseconds(500)))
-    try await indicator.withGroup("Downloading \(urls.count) files", total: urls.count) { group in
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
+    return await indicator.withGroup("Downloading \(urls.count) files", unit: .bytes) { group in
+        group.update { $0.failsWithMembers = true }
+        return await withTaskGroup(of: (any Error)?.self) { tasks in
             for url in urls {
                 let file = folder.appending(path: url.lastPathComponent)
                 let route = URLRoute(url, label: url.lastPathComponent)
-                tasks.addTask { _ = try await client.download(route, to: file, in: group) }
+                tasks.addTask {
+                    do { _ = try await client.download(route, to: file, in: group) } catch { return error }
+                    return nil
+                }
             }
-            try await tasks.waitForAll()
+            return await tasks.compactMap { $0 }.reduce(into: []) { $0.append($1) }
         }
     }
 }

@@ -13,7 +13,7 @@ struct Downloads {
         LoggingSystem.bootstrap { IndicatorLogHandler(wrapping: StreamLogHandler.standardError(label: $0)) }
         let logger = Logger(label: "downloads")
         let defaults = ConfigurationValues(backends: ["terminalProgress"])
-        let indicator = IndicatorManager.configured(for: "downloads", defaults: defaults)
+        let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "downloads", defaults: defaults))
         let client = NetworkClient()
         try await withThrowingDiscardingTaskGroup { group in
             for name in arguments.dropFirst(3) {

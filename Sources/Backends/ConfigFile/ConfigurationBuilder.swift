@@ -1,82 +1,9 @@
+// What this folder's size buys: every mistake of a file at once, with line, column and the nearest name, and a change
+// of the file that takes effect while the app runs.
+
 import Foundation
 import IndicatorCore
 import Logging
-
-/// The sources of a configuration: everything that is needed to read it, also repeatedly.
-struct ConfigurationSource: Sendable {
-    var applicationName: String
-    var path: String?
-    var environment: [String: String]
-    var registry: BackendRegistry
-    var overrides = ConfigurationValues()
-    var defaults = ConfigurationValues()
-    /// The section of an app's own file at ``path`` that has the settings. A dot separates the names of nested
-    /// sections.
-    var section: String?
-    /// Where diagnostics go; by default they are discarded.
-    var logger = Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
-
-    /// The path of names to the section; empty if the file is the indicator's own.
-    var sectionNames: [String] {
-        path == nil ? [] : section?.split(separator: ".").map(String.init) ?? []
-    }
-
-    /// A mistake whose message names the section, if there is one.
-    func mistake(_ location: ConfigurationMistake.Location, _ message: String) -> ConfigurationMistake {
-        guard case .file = location, !sectionNames.isEmpty else { return ConfigurationMistake(location, message) }
-        return ConfigurationMistake(location, "in '\(sectionNames.joined(separator: "."))': \(message)")
-    }
-
-    /// Reads the configuration. For an invalid value, the next weaker layer or the default applies.
-    ///
-    /// - Parameter busNames: for `backends: auto`: the names with an owner on the session bus; `nil` if they are not
-    ///   known yet.
-    func read(
-        busNames: Set<String>? = nil
-    ) -> (configuration: IndicatorConfiguration, mistakes: [ConfigurationMistake]) {
-        var builder = ConfigurationBuilder(self, file: locateFile().map { FileValues(path: $0, source: self) })
-        let configuration = builder.build(busNames: busNames)
-        return (configuration, builder.mistakes.inReadingOrder)
-    }
-
-    /// Makes backends; returns a mistake for each one that could not be made.
-    func make(
-        _ backends: [IndicatorConfiguration.Backend]
-    ) -> (made: [any IndicatorBackend], refusals: [ConfigurationMistake]) {
-        var made: [any IndicatorBackend] = []
-        var refusals: [ConfigurationMistake] = []
-        for backend in backends {
-            do {
-                made.append(try backend.kind.make(context(of: backend), backend.settings))
-            } catch {
-                refusals.append(mistake(backend.location, "'\(backend.name)': \(error)"))
-            }
-        }
-        return (made, refusals)
-    }
-
-    func context(of backend: IndicatorConfiguration.Backend) -> BackendContext {
-        BackendContext(
-            name: backend.name,
-            applicationName: applicationName,
-            logger: logger.inBackground,
-            isNamed: backend.isNamed,
-            isAccessible: backend.isAccessible
-        )
-    }
-
-    /// The text of a setting's environment variable. An empty one counts as not set.
-    func environmentText(_ key: SettingKey) -> String? {
-        environment[key.variable].flatMap { $0.isEmpty ? nil : $0 }
-    }
-
-    /// The kind that code or the environment sets for a backend, which overrides the file.
-    func strongerKind(of backend: String) -> (name: String, location: ConfigurationMistake.Location)? {
-        let key = SettingKey(section: backend, name: TopLevelSetting.kind)
-        if let name = overrides.kindName(of: backend) { return (name, .code(key: key.description)) }
-        return environmentText(key).map { ($0, .environment(variable: key.variable)) }
-    }
-}
 
 /// Merges the layers of a configuration: code over environment over file over defaults.
 ///
@@ -110,7 +37,7 @@ struct ConfigurationBuilder {
             guard let name = IndicatorDelays.Setting(rawValue: setting.name),
                 case .duration(let value) = value(of: setting, SettingKey(name: setting.name)).value
             else { continue }
-            delays = delays.limiting(name, to: value)
+            delays[keyPath: name.keyPath] = value
         }
         let observe = observedNames()
         let accessible = value(of: TopLevelSetting.accessible, SettingKey(name: TopLevelSetting.accessible.name)).value
@@ -233,9 +160,14 @@ struct ConfigurationBuilder {
     private mutating func automaticKinds(_ items: [FileValues.ListItem], busNames: Set<String>?) -> [String] {
         guard items.contains(where: { $0.name == AutomaticBackends.name }) else { return [] }
         let key = SettingKey(section: "launcherEntry", name: "desktopFile")
+        // The app's own default may not be installed.
+        let isInstalled =
+            if case .string(let name)? = source.defaults.value(key) {
+                DesktopFile.isInstalled(name, in: source.environment)
+            } else { false }
         let isGiven =
-            file?.values[key] != nil || source.environmentText(key) != nil || source.overrides.value(key) != nil
-            || source.defaults.value(key) != nil
+            isInstalled || file?.values[key] != nil || source.environmentText(key) != nil
+            || source.overrides.value(key) != nil
         let automatic = AutomaticBackends(
             applicationName: source.applicationName,
             hasDesktopFile: isGiven,

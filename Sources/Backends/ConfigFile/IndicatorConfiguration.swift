@@ -1,5 +1,5 @@
-public import Foundation
 package import IndicatorCore
+import Logging
 
 /// The configuration of an app's indicator, merged from the config file, the environment and the app's code.
 ///
@@ -7,7 +7,7 @@ package import IndicatorCore
 /// settings and their sources:
 ///
 /// ```swift
-/// let configuration = try IndicatorConfiguration.load(applicationName: "my-app")
+/// let configuration = try IndicatorConfiguration.load(from: ConfigurationSource(for: "my-app"))
 /// for setting in configuration.effectiveSettings {
 ///     print(setting.key, setting.value ?? "-", setting.source)
 /// }
@@ -69,35 +69,12 @@ public struct IndicatorConfiguration: Sendable {
     /// file has several YAML documents, the section is in the first. If it does not have the section, the defaults
     /// apply.
     ///
-    /// - Parameters:
-    ///   - applicationName: the name of the app.
-    ///   - path: the config file to read instead of the usual ones.
-    ///   - section: the section of the file at `path` that has the settings; `ui.indicator` is a nested one. By default
-    ///     the whole file is used, as for every file at one of the usual places.
-    ///   - environment: the environment variables; by default those of the process.
-    ///   - registry: the kinds of backend that the file can select.
-    ///   - overrides: values with precedence over the user's.
-    ///   - defaults: values for settings that the user does not set.
+    /// - Parameter source: the app and its files. Its logger and triggers are not used.
     /// - Throws: ``ConfigurationError`` with every mistake, including those that a kind finds when it makes a backend.
     ///   Nothing is shown, opened or written.
-    public static func load(
-        applicationName: String,
-        path: String? = nil,
-        section: String? = nil,
-        environment: [String: String] = ProcessInfo.processInfo.environment,
-        registry: BackendRegistry = .standard,
-        overrides: ConfigurationValues = ConfigurationValues(),
-        defaults: ConfigurationValues = ConfigurationValues()
-    ) throws(ConfigurationError) -> Self {
-        let source = ConfigurationSource(
-            applicationName: applicationName,
-            path: path,
-            environment: environment,
-            registry: registry,
-            overrides: overrides,
-            defaults: defaults,
-            section: section
-        )
+    public static func load(from source: ConfigurationSource) throws(ConfigurationError) -> Self {
+        var source = source
+        source.logger = Logger(label: "indicator", factory: { _ in SwiftLogNoOpLogHandler() })
         var (configuration, mistakes) = source.read()
         // Kinds check for inconsistent settings when they make a backend.
         if mistakes.isEmpty { mistakes = source.make(configuration.backends).refusals }

@@ -1,6 +1,5 @@
-public import Foundation
 public import IndicatorCore
-public import Logging
+import Logging
 import Synchronization
 
 extension IndicatorManager {
@@ -10,7 +9,7 @@ extension IndicatorManager {
     /// let indicator = IndicatorManager.configured(for: "my-app")
     /// ```
     ///
-    /// ``IndicatorConfiguration/load(applicationName:path:section:environment:registry:overrides:defaults:)`` documents
+    /// ``IndicatorConfiguration/load(from:)`` documents
     /// where the file is and what has precedence over it.
     ///
     /// Never fails: a user's mistake in the configuration must not end the app. An invalid value is replaced by the
@@ -31,54 +30,32 @@ extension IndicatorManager {
     ///
     /// - Parameters:
     ///   - applicationName: the name of the app; also the name of its folder under `$XDG_CONFIG_HOME`.
-    ///   - path: the config file to read instead of the usual ones.
-    ///   - section: the section of an app's own file at `path` that has the settings; `ui.indicator` is a nested one.
-    ///     By default the whole file is used, as for every file at one of the usual places.
     ///   - asShared: whether to configure and return `IndicatorManager.shared`, for code that uses that one. Only once
     ///     per process, as early as possible. A second call, or one after its shutdown, is a programming error: it is
     ///     logged and has no effect.
-    ///   - environment: the environment variables; by default those of the process.
-    ///   - registry: the kinds of backend that the file can select.
-    ///   - overrides: values with precedence over the user's.
-    ///   - defaults: values for settings that the user does not set.
-    ///   - reloadTriggers: what makes the indicator read its configuration again. An app with its own handler for
-    ///     `SIGHUP` calls ``reloadConfiguration()`` there.
-    ///   - printsMistakes: whether mistakes are also printed if standard error is a terminal. Full-screen programs, and
-    ///     programs whose terminal belongs to another program, pass `false`.
-    ///   - logger: where diagnostics go.
-    public static func configured(
-        for applicationName: String,
-        path: String? = nil,
-        section: String? = nil,
-        asShared: Bool = false,
-        environment: [String: String] = ProcessInfo.processInfo.environment,
-        registry: BackendRegistry = .standard,
-        overrides: ConfigurationValues = ConfigurationValues(),
-        defaults: ConfigurationValues = ConfigurationValues(),
-        reloadTriggers: ConfigurationReloadTriggers = .all,
-        printsMistakes: Bool = true,
-        logger: Logger = Logger(label: "indicator")
-    ) -> IndicatorManager {
-        let source = ConfigurationSource(
-            applicationName: applicationName,
-            path: path,
-            environment: environment,
-            registry: registry,
-            overrides: overrides,
-            defaults: defaults,
-            section: section,
-            logger: logger
-        )
+    public static func configured(for applicationName: String, asShared: Bool = false) -> IndicatorManager {
+        configured(from: ConfigurationSource(for: applicationName), asShared: asShared)
+    }
+
+    /// Makes an indicator as `configured(for:)` does, from another file, with values of the app, or with kinds of its
+    /// own.
+    public static func configured(from source: ConfigurationSource, asShared: Bool = false) -> IndicatorManager {
+        let logger = source.logger
         if asShared, let reason = claimShared() {
-            logger.error("The shared indicator was not configured for '\(applicationName)': \(reason)")
+            logger.error("The shared indicator was not configured for '\(source.applicationName)': \(reason)")
             return shared
         }
         let (configuration, mistakes) = source.read()
         let (delays, isEnabled) = (configuration.delays, configuration.isEnabled)
         let manager = asShared ? shared : IndicatorManager(delays: delays, isEnabled: isEnabled, logger: logger)
         if asShared { manager.delays = delays }
-        let reloader = ConfigurationReloader(configuration, source: source, manager: manager, triggers: reloadTriggers)
-        reloader.begin(mistakes, printsMistakes: printsMistakes)
+        let reloader = ConfigurationReloader(
+            configuration,
+            source: source,
+            manager: manager,
+            triggers: source.reloadTriggers
+        )
+        reloader.begin(mistakes, printsMistakes: source.printsMistakes)
         manager.engine.keep(reloader)
         ProcessSignals.shared.shutDownWithProcess(manager)
         // After the backends were added, so that a start delay does not begin before.

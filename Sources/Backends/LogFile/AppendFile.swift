@@ -1,3 +1,6 @@
+// What this folder's size buys: no line is lost or torn when several processes write, the file is rotated by others, or
+// the disk is full.
+
 import Foundation
 
 /// An open log file. Owns its file descriptor.

@@ -1,3 +1,6 @@
+// What this folder's size buys: a new backend is one `BackendKind`: checks, reference, `auto` and diagnostics follow
+// from its declaration.
+
 import Foundation
 
 /// What `backends: auto` stands for: one backend for each place where the user may look (the terminal, the desktop, the
@@ -138,13 +141,13 @@ extension AutomaticBackends {
     /// The names with an owner on the session bus; `nil` if it does not answer. Blocks for at most three seconds.
     package static func busNames(in environment: [String: String]) async -> Set<String>? {
         final class NameList: BusSession {
-            func begin(on loop: BusLoop) throws -> String {
-                guard case .strings(let names)? = try loop.callBus("ListNames").first else { return "" }
+            func begin(on bus: BusShare) async throws -> String {
+                guard case .strings(let names)? = try await bus.callBus("ListNames").first else { return "" }
                 return names.joined(separator: "\n")
             }
         }
         guard let address = try? DBusAddress.session.resolved(in: environment),
-            let names = try? await BusService.probe(address: address, makeSession: { _ in NameList() })
+            let names = try? await BusSurface.probe(.session, at: address, makeSession: { _ in NameList() })
         else { return nil }
         return Set(names.split(separator: "\n").map(String.init))
     }

@@ -6,15 +6,15 @@ public import Logging
 /// ``BackendRegistry/standard`` has the built-in kinds; an app can register more.
 public struct BackendKind: Sendable {
     /// The name that selects the kind, such as `logFile`.
-    package var name: String
+    public package(set) var name: String
     /// What the surface is, in a few words, for tables and help texts.
     package var summary: String
     /// The settings that a section of this kind may have.
-    package var settings: [BackendSetting]
+    public package(set) var settings: [BackendSetting]
     /// Makes a backend. Must not touch the surface: the backend's `start()` does that.
     ///
     /// Throws if the settings are inconsistent in a way that their definitions cannot express.
-    package var make: @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend
+    public package(set) var make: @Sendable (BackendContext, BackendSettings) throws -> any IndicatorBackend
     /// Whether a backend with these settings has a surface here, such as a terminal. One without is skipped, without a
     /// warning, until the configuration is read again. Must not block.
     package var isApplicable: @Sendable (BackendContext, BackendSettings) -> Bool
@@ -97,14 +97,18 @@ public struct BackendContext: Sendable {
     /// Whether the user has set `accessible`, for screen readers: the backend must not animate anything.
     public var isAccessible: Bool
 
-    /// Makes a context.
-    package init(
-        name: String,
-        applicationName: String,
-        logger: Logger,
-        isNamed: Bool = true,
-        isAccessible: Bool = false
-    ) {
+    /// Makes a context, for the tests of a kind.
+    public init(name: String, applicationName: String, logger: Logger, isAccessible: Bool = false) {
+        self.init(
+            name: name,
+            applicationName: applicationName,
+            logger: logger,
+            isNamed: true,
+            isAccessible: isAccessible
+        )
+    }
+
+    package init(name: String, applicationName: String, logger: Logger, isNamed: Bool, isAccessible: Bool) {
         self.name = name
         self.applicationName = applicationName
         self.logger = logger

@@ -7,7 +7,7 @@
 /// registry.register(BackendKind(name: "ledStrip", summary: "the strip on the shelf") { context, settings in
 ///     LEDStripBackend(name: context.name)
 /// })
-/// let indicator = IndicatorManager.configured(for: "my-app", registry: registry)
+/// let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "my-app", registry: registry))
 /// ```
 public struct BackendRegistry: Sendable {
     /// The kinds, in the order in which they were registered.
@@ -113,7 +113,7 @@ extension BackendRegistry {
         #if MQTT
         kinds.append(.mqtt)
         #endif
-        kinds.append(.logFile)
+        kinds += [.command, .webhook, .logFile]
         return kinds
     }
 }

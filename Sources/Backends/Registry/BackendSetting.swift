@@ -102,17 +102,30 @@ public enum BackendSettingValue: Sendable, Hashable {
     case list([String])
 }
 
+extension BackendSettingValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByArrayLiteral
+{
+    /// A ``string(_:)``.
+    public init(stringLiteral value: String) { self = .string(value) }
+    /// A ``boolean(_:)``.
+    public init(booleanLiteral value: Bool) { self = .boolean(value) }
+    /// An ``integer(_:)``.
+    public init(integerLiteral value: Int) { self = .integer(value) }
+    /// A ``list(_:)``.
+    public init(arrayLiteral elements: String...) { self = .list(elements) }
+}
+
 /// The checked settings of one backend: the values from the config file and the environment, and the defaults for the
 /// rest.
 public struct BackendSettings: Sendable, Hashable {
     private var values: [String: BackendSettingValue]
 
-    /// Makes settings from values that were checked against their definitions.
+    /// Makes settings, for the tests of a kind. The values are not checked against the definitions.
     ///
     /// - Parameters:
     ///   - values: the values that were given.
     ///   - definitions: the settings of the kind, for the defaults of the others.
-    package init(_ values: [String: BackendSettingValue] = [:], definitions: [BackendSetting] = []) {
+    public init(_ values: [String: BackendSettingValue] = [:], definitions: [BackendSetting] = []) {
         var all: [String: BackendSettingValue] = [:]
         for definition in definitions { all[definition.name] = definition.defaultValue }
         self.values = all.merging(values) { _, given in given }

@@ -54,6 +54,7 @@ extension BackendSetting {
 extension BackendSettingValue {
     /// The value as YAML.
     fileprivate var yamlText: String {
+        if case .list(let items) = self { return "[\(items.map { Self.string($0).yamlText }.joined(separator: ", "))]" }
         guard case .string(let text) = self else { return configurationText }
         let isPlain =
             text.wholeMatch(of: /[A-Za-z\/][\w.\/-]*|~\/[\w.\/-]*/) != nil && !["null", "Null", "NULL"].contains(text)

@@ -1,3 +1,6 @@
+// What this folder's size buys: untrusted labels cannot send control sequences or break a layout, and all backends
+// write numbers and times alike.
+
 import IndicatorCore
 
 extension ActivityDetails {

@@ -29,11 +29,13 @@ public enum WhenDone: String, Sendable, Hashable, CaseIterable {
 /// The text of a notification about finished activities.
 struct OutcomeNotice: Sendable, Hashable {
     /// The longest label or message, in Unicode scalars.
-    private static let textLimit = 300
+    static let textLimit = 300
 
     var title: String
     var body: String
-    var isFailure: Bool
+    /// The activity that the text is about.
+    var activity: FinishedActivity
+    var isFailure: Bool { activity.outcome.isFailure }
 
     /// - Parameters:
     ///   - finished: the activities; returns `nil` if there are none.
@@ -42,9 +44,9 @@ struct OutcomeNotice: Sendable, Hashable {
         // Failures have precedence.
         guard let chosen = finished.last(where: \.outcome.isFailure) ?? finished.last else { return nil }
         func text(_ text: String) -> String { DisplayText.singleLine(text, limit: Self.textLimit) }
-        isFailure = chosen.outcome.isFailure
+        activity = chosen
         let message = chosen.outcome.message.map { ": \(text($0))" } ?? ""
-        body = "\(isFailure ? "Failed" : "Done") after \(Self.time(chosen.duration))\(message)"
+        body = "\(chosen.outcome.isFailure ? "Failed" : "Done") after \(Self.time(chosen.duration))\(message)"
         let label = text(chosen.label)
         title = label.isEmpty ? applicationName : label
         if finished.count > 1 { body += "; \(finished.count - 1) more \(finished.count == 2 ? "has" : "have") ended" }
@@ -66,7 +68,7 @@ extension BackendSetting {
             "whenDone",
             .choice(WhenDone.allCases.map(\.rawValue)),
             default: .string(value.rawValue),
-            summary: "which activities get an ordinary notification when they end; cancelled ones never do"
+            summary: "which activities are reported when they end; cancelled ones never are"
         )
     }
 

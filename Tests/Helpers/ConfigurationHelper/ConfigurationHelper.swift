@@ -32,13 +32,15 @@ struct ConfigurationHelper {
         )
         let make = { name, isShared in
             IndicatorManager.configured(
-                for: name,
-                path: path == "-" ? nil : path,
-                asShared: isShared,
-                environment: modes.contains("standard") ? ProcessInfo.processInfo.environment : [:],
-                registry: registry,
-                reloadTriggers: modes.contains("hangup") ? .hangup : .all,
-                logger: Logger(label: "helper") { StreamLogHandler.standardOutput(label: $0) }
+                from: ConfigurationSource(
+                    for: name,
+                    path: path == "-" ? nil : path,
+                    environment: modes.contains("standard") ? ProcessInfo.processInfo.environment : [:],
+                    registry: registry,
+                    reloadTriggers: modes.contains("hangup") ? .hangup : .all,
+                    logger: Logger(label: "helper") { StreamLogHandler.standardOutput(label: $0) }
+                ),
+                asShared: isShared
             )
         }
         let isShared = modes.contains("shared")
@@ -48,15 +50,15 @@ struct ConfigurationHelper {
         let second = modes.contains("two") ? make("configuration-helper", false) : nil
         let activity = ManagedActivity(in: indicator)
         // Read before "ready" is printed: a test may change the delay right after that.
-        let firstDelay = indicator.startDelay
+        let firstDelay = indicator.delays.startDelay
         say("pid \(getpid())")
         say("ready")
 
         let watch = Task {
             var last = firstDelay
             while !Task.isCancelled {
-                if indicator.startDelay != last {
-                    last = indicator.startDelay
+                if indicator.delays.startDelay != last {
+                    last = indicator.delays.startDelay
                     say("delay \(last)")
                     say("count \(indicator.activityCount)")
                 }
@@ -98,7 +100,7 @@ struct ConfigurationHelper {
             case "shared":
                 let shared = make("again", true)
                 let enabled = shared.isEnabled ? "enabled" : "disabled"
-                say("shared: delay \(shared.startDelay), \(enabled), count \(shared.activityCount)")
+                say("shared: delay \(shared.delays.startDelay), \(enabled), count \(shared.activityCount)")
             case "backends":
                 say("backends " + indicator.backendStatuses.map(\.name).joined(separator: ","))
             default:

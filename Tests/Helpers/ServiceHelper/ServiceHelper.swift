@@ -19,7 +19,7 @@ struct ServiceHelper {
         alarm(300)
         let path = CommandLine.arguments[1]
         let mode = CommandLine.arguments.dropFirst(2).first
-        let indicator = IndicatorManager.configured(for: "service-helper", path: path)
+        let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "service-helper", path: path))
         var services: [any Service] = [indicator, Worker(indicator: indicator)]
         if mode == "failing" { services.append(Failing()) }
         let group = ServiceGroup(

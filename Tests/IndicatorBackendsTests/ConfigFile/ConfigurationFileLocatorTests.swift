@@ -18,10 +18,12 @@ struct ConfigurationFileLocatorTests {
         ]
         all.merge(environment) { _, given in given }
         return try IndicatorConfiguration.load(
-            applicationName: "my-app",
-            path: path,
-            environment: all.filter { $0.value != "unset" },
-            registry: .forTests()
+            from: ConfigurationSource(
+                for: "my-app",
+                path: path,
+                environment: all.filter { $0.value != "unset" },
+                registry: .forTests()
+            )
         )
     }
 
@@ -59,7 +61,7 @@ struct ConfigurationFileLocatorTests {
     @Test("searches /etc/xdg when XDG_CONFIG_DIRS names no folder")
     func systemFolder() {
         for environment in [[:], ["XDG_CONFIG_DIRS": ""], ["XDG_CONFIG_DIRS": "relative"]] {
-            let source = ConfigurationSource(applicationName: "my-app", environment: environment, registry: .forTests())
+            let source = ConfigurationSource(for: "my-app", environment: environment, registry: .forTests())
             #expect(source.fileCandidates.contains("/etc/xdg/my-app/indicator.yaml"))
             #expect(source.fileCandidates.contains("/etc/xdg/indicator/indicator.json"))
         }
@@ -68,7 +70,7 @@ struct ConfigurationFileLocatorTests {
     @Test("does not leave the config folder, whatever the app is called", arguments: ["..", "a/b", "", "."])
     func applicationName(name: String) {
         let source = ConfigurationSource(
-            applicationName: name,
+            for: name,
             environment: ["XDG_CONFIG_HOME": "/config", "XDG_CONFIG_DIRS": "/xdg"],
             registry: .forTests()
         )
@@ -121,9 +123,11 @@ struct ConfigurationFileLocatorTests {
         registry.registerMissing("dbusProperty", reason: "build with the trait DBus")
         let environment = ["HOME": folder.path, "XDG_CONFIG_DIRS": folder.path]
         let smaller = try IndicatorConfiguration.load(
-            applicationName: "my-app",
-            environment: environment,
-            registry: registry
+            from: ConfigurationSource(
+                for: "my-app",
+                environment: environment,
+                registry: registry
+            )
         )
         #expect(smaller.backends.map(\.name) == ["terminalTitle"])
     }

@@ -65,7 +65,7 @@ struct ConfigurationFuzzTests {
     func damaged() async throws {
         let seed = ProcessInfo.processInfo.environment["INDICATOR_TEST_SEED"].flatMap(UInt64.init) ?? 20_240_601
         var generator = SeededGenerator(state: seed)
-        let source = ConfigurationSource(applicationName: "a", environment: [:], registry: .forTests())
+        let source = ConfigurationSource(for: "a", environment: [:], registry: .forTests())
         var reports = 0
         for round in 0..<4000 {
             // Lets concurrent tests run.

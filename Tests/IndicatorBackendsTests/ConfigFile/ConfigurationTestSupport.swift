@@ -105,7 +105,7 @@ func configuration(
     defaults: ConfigurationValues = ConfigurationValues()
 ) throws(ConfigurationError) -> IndicatorConfiguration {
     let source = ConfigurationSource(
-        applicationName: "my-app",
+        for: "my-app",
         environment: environment.merging(["HOME": "/home/user"]) { given, _ in given },
         registry: .forTests(),
         overrides: overrides,

@@ -296,10 +296,12 @@ struct IndicatorConfigurationTests {
             )
         )
         let configuration = try IndicatorConfiguration.load(
-            applicationName: "my-app",
-            path: path,
-            environment: [:],
-            registry: registry
+            from: ConfigurationSource(
+                for: "my-app",
+                path: path,
+                environment: [:],
+                registry: registry
+            )
         )
         #expect(configuration.backends.first?.settings.integer("length") == 30)
     }

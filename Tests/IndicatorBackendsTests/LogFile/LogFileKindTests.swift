@@ -39,8 +39,10 @@ import Testing
     @Test func eventsAreAListInTheFileAndInTheEnvironment() throws {
         func load(_ events: String, environment: [String: String] = [:]) throws(ConfigurationError) -> [String]? {
             let path = try? folder.write("backends: [logFile]\nlogFile:\n  events: \(events)\n", to: "config.yaml")
-            return try IndicatorConfiguration.load(applicationName: "my-app", path: path, environment: environment)
-                .backends.first?.settings.list("events")
+            return try IndicatorConfiguration.load(
+                from: ConfigurationSource(for: "my-app", path: path, environment: environment)
+            )
+            .backends.first?.settings.list("events")
         }
         func report(_ events: String) throws -> [String] {
             let error = try #require(throws: ConfigurationError.self) { try load(events) }

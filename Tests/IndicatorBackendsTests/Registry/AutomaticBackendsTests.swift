@@ -77,15 +77,22 @@ import Testing
         #expect(choice(["XDG_CURRENT_DESKTOP": "\u{1B}[31m"]).choices.allSatisfy { !$0.reason.contains("\u{1B}") })
     }
 
-    private func load(_ text: String, environment: [String: String] = [:]) throws -> IndicatorConfiguration {
+    private func load(
+        _ text: String,
+        environment: [String: String] = [:],
+        defaults: ConfigurationValues = ConfigurationValues()
+    ) throws -> IndicatorConfiguration {
         let path = try folder.write(text, to: "indicator.yaml")
         return try IndicatorConfiguration.load(
-            applicationName: "my-app",
-            path: path,
-            environment: [
-                "XDG_DATA_HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "XDG_CURRENT_DESKTOP": "GNOME",
-                "NOTIFY_SOCKET": "/run/notify",
-            ].merging(environment) { $1 }
+            from: ConfigurationSource(
+                for: "my-app",
+                path: path,
+                environment: [
+                    "XDG_DATA_HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "XDG_CURRENT_DESKTOP": "GNOME",
+                    "NOTIFY_SOCKET": "/run/notify",
+                ].merging(environment) { $1 },
+                defaults: defaults
+            )
         )
     }
 
@@ -116,6 +123,25 @@ import Testing
         #expect(throws: ConfigurationError.self) { try load("observe: auto") }
     }
 
+    /// `indicator backends` printed that it is not chosen, and it was.
+    @Test("does not choose the dock for a default of the app that names no installed file")
+    func defaultFile() throws {
+        let defaults = ConfigurationValues(settings: ["launcherEntry": ["desktopFile": .string("other.desktop")]])
+        #expect(try !load("backends: auto", defaults: defaults).backends.contains { $0.name == "launcherEntry" })
+        try folder.write("", to: "applications/my-app.desktop")
+        #expect(try load("backends: auto", defaults: defaults).backends.contains { $0.name == "launcherEntry" })
+    }
+
+    @Test("Desktop files in folders are rejected", arguments: ["launcherEntry", "desktopJob"])
+    func folders(section: String) {
+        for file in ["kde/app.desktop", "../app.desktop", "/usr/share/applications/app.desktop"] {
+            let error = #expect(throws: ConfigurationError.self) {
+                try load("backends: [\(section)]\n\(section): {desktopFile: \"\(file)\"}")
+            }
+            #expect(error?.description.contains("without a folder") == true, "\(String(describing: error))")
+        }
+    }
+
     @Test("follows the bus: with a job server there, and no desktop in the environment, the job is shown")
     func asksTheBus() async throws {
         let bus = try await PrivateBus()
@@ -134,21 +160,28 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("A bus that hangs does not delay the app")
+    @Test("A bus that never answers does not delay the app: no backend has waited for it when it is configured")
     func hangingBus() async throws {
         let bus = try await PrivateBus()
+        try folder.write("[Desktop Entry]\n", to: "applications/org.example.probe.desktop")
         bus.pause()
-        // Returns when the app accepts commands.
+        let backends = ["desktopJob", "launcherEntry", "sleepInhibitor", "dbusProperty", "desktopNotification"]
         let probe = try await DesktopProbe(
-            configuration: "backends: [auto, desktopJob, launcherEntry, sleepInhibitor]\n"
+            configuration: "backends: [auto, \(backends.joined(separator: ", "))]\n"
                 + "launcherEntry: {desktopFile: org.example.probe.desktop}",
             in: folder,
             environment: [
                 "XDG_CURRENT_DESKTOP": "", "XDG_DATA_HOME": folder.path, "DBUS_SYSTEM_BUS_ADDRESS": bus.address,
+                // Its directory exists; nothing reads it.
+                "NOTIFY_SOCKET": "\(folder.path)/notify",
             ],
             bus: bus
         )
+        // A backend that had waited would be unavailable.
+        let states = try await probe.tell("first-status")
+        for backend in backends { #expect(states.contains("\(backend)=starting"), "\(states)") }
         try await probe.tell("begin", "Copying")
+        for backend in backends { #expect(try await probe.backend(backend, is: "unavailable")) }
         try await probe.tell("end")
         try await probe.shutdown()
         bus.resume()

@@ -7,7 +7,7 @@ import Testing
 struct SettingsReferenceTests {
     private func load(_ text: String) throws(ConfigurationError) -> IndicatorConfiguration {
         let source = ConfigurationSource(
-            applicationName: "my-app",
+            for: "my-app",
             environment: ["HOME": "/home/user"],
             registry: .standard
         )

@@ -112,7 +112,7 @@ struct LineTemplateTests {
             let text = "backends: [terminalProgress]\nterminalProgress:\n  template: \"\(template)\"\n"
             try folder.write(text, to: "indicator.yaml")
             let path = folder.appending("indicator.yaml")
-            return try IndicatorConfiguration.load(applicationName: "app", path: path, environment: [:])
+            return try IndicatorConfiguration.load(from: ConfigurationSource(for: "app", path: path, environment: [:]))
         }
         let settings = try #require(try load("{label} {bar:40.cyan}").backends.first?.settings)
         #expect(settings.string("template") == "{label} {bar:40.cyan}")

@@ -35,10 +35,12 @@ struct BrokenFileTests {
         let path = try folder.write(Data(broken.bytes), to: broken.file)
         let error = try #require(throws: ConfigurationError.self) {
             try IndicatorConfiguration.load(
-                applicationName: "my-app",
-                path: path,
-                environment: ["HOME": "/home/user"],
-                registry: .forTests()
+                from: ConfigurationSource(
+                    for: "my-app",
+                    path: path,
+                    environment: ["HOME": "/home/user"],
+                    registry: .forTests()
+                )
             )
         }
         let report = error.description.replacingOccurrences(of: "\(folder.path)/", with: "")
@@ -53,7 +55,7 @@ struct BrokenFileTests {
         ]
     )
     func quotes(text: String) {
-        let source = ConfigurationSource(applicationName: "my-app", environment: [:], registry: .standard)
+        let source = ConfigurationSource(for: "my-app", environment: [:], registry: .standard)
         var builder = ConfigurationBuilder(source, file: FileValues(text: text, path: "x.yaml", source: source))
         _ = builder.build()
         #expect(!builder.mistakes.isEmpty)

@@ -8,10 +8,12 @@ struct ConfigurationFileContentsTests {
     private func report(ofFileAt path: String, fails: Bool = true) -> String? {
         do throws(ConfigurationError) {
             _ = try IndicatorConfiguration.load(
-                applicationName: "my-app",
-                path: path,
-                environment: [:],
-                registry: .forTests()
+                from: ConfigurationSource(
+                    for: "my-app",
+                    path: path,
+                    environment: [:],
+                    registry: .forTests()
+                )
             )
             #expect(!fails, "\(path) has no mistakes")
             return nil
@@ -54,10 +56,12 @@ struct ConfigurationFileContentsTests {
         let limit = ConfigurationFileContents.largestSize
         let largest = try folder.write(String(repeating: "#", count: limit), to: "largest.yaml")
         let configuration = try IndicatorConfiguration.load(
-            applicationName: "my-app",
-            path: largest,
-            environment: [:],
-            registry: .forTests()
+            from: ConfigurationSource(
+                for: "my-app",
+                path: largest,
+                environment: [:],
+                registry: .forTests()
+            )
         )
         #expect(configuration.file == largest)
         let huge = try folder.write(String(repeating: "#", count: limit + 1), to: "huge.yaml")
@@ -78,10 +82,12 @@ struct ConfigurationFileContentsTests {
         let folder = try TemporaryFolder()
         let path = try folder.write(text)
         let configuration = try IndicatorConfiguration.load(
-            applicationName: "my-app",
-            path: path,
-            environment: [:],
-            registry: .forTests()
+            from: ConfigurationSource(
+                for: "my-app",
+                path: path,
+                environment: [:],
+                registry: .forTests()
+            )
         )
         #expect(configuration.backends.map(\.name) == ["terminalTitle", "dbusProperty"])
         #expect(configuration.file == path)

@@ -24,11 +24,13 @@ struct ConfigurationSectionTests {
     ) throws(ConfigurationError) -> IndicatorConfiguration {
         guard let path = try? folder.write(text, to: file) else { preconditionFailure("no folder for the test") }
         return try IndicatorConfiguration.load(
-            applicationName: "my-app",
-            path: path,
-            section: section,
-            environment: ["HOME": "/home/user"],
-            registry: registry
+            from: ConfigurationSource(
+                for: "my-app",
+                path: path,
+                section: section,
+                environment: ["HOME": "/home/user"],
+                registry: registry
+            )
         )
     }
 
@@ -130,11 +132,11 @@ struct ConfigurationSectionTests {
     func syntax() throws {
         let path = try folder.write("indicator:\n  startDelay: 3\nother: [1, 2\nlast: 1\n", to: "my-app.yaml")
         let source = ConfigurationSource(
-            applicationName: "my-app",
+            for: "my-app",
             path: path,
+            section: "indicator",
             environment: [:],
-            registry: .forTests(),
-            section: "indicator"
+            registry: .forTests()
         )
         let (configuration, mistakes) = source.read()
         #expect(configuration.delays.startDelay == .seconds(3))
@@ -225,10 +227,12 @@ struct ConfigurationSectionTests {
     func standardLocations() throws {
         try folder.write("startDelay: 3\n", to: "my-app/indicator.yaml")
         let configuration = try IndicatorConfiguration.load(
-            applicationName: "my-app",
-            section: "indicator",
-            environment: ["XDG_CONFIG_HOME": folder.path],
-            registry: .forTests()
+            from: ConfigurationSource(
+                for: "my-app",
+                section: "indicator",
+                environment: ["XDG_CONFIG_HOME": folder.path],
+                registry: .forTests()
+            )
         )
         #expect(configuration.delays.startDelay == .seconds(3))
     }
@@ -238,21 +242,23 @@ struct ConfigurationSectionTests {
         let path = try folder.write("indicator: {startDelay: 3}\n", to: "my-app.yaml")
         let log = InMemoryLogHandler()
         let indicator = IndicatorManager.configured(
-            for: "my-app",
-            path: path,
-            section: "indicator",
-            environment: [:],
-            registry: .forTests(),
-            defaults: ConfigurationValues(observe: [], backends: []),
-            reloadTriggers: .change,
-            logger: Logger(label: "test") { _ in log }
+            from: ConfigurationSource(
+                for: "my-app",
+                path: path,
+                section: "indicator",
+                environment: [:],
+                registry: .forTests(),
+                defaults: ConfigurationValues(observe: [], backends: []),
+                reloadTriggers: .change,
+                logger: Logger(label: "test") { _ in log }
+            )
         )
-        #expect(indicator.startDelay == .seconds(3))
+        #expect(indicator.delays.startDelay == .seconds(3))
         try folder.write("port: 80\nindicator: {startDelay: 4}\n", to: "my-app.yaml")
-        #expect(await eventually { indicator.startDelay == .seconds(4) })
+        #expect(await eventually { indicator.delays.startDelay == .seconds(4) })
         try folder.write("port: 81\nindicator: {startDelay: x}\n", to: "my-app.yaml")
         #expect(await eventually { !indicator.configurationProblems.isEmpty })
-        #expect(indicator.startDelay == .seconds(4))
+        #expect(indicator.delays.startDelay == .seconds(4))
         #expect(indicator.configurationProblems.first?.location == .file(path: path, line: 2, column: 25))
         await indicator.shutdown()
     }

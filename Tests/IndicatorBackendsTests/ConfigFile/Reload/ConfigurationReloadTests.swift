@@ -34,16 +34,18 @@ private struct Fixture {
         path = try folder.write(text)
         let (log, made) = (log, made)
         indicator = IndicatorManager.configured(
-            for: "my-app",
-            path: path,
-            environment: ["HOME": "/home/user"],
-            registry: .forTests { context, settings in
-                struct Refusal: Error, CustomStringConvertible { let description = "this path is not for us" }
-                if settings.string("path") == "/refused" { throw Refusal() }
-                return made.make(context.name)
-            },
-            reloadTriggers: triggers,
-            logger: Logger(label: "test") { _ in log }
+            from: ConfigurationSource(
+                for: "my-app",
+                path: path,
+                environment: ["HOME": "/home/user"],
+                registry: .forTests { context, settings in
+                    struct Refusal: Error, CustomStringConvertible { let description = "this path is not for us" }
+                    if settings.string("path") == "/refused" { throw Refusal() }
+                    return made.make(context.name)
+                },
+                reloadTriggers: triggers,
+                logger: Logger(label: "test") { _ in log }
+            )
         )
     }
 
@@ -73,8 +75,8 @@ struct ConfigurationReloadTests {
     func configured() async throws {
         let fixture = try Fixture(Self.text + "\ncompletionDelay: 3\nenabled: false\n")
         #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "logFile", "audit"])
-        #expect(fixture.indicator.startDelay == .zero)
-        #expect(fixture.indicator.completionDelay == .seconds(3))
+        #expect(fixture.indicator.delays.startDelay == .zero)
+        #expect(fixture.indicator.delays.completionDelay == .seconds(3))
         #expect(!fixture.indicator.isEnabled)
         await fixture.indicator.shutdown()
     }
@@ -104,12 +106,12 @@ struct ConfigurationReloadTests {
             ]
         )
         #expect(fixture.problems == mistakes)
-        #expect(fixture.indicator.startDelay == .seconds(1))
-        #expect(fixture.indicator.completionDelay == .seconds(3))
+        #expect(fixture.indicator.delays.startDelay == .seconds(1))
+        #expect(fixture.indicator.delays.completionDelay == .seconds(3))
         #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "audit"])
 
         try fixture.folder.write("startDelay: 2\nobserve: []\nbackends: [audit]\naudit: {kind: logFile, path: /b}\n")
-        #expect(await eventually { fixture.indicator.startDelay == .seconds(2) })
+        #expect(await eventually { fixture.indicator.delays.startDelay == .seconds(2) })
         #expect(await eventually { fixture.indicator.backendStatuses.map(\.name) == ["audit"] })
         #expect(fixture.problems == "")
         await fixture.indicator.shutdown()
@@ -122,15 +124,17 @@ struct ConfigurationReloadTests {
             let path = try folder.write(text)
             try #require(chmod(path, mode_t(mode)) == 0)
             let indicator = IndicatorManager.configured(
-                for: "my-app",
-                path: path,
-                environment: [:],
-                registry: .forTests(),
-                overrides: ConfigurationValues(observe: []),
-                reloadTriggers: [],
-                logger: Logger(label: "test") { _ in InMemoryLogHandler() }
+                from: ConfigurationSource(
+                    for: "my-app",
+                    path: path,
+                    environment: [:],
+                    registry: .forTests(),
+                    overrides: ConfigurationValues(observe: []),
+                    reloadTriggers: [],
+                    logger: Logger(label: "test") { _ in InMemoryLogHandler() }
+                )
             )
-            #expect(indicator.startDelay == .seconds(1))
+            #expect(indicator.delays.startDelay == .seconds(1))
             #expect(indicator.backendStatuses.map(\.name) == ["terminalTitle", "dbusProperty"])
             #expect(indicator.configurationProblems.count == 1)
             await indicator.shutdown()
@@ -154,7 +158,7 @@ struct ConfigurationReloadTests {
             audit: {kind: logFile, path: /tmp/b.log, format: text}
             """
         )
-        #expect(await eventually { indicator.completionDelay == .seconds(7) })
+        #expect(await eventually { indicator.delays.completionDelay == .seconds(7) })
         #expect(await eventually { fixture.made.all.count == 5 && fixture.made.all[3...].allSatisfy(\.isVisible) })
         #expect(Set(indicator.backendStatuses.map(\.name)) == ["logFile", "audit", "dbusProperty"])
         #expect(indicator.activityCount == 1)
@@ -190,12 +194,12 @@ struct ConfigurationReloadTests {
                 """
             ]
         )
-        #expect(fixture.indicator.startDelay == .zero)
+        #expect(fixture.indicator.delays.startDelay == .zero)
         #expect(fixture.made.all.count == 3)
         #expect(fixture.made.all.allSatisfy { $0.stopCount == 0 })
 
         try fixture.folder.write(Self.text + "\ncompletionDelay: 2\n")
-        #expect(await eventually { fixture.indicator.completionDelay == .seconds(2) })
+        #expect(await eventually { fixture.indicator.delays.completionDelay == .seconds(2) })
         #expect(fixture.made.all.count == 3)
         await fixture.indicator.shutdown()
     }
@@ -232,7 +236,7 @@ struct ConfigurationReloadTests {
         }
         // When a later change is applied, the earlier ones have been processed.
         try fixture.folder.write(Self.text + "\ncompletionDelay: 2\n")
-        #expect(await eventually { fixture.indicator.completionDelay == .seconds(2) })
+        #expect(await eventually { fixture.indicator.delays.completionDelay == .seconds(2) })
         // The shutdown waits for the end of the reload, which is its message.
         await fixture.indicator.shutdown()
         #expect(fixture.messages(.info).count == 1)
@@ -256,11 +260,11 @@ struct ConfigurationReloadTests {
     func appSettings() async throws {
         let fixture = try Fixture(Self.text, triggers: [])
         fixture.indicator.isEnabled = false
-        fixture.indicator.completionDelay = .seconds(9)
+        fixture.indicator.delays.completionDelay = .seconds(9)
         try fixture.folder.write(Self.text.replacing("observe: []", with: "observe: [alamofire]"))
         try await fixture.indicator.reloadConfiguration()
         #expect(!fixture.indicator.isEnabled)
-        #expect(fixture.indicator.completionDelay == .seconds(9))
+        #expect(fixture.indicator.delays.completionDelay == .seconds(9))
         await fixture.indicator.shutdown()
     }
 
@@ -305,7 +309,7 @@ struct ConfigurationReloadTests {
         await fixture.indicator.shutdown()
         try fixture.folder.write(Self.text + "\ncompletionDelay: 2\n")
         try await fixture.indicator.reloadConfiguration()
-        #expect(fixture.indicator.completionDelay == .milliseconds(200))
+        #expect(fixture.indicator.delays.completionDelay == .milliseconds(200))
 
         weak var released: IndicatorManager?
         do {
@@ -336,22 +340,24 @@ struct ConfigurationReloadTests {
         let folder = try TemporaryFolder()
         let log = InMemoryLogHandler()
         let indicator = IndicatorManager.configured(
-            for: "my-app",
-            environment: places(folder),
-            registry: .forTests(),
-            overrides: ConfigurationValues(observe: []),
-            reloadTriggers: .change,
-            logger: Logger(label: "test") { _ in log }
+            from: ConfigurationSource(
+                for: "my-app",
+                environment: places(folder),
+                registry: .forTests(),
+                overrides: ConfigurationValues(observe: []),
+                reloadTriggers: .change,
+                logger: Logger(label: "test") { _ in log }
+            )
         )
-        #expect(indicator.startDelay == .seconds(1))
+        #expect(indicator.delays.startDelay == .seconds(1))
         try folder.write("startDelay: 2\n", to: "config/indicator/indicator.yaml")
-        #expect(await eventually { indicator.startDelay == .seconds(2) })
+        #expect(await eventually { indicator.delays.startDelay == .seconds(2) })
         try folder.write("startDelay: 3\n", to: "config/my-app/indicator.json")
-        #expect(await eventually { indicator.startDelay == .seconds(3) })
+        #expect(await eventually { indicator.delays.startDelay == .seconds(3) })
         // One at a location of lower precedence changes nothing.
         try folder.write("startDelay: 9\n", to: "indicator/indicator.yaml")
         try folder.write("startDelay: 4\n", to: "config/my-app/indicator.yaml")
-        #expect(await eventually { indicator.startDelay == .seconds(4) })
+        #expect(await eventually { indicator.delays.startDelay == .seconds(4) })
         #expect(log.entries.map(\.level).allSatisfy { $0 <= .info }, "\(log.entries)")
         await indicator.shutdown()
     }
@@ -362,23 +368,25 @@ struct ConfigurationReloadTests {
         try folder.write("", to: "config/my-app/other")
         let stronger = "\(folder.path)/config/my-app/indicator.yaml"
         let indicator = IndicatorManager.configured(
-            for: "my-app",
-            environment: places(folder),
-            registry: .forTests { context, settings in
-                // The watcher that this reload replaces notices the change and has not reported it yet.
-                if settings.string("path") == "/first" {
-                    try "startDelay: 3\n".write(toFile: stronger, atomically: true, encoding: .utf8)
-                }
-                return InMemoryBackend(name: context.name)
-            },
-            overrides: ConfigurationValues(observe: []),
-            reloadTriggers: .change
+            from: ConfigurationSource(
+                for: "my-app",
+                environment: places(folder),
+                registry: .forTests { context, settings in
+                    // The watcher that this reload replaces notices the change and has not reported it yet.
+                    if settings.string("path") == "/first" {
+                        try "startDelay: 3\n".write(toFile: stronger, atomically: true, encoding: .utf8)
+                    }
+                    return InMemoryBackend(name: context.name)
+                },
+                overrides: ConfigurationValues(observe: []),
+                reloadTriggers: .change
+            )
         )
         try folder.write(
             "startDelay: 2\nbackends: [logFile]\nlogFile: {path: /first}\n",
             to: "config/indicator/indicator.yaml"
         )
-        #expect(await eventually { indicator.startDelay == .seconds(3) })
+        #expect(await eventually { indicator.delays.startDelay == .seconds(3) })
         await indicator.shutdown()
     }
 
