@@ -37,6 +37,8 @@ final class LauncherEntrySession: BusSession {
 
     private static let prefix = "org.activityindicator.LauncherEntry1."
     private static let bus = "org.freedesktop.DBus"
+    /// The name that each dock owns, so that apps know that there is one.
+    private static let dock = "com.canonical.Unity"
 
     private let desktopFile: String
     private let name: String
@@ -47,6 +49,8 @@ final class LauncherEntrySession: BusSession {
     /// What was sent last; `nil` if another instance may have sent something since.
     private var sent: Entry?
     private var sentAt: ContinuousClock.Instant?
+    /// Whether a dock has started since then.
+    private var hasNewDock = false
     private var failedUntil: ContinuousClock.Instant?
 
     /// - Parameters:
@@ -58,13 +62,20 @@ final class LauncherEntrySession: BusSession {
         name = Self.prefix + IndicatorBusName.element(for: desktopFile)
     }
 
-    func begin(on bus: BusShare) throws -> String { "application://\(desktopFile)" }
+    func begin(on bus: BusShare) async throws -> String {
+        try await bus.addMatch("type='signal',sender='\(Self.bus)',member='NameOwnerChanged',arg0='\(Self.dock)'")
+        return "application://\(desktopFile)"
+    }
 
     func receive(_ signal: BusMessage) {
-        guard signal.sender == Self.bus, signal.signature == "s", signal.arguments.first?.text == name else { return }
+        guard signal.sender == Self.bus else { return }
+        let words = signal.arguments.map(\.text)
         switch (signal.member, turn) {
-        case ("NameAcquired", .waiting): turn = .shown
-        case ("NameLost", .shown): (turn, sent) = (.waiting, nil)
+        case ("NameAcquired", .waiting) where words == [name]: turn = .shown
+        case ("NameLost", .shown) where words == [name]: (turn, sent) = (.waiting, nil)
+        case ("NameOwnerChanged", _) where words.count == 3 && words[0] == Self.dock && words[2] != "":
+            // A dock that has just started knows nothing. A moment later it also receives signals.
+            (hasNewDock, sentAt) = (true, .now)
         default: return
         }
     }
@@ -79,7 +90,7 @@ final class LauncherEntrySession: BusSession {
             ask(insisting: entry.isUrgent, on: bus)
         }
         if !entry.isUrgent { hasInsisted = false }
-        if turn == .shown, entry != sent ?? .nothing {
+        if turn == .shown, entry != sent ?? .nothing || (hasNewDock && entry != .nothing) {
             // Also the hidden one: a dock must not be flooded by work that comes and goes.
             if let due = sentAt.map({ $0 + Self.updateInterval }), due > .now { return due }
             send(entry, on: bus)
@@ -103,7 +114,7 @@ final class LauncherEntrySession: BusSession {
     }
 
     private func send(_ entry: Entry, on bus: BusShare) {
-        (sent, sentAt) = (entry, .now)
+        (sent, sentAt, hasNewDock) = (entry, .now, false)
         bus.send(
             .signal(
                 path: "/",

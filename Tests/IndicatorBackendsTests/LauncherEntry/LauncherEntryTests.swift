@@ -155,6 +155,40 @@ import Testing
         #expect(try await eventually { try await queue(on: bus).isEmpty })
     }
 
+    /// Found with Plank on a busy machine: the bar was sent before the dock listened, and never again.
+    @Test("A dock that starts is told what is shown, once, and nothing while it is hidden")
+    func newDock() async throws {
+        let bus = try await PrivateBus()
+        let monitor = try await LauncherMonitor(bus)
+        let probe = try await probe(bus)
+        var dock: BusPeer?
+        func startDock() throws {
+            dock = nil
+            dock = try BusPeer(name: "com.canonical.Unity", path: "/Unity", address: bus.address) { _ in [] }
+        }
+        try startDock()
+        try await probe.tell("begin", "work")
+        try await probe.tell("progress", "0.25")
+        #expect(await monitor.ends(with: .init(progress: 0.25)))
+        let count = monitor.updates.count
+        try startDock()
+        #expect(await eventually { monitor.updates.count > count })
+        try await probe.tell("progress", "0.5")
+        #expect(await monitor.ends(with: .init(progress: 0.5)))
+        #expect(monitor.updates.dropFirst(count) == [.init(progress: 0.25), .init(progress: 0.5)])
+        // The first dock may still be there.
+        try startDock()
+        try await probe.tell("end")
+        #expect(await monitor.ends(with: .nothing))
+        let quiet = monitor.updates.count
+        try startDock()
+        try await probe.tell("begin", "again")
+        try await probe.tell("progress", "0.75")
+        #expect(await monitor.ends(with: .init(progress: 0.75)))
+        #expect(monitor.updates.dropFirst(quiet) == [.init(progress: 0.75)])
+        withExtendedLifetime(dock) {}
+    }
+
     @Test("Without its desktop file it is unavailable, and says where the file is missing")
     func noDesktopFile() async throws {
         let bus = try await PrivateBus()

@@ -47,7 +47,10 @@ import Testing
             try hideMode == "none" ? nil : Daemon(Self.compositor, ["--compositor=on"], environment: environment)
         let bamf = try Daemon("/usr/libexec/bamf/bamfdaemon", environment: environment)
         #expect(try await eventually { try await bus.busctl("status", "org.ayatana.bamf").status == 0 })
-        return try [compositor, bamf, Daemon("/usr/bin/plank", environment: environment)].compactMap(\.self)
+        let plank = try Daemon("/usr/bin/plank", environment: environment)
+        let isReady = try await eventually { try await bus.busctl("status", "com.canonical.Unity").status == 0 }
+        #expect(isReady, "\(plank.errors)")
+        return [compositor, bamf, plank].compactMap(\.self)
     }
 
     @Test(
@@ -59,26 +62,46 @@ import Testing
         let bus = try await PrivateBus()
         let empty = try await screen.picture()
         let dock = try await dock(on: bus, screen, hideMode: "none")
-        let before = try await steady(on: screen) { $0 != empty }
-        #expect(before != empty, "\(dock.map(\.errors))")
-
+        let before = try await steady(on: screen, after: empty)
         let (first, second) = (try await probe(on: bus), try await probe(on: bus))
         try await first.tell("begin", "first")
         try await first.tell("progress", "0.25")
-        let bar = try await steady(on: screen) { $0 != before }
+        let bar = try await steady(on: screen, after: before)
         try await first.tell("begin-other", "other")
-        let badge = try await steady(on: screen) { $0 != bar }
+        let badge = try await steady(on: screen, after: bar)
         // Of two apps with one id, the one that asks is shown.
         try await second.tell("begin", "second")
         try await second.tell("progress", "0.75")
         try await second.tell("attention", "Passphrase?")
-        let other = try await steady(on: screen) { $0 != badge }
+        let other = try await steady(on: screen, after: badge)
         #expect(Set([before, bar, badge, other]).count == 4)
         await second.kill()
         #expect(try await eventually { try await screen.picture() == badge })
         await first.kill()
         #expect(try await eventually { try await screen.picture() == before })
         withExtendedLifetime(dock) {}
+    }
+
+    @Test(
+        "A dock that starts while an app works shows its bar",
+        .enabled(if: programs.allSatisfy(FileManager.default.fileExists), "install plank, bamfdaemon and imagemagick")
+    )
+    func newDock() async throws {
+        let screen = try await Screen()
+        let bus = try await PrivateBus()
+        let app = try await probe(on: bus)
+        try await app.tell("begin", "work")
+        try await app.tell("progress", "0.25")
+        for _ in 1...2 {
+            let dock = try await dock(on: bus, screen, hideMode: "none")
+            let bar = try await steady(on: screen)
+            try await app.tell("end")
+            let nothing = try await steady(on: screen, after: bar)
+            try await app.tell("begin", "work")
+            try await app.tell("progress", "0.25")
+            #expect(try await steady(on: screen, after: nothing) == bar)
+            for daemon in dock.reversed() { await daemon.end() }
+        }
     }
 
     @Test(
@@ -93,12 +116,10 @@ import Testing
         let bus = try await PrivateBus()
         let dock = try await dock(on: bus, screen, hideMode: "auto")
         let probe = try await probe(on: bus)
-        let hasDock = try await eventually { try await bus.busctl("status", "net.launchpad.plank").status == 0 }
-        #expect(hasDock, "\(dock.map(\.errors))")
-        let hidden = try await steady(on: screen) { !$0.isEmpty }
+        let hidden = try await steady(on: screen)
         try await probe.tell("begin", "work")
         try await probe.tell("progress", "0.25")
-        #expect(try await steady(on: screen) { !$0.isEmpty } == hidden)
+        #expect(try await steady(on: screen) == hidden)
         let glows = try await eventually {
             // Plank ends the glow after ten seconds.
             try await probe.tell("attention", "")
@@ -123,13 +144,18 @@ import Testing
         return probe
     }
 
-    /// The picture when it satisfies a condition and no longer changes: Plank animates.
-    private func steady(on screen: Screen, where isWanted: @Sendable (String) -> Bool) async throws -> String {
+    /// The picture when it differs from `previous` and no longer changes: Plank animates.
+    private func steady(
+        on screen: Screen,
+        after previous: String? = nil,
+        location: SourceLocation = #_sourceLocation
+    ) async throws -> String {
         var pictures = ["", "", ""]
-        _ = try await eventually {
+        let isSteady = try await eventually {
             pictures = try await pictures.dropFirst() + [screen.picture()]
-            return Set(pictures).count == 1 && isWanted(pictures[0])
+            return Set(pictures).count == 1 && pictures[0] != previous
         }
+        #expect(isSteady, "the picture does not change, or always", sourceLocation: location)
         return pictures[0]
     }
 }
