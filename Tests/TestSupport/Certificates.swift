@@ -7,8 +7,10 @@ package struct Certificates {
 
     /// Creates them.
     ///
-    /// - Parameter address: the IP address of the server.
-    package init(address: String = "127.0.0.1") async throws {
+    /// - Parameters:
+    ///   - address: the IP address of the server.
+    ///   - name: its name instead, if it has one.
+    package init(address: String = "127.0.0.1", name: String? = nil) async throws {
         folder = try TemporaryDirectory()
         let newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         for name in ["ca", "other"] {
@@ -17,7 +19,10 @@ package struct Certificates {
                     + ["-keyout", path("\(name).key")]
             )
         }
-        let extensions = try folder.write("subjectAltName=IP:\(address)\n", to: "extensions")
+        let extensions = try folder.write(
+            "subjectAltName=\(name.map { "DNS:\($0)" } ?? "IP:\(address)")\n",
+            to: "extensions"
+        )
         for name in ["client", "server"] {
             try await openssl(
                 ["req", "-subj", "/CN=\(name)", "-out", path("request")] + newKey

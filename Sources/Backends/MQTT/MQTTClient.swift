@@ -42,6 +42,8 @@ package final class MQTTClient {
     /// The address of the broker.
     package let url: MQTTURL
     private let handle: OpaquePointer
+    /// The settings of TLS; libmosquitto has another reference.
+    private var tls: OpaquePointer?
     /// The interval that the client proposes, in seconds.
     private let keepAlive: Int32
     /// How often to call libmosquitto's keep-alive check, in seconds: three times in each interval.
@@ -85,6 +87,7 @@ package final class MQTTClient {
 
     deinit {
         mosquitto_destroy(handle)
+        SSL_CTX_free(tls)
     }
 
     /// Undoes that libmosquitto ignores the app's `SIGPIPE`; the threads that use the library block the signal instead.
@@ -105,20 +108,25 @@ package final class MQTTClient {
         where !FileManager.default.isReadableFile(atPath: path) {
             throw .unreadableFile(path: path, reason: "it does not exist, or may not be read")
         }
-        let systemFolder = settings.caFile == nil ? "/etc/ssl/certs" : nil
-        // Without this function, OpenSSL asks for the passphrase of a key on the terminal.
-        let noPassphrase:
-            @convention(c) (UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?) -> Int32 =
-                { _, _, _, _ in 0 }
-        let status = mosquitto_tls_set(
-            handle,
-            settings.caFile,
-            systemFolder,
-            settings.certificateFile,
-            settings.keyFile,
-            noPassphrase
-        )
-        guard status == 0 else { throw .tls(reason: Self.text(of: status)) }
+        guard let context = mosquitto_kit_tls_context(url.host) else { throw .noResources(reason: "no memory for TLS") }
+        tls = context
+        func check(_ isUsed: Int32, _ path: String?) throws(MQTTError) {
+            guard isUsed != 1 else { return }
+            var reason = mosquitto_kit_tls_error().map { String(cString: $0) } ?? "it is no PEM file"
+            let text = path.flatMap { try? String(contentsOfFile: $0, encoding: .isoLatin1) }
+            if text?.contains("ENCRYPTED") == true { reason = "it needs a passphrase" }
+            throw path.map { .unreadableFile(path: $0, reason: reason) } ?? .tls(reason: reason)
+        }
+        if let path = settings.caFile {
+            try check(SSL_CTX_load_verify_file(context, path), path)
+        } else {
+            try check(SSL_CTX_set_default_verify_paths(context), nil)
+        }
+        if let path = settings.certificateFile { try check(SSL_CTX_use_certificate_chain_file(context, path), path) }
+        if let path = settings.keyFile { try check(SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM), path) }
+        // Not libmosquitto's own settings.
+        mosquitto_int_option(handle, MOSQ_OPT_SSL_CTX_WITH_DEFAULTS, 0)
+        mosquitto_void_option(handle, MOSQ_OPT_SSL_CTX, UnsafeMutableRawPointer(context))
     }
 
     /// Sets the message that the broker publishes, retained, when this client ends without disconnecting.
@@ -144,7 +152,7 @@ package final class MQTTClient {
         var problem = MQTTError.invalidURL(reason: "there is none")
         let start = Int.random(in: 0...max(settings.urls.count - 1, 0))
         for url in settings.urls[start...] + settings.urls[..<start] {
-            for address in BrokerAddress.all(of: url) {
+            for address in url.addresses {
                 for isVersion5 in [true, false] where settings.protocolVersion != (isVersion5 ? .version311 : .version5)
                 {
                     guard !wakeUp.isStopped else { throw problem }
@@ -166,7 +174,7 @@ package final class MQTTClient {
     }
 
     /// Connects. Returns when the broker has accepted the client.
-    private func connect(to address: BrokerAddress, _ wakeUp: WakeUp) throws(MQTTError) {
+    private func connect(to address: String, _ wakeUp: WakeUp) throws(MQTTError) {
         let deadline = ContinuousClock.now + Self.attemptLimit
         try connect(to: address)
         while !isConnected {
@@ -180,7 +188,7 @@ package final class MQTTClient {
     /// Begins to connect. ``turn(_:until:)`` does the rest.
     ///
     /// - Parameter address: an address of the host; by default the first that libmosquitto resolves.
-    package func connect(to address: BrokerAddress? = nil) throws(MQTTError) {
+    package func connect(to address: String? = nil) throws(MQTTError) {
         if isVersion5 {
             var properties: OpaquePointer?
             let identifier = Int32(MQTT_PROP_MAXIMUM_PACKET_SIZE.rawValue)
@@ -189,13 +197,7 @@ package final class MQTTClient {
             mosquitto_connect_bind_v5(handle, nil, 0, keepAlive, nil, properties)
             mosquitto_property_free_all(&properties)
         }
-        let status = mosquitto_connect_bind_async(
-            handle,
-            address?.host ?? url.host,
-            Int32(url.port),
-            keepAlive,
-            address?.localAddress
-        )
+        let status = mosquitto_connect_async(handle, address ?? url.host, Int32(url.port), keepAlive)
         guard status == 0 else { throw failure(status) }
         // A child process with the socket would keep the connection open after the app is killed.
         _ = fcntl(mosquitto_socket(handle), F_SETFD, FD_CLOEXEC)
@@ -296,7 +298,11 @@ package final class MQTTClient {
     }
 
     private var tlsError: MQTTError {
-        .tls(reason: "the broker at \(url) or this client rejected a certificate, or that port does not use TLS")
+        let problem = tls.flatMap { mosquitto_kit_problem($0) }.map { String(cString: $0) }
+        return .tls(
+            reason: problem.map { "the certificate of the broker at \(url) is not accepted: \($0)" }
+                ?? "the broker at \(url) rejected this client, or that port does not use TLS"
+        )
     }
 
     private func reason(_ status: Int32) -> String {
@@ -372,33 +378,22 @@ package final class MQTTClient {
     }
 }
 
-/// An address of a broker's host, as libmosquitto takes it.
-package struct BrokerAddress {
-    fileprivate var host: String
-    /// Restricts libmosquitto to the addresses of one family.
-    fileprivate var localAddress: String?
-
-    /// All addresses of the host.
-    ///
-    /// libmosquitto tries only one address of a name, unless that one is refused immediately. With TLS it needs the
-    /// name, to verify the certificate: only the version of IP can be chosen.
-    fileprivate static func all(of url: MQTTURL) -> [Self] {
+extension MQTTURL {
+    /// All addresses of the host as numbers, because libmosquitto tries only one of a name, unless that one is refused
+    /// immediately.
+    fileprivate var addresses: [String] {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var first: UnsafeMutablePointer<addrinfo>?
         // libmosquitto reports the error.
-        guard getaddrinfo(url.host, nil, &hints, &first) == 0 else { return [Self(host: url.host)] }
+        guard getaddrinfo(host, nil, &hints, &first) == 0 else { return [host] }
         defer { freeaddrinfo(first) }
-        var addresses: [Self] = []
+        var addresses: [String] = []
         for item in sequence(first: first, next: { $0?.pointee.ai_next }).compactMap(\.self?.pointee) {
             var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
             getnameinfo(item.ai_addr, item.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
-            let number = text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } } ?? url.host
-            let family = item.ai_family == AF_INET ? "0.0.0.0" : "::"
-            let address = url.usesTLS ? Self(host: url.host, localAddress: family) : Self(host: number)
-            if !addresses.contains(where: { $0.host == address.host && $0.localAddress == address.localAddress }) {
-                addresses.append(address)
-            }
+            let address = text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } } ?? host
+            if !addresses.contains(address) { addresses.append(address) }
         }
         return addresses
     }

@@ -162,7 +162,7 @@ package enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
     case invalidTopic(String)
     /// A file of the settings cannot be used.
     case unreadableFile(path: String, reason: String)
-    /// The files for TLS do not match, or are not certificates.
+    /// A certificate was not accepted, or the port does not use TLS.
     case tls(reason: String)
     /// The broker cannot be reached, or does not answer.
     case unreachable(String, reason: String)
@@ -200,9 +200,9 @@ package enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .invalidURL: "use an address such as mqtt://broker.example:1883 or mqtts://broker.example:8883"
         case .invalidTopic: "use a prefix such as indicator/1, without '+', '#', '.' and spaces"
-        case .unreadableFile: "check the path, and that this user may read the file"
+        case .unreadableFile: "check the path, the content, and that this user may read the file"
         case .invalidUsername: "check the user name"
-        case .tls: "check the CA file, the certificate and the key: PEM files, and a key without a passphrase"
+        case .tls: "check the address and the port, and the files of the authority, the certificate and the key"
         case .unreachable, .lost: "check that the broker runs and can be reached from this machine"
         case .wrongVersion(_, let isVersion5): "set 'protocol' to auto or \(isVersion5 ? "3.1.1" : "5")"
         case .refused: "check the user name and password, and what the broker's ACL allows"
