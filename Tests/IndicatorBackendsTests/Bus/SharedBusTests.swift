@@ -59,8 +59,8 @@ import Testing
         try await probe.tell("begin", "work")
         #expect(try await eventually { try await server.displayedCount == 1 })
         #expect(await eventually { jobs.views.count == 1 })
-        // The job: its server, and cancellation. The notification: its server, and closing.
-        #expect(try await connections(of: probe, to: bus) == "1 4")
+        // The job: its server, and cancellation. The notification: its server, and closing. The dock: its start.
+        #expect(try await connections(of: probe, to: bus) == "1 5")
         #expect(wakingThreads(of: probe.processID).names.count { $0 == "ind-dbus" } == 1)
 
         _ = try write(["desktopJob"])
