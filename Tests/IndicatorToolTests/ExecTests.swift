@@ -515,18 +515,18 @@ import Testing
             return stat.split(separator: ")").last?.hasPrefix(" T") == false
         }
         var lost = 0
-        for number in 0..<1000 {
+        for number in 0..<200 {
             kill(
                 stopped == "command" ? child : stopped == "group" ? -own : own,
                 stopped == "command" ? SIGSTOP : SIGTSTP
             )
             // At different points of what the program does then.
-            for _ in 0..<number * 5 { _ = getppid() }
+            for _ in 0..<number * 25 { _ = getppid() }
             kill(stopped == "group" ? -own : own, SIGCONT)
             // A stop that takes effect late, too.
             for _ in 0..<5 {
                 // The program can only stop itself by a signal, which discards a SIGCONT that has not reached it yet.
-                // About one of 6000 is in that moment.
+                // About one of 6000 is in that moment, and none that job control sends to the group.
                 if await !eventually(within: .seconds(5), { isRunning(child) && isRunning(own) }) {
                     lost += 1
                     kill(stopped == "group" ? -own : own, SIGCONT)
@@ -535,7 +535,7 @@ import Testing
                 await Task.yield()
             }
         }
-        #expect(lost <= 5)
+        #expect(lost <= (stopped == "group" ? 0 : 2))
         kill(own, SIGTERM)
         #expect(await eventually { !process.isRunning })
     }
