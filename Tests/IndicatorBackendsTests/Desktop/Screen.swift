@@ -33,9 +33,9 @@ final class Screen: Sendable {
         return try await Command.run("env", words, package: package).output
     }
 
-    /// The colours of all points.
+    /// A digest of the colours of all points.
     func picture() async throws -> String {
-        try await run("import", "-window", "root", "-depth", "8", "txt:-", package: "imagemagick")
+        try await run("import", "-window", "root", "-format", "%#", "info:-", package: "imagemagick")
     }
 
     /// The size and the place of each window that is shown, as `(width, height, x, y)`.
