@@ -388,12 +388,25 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// For Scripts/fuzz: its program and only the libraries, because every module is compiled for libFuzzer.
-if Context.environment["INDICATOR_FUZZ"] != nil {
-    package.products = []
+// Only the libraries, without what the programs and the tests need: as a dependency of an app, and for Scripts/fuzz,
+// which compiles every module for libFuzzer. SwiftPM reads the manifest of a dependency from its repository, as if that
+// were the root folder, and then in a folder of "checkouts".
+let isDependency = Context.packageDirectory == "/" || Context.packageDirectory.contains("/checkouts/")
+let isFuzzed = Context.environment["INDICATOR_FUZZ"] != nil
+if isDependency || isFuzzed {
     package.targets.removeAll {
         $0.type == .test || $0.type == .executable || ["IndicatorCommands", "TestSupport"].contains($0.name)
     }
+    package.products.removeAll { $0 is Product.Executable || isFuzzed }
+    let packages = package.targets.flatMap(\.dependencies).compactMap { dependency in
+        if case .productItem(_, let package, _, _) = dependency { package } else { nil }
+    }
+    package.dependencies.removeAll { dependency in
+        guard case .sourceControl(_, let location, _) = dependency.kind else { return false }
+        return !packages.contains { location.hasSuffix("/\($0)") }
+    }
+}
+if isFuzzed {
     package.targets.append(
         .executableTarget(
             name: "fuzz",
