@@ -35,8 +35,7 @@ import Testing
     }
 
     private static let name = "org.freedesktop.Notifications"
-    private static let isInstalled = (["/usr/bin/sway"] + Server.allCases.map(\.rawValue))
-        .allSatisfy(FileManager.default.fileExists)
+    private static let isInstalled = Sway.isPossible(with: Server.allCases.map(\.rawValue))
     private static let missing: Comment =
         "Scripts/bootstrap leaves sway out, with mako-notifier and sway-notification-center"
 
@@ -44,16 +43,31 @@ import Testing
         try await Command.run("busctl", ["--address=\(bus.address)"] + arguments, package: "systemd").output
     }
 
+    /// Starts a notification server; returns when it owns its name.
+    private func start(_ server: [String], in sway: Sway, on bus: PrivateBus) async throws -> Daemon {
+        let server = try sway.start(
+            server[0],
+            Array(server.dropFirst()),
+            environment: [
+                "DBUS_SESSION_BUS_ADDRESS": bus.address, "GDK_BACKEND": "wayland", "GSETTINGS_BACKEND": "memory",
+                "NO_AT_BRIDGE": "1",
+            ]
+        )
+        let isReady = try await eventually { try await bus.busctl("status", Self.name).status == 0 }
+        #expect(isReady, "\(server.errors)")
+        return server
+    }
+
     @Test(
         "Shown once, updated in place, not again after the user has closed it, and removed at the end",
-        .enabled(if: isInstalled && getuid() == 0, missing),
+        .enabled(if: isInstalled, missing),
         arguments: Server.allCases
     )
     func shown(server: Server) async throws {
         let bus = try await PrivateBus()
         let monitor = try await NotifyMonitor(bus)
         let sway = try await Sway()
-        let daemon = try await sway.start(server.rawValue, on: bus)
+        let daemon = try await start([server.rawValue], in: sway, on: bus)
         let probe = try await DesktopProbe("notification", through: .dbus, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "work")
@@ -80,13 +94,14 @@ import Testing
 
     @Test(
         "A notification that mako closes after its own time is shown again with the next change",
-        .enabled(if: isInstalled && getuid() == 0, missing)
+        .enabled(if: isInstalled, missing)
     )
     func expired() async throws {
         let bus = try await PrivateBus()
         let monitor = try await NotifyMonitor(bus)
         let sway = try await Sway()
-        let daemon = try await sway.start("/usr/bin/mako", "--ignore-timeout=1", "--default-timeout=500", on: bus)
+        let mako = ["/usr/bin/mako", "--ignore-timeout=1", "--default-timeout=500"]
+        let daemon = try await start(mako, in: sway, on: bus)
         let probe = try await DesktopProbe("notification", through: .dbus, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "work")
@@ -95,66 +110,6 @@ import Testing
         #expect(await eventually { monitor.shown.last?.body == "more" })
         #expect(monitor.shown.map(\.identifier) == [0, 0])
         try await probe.shutdown()
-    }
-}
-
-/// A sway without a screen. It refuses to run as root.
-private final class Sway: Sendable {
-    private let folder: TemporaryDirectory
-    private let daemon: Daemon
-
-    init() async throws {
-        let folder = try TemporaryDirectory("indicator-sway")
-        let configuration = try folder.write("output HEADLESS-1 resolution 640x480\n", to: "run/config")
-        // 65534: nobody.
-        for path in [folder.path, "\(folder.path)/run"] {
-            try FileManager.default.setAttributes(
-                [.posixPermissions: 0o755, .ownerAccountID: 65534],
-                ofItemAtPath: path
-            )
-        }
-        // That user must reach the folder, whose parents may be private.
-        var parent = URL(filePath: folder.path).deletingLastPathComponent()
-        while parent.path != "/", parent.path != "/tmp" {
-            var status = stat()
-            if stat(parent.path, &status) == 0 { chmod(parent.path, status.st_mode | S_IXOTH) }
-            parent.deleteLastPathComponent()
-        }
-        let daemon = try Daemon(
-            "setpriv",
-            ["--reuid=65534", "--regid=65534", "--clear-groups", "sway", "-c", configuration],
-            environment: [
-                "XDG_RUNTIME_DIR": "\(folder.path)/run", "HOME": "\(folder.path)/run", "WLR_BACKENDS": "headless",
-                "WLR_RENDERER": "pixman", "WLR_LIBINPUT_NO_DEVICES": "1", "DISPLAY": "", "WAYLAND_DISPLAY": "",
-            ]
-        )
-        let isReady = await eventually { FileManager.default.fileExists(atPath: "\(folder.path)/run/wayland-1") }
-        guard isReady else { throw NotStarted(error: daemon.errors) }
-        self.folder = folder
-        self.daemon = daemon
-    }
-
-    /// Starts a notification server; returns when it owns its name.
-    func start(_ program: String, _ arguments: String..., on bus: PrivateBus) async throws -> Daemon {
-        let server = try Daemon(
-            program,
-            arguments,
-            environment: [
-                "DBUS_SESSION_BUS_ADDRESS": bus.address, "XDG_RUNTIME_DIR": "\(folder.path)/run",
-                "HOME": folder.path, "XDG_CONFIG_HOME": "\(folder.path)/config", "WAYLAND_DISPLAY": "wayland-1",
-                "DISPLAY": "", "GDK_BACKEND": "wayland", "GSETTINGS_BACKEND": "memory", "NO_AT_BRIDGE": "1",
-            ]
-        )
-        let isReady = try await eventually {
-            try await bus.busctl("status", "org.freedesktop.Notifications").status == 0
-        }
-        guard isReady else { throw NotStarted(error: server.errors) }
-        return server
-    }
-
-    private struct NotStarted: Error, CustomStringConvertible {
-        var error: String
-        var description: String { "the server did not start: \(error)" }
     }
 }
 #endif
