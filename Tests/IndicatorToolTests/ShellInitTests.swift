@@ -51,5 +51,6 @@ import Testing
         #expect(!shown.contains("notify;dash") && !shown.contains("notify;TOKEN"))
         #expect(!FileManager.default.fileExists(atPath: program.home.appending("executed")))
         #expect(!shown.contains("notify;bash"))
+        #expect(shown.contains(/Done after \d+ s\b/), "whole seconds")
     }
 }
