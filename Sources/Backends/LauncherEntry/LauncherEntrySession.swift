@@ -48,8 +48,9 @@ final class LauncherEntrySession: BusSession {
     private var hasInsisted = false
     /// What was sent last; `nil` if another instance may have sent something since.
     private var sent: Entry?
+    /// When that was, or a dock has started: the next signal follows ``updateInterval`` later.
     private var sentAt: ContinuousClock.Instant?
-    /// Whether a dock has started since then.
+    /// Whether a dock has started that has received nothing.
     private var hasNewDock = false
     private var failedUntil: ContinuousClock.Instant?
 
@@ -63,7 +64,8 @@ final class LauncherEntrySession: BusSession {
     }
 
     func begin(on bus: BusShare) async throws -> String {
-        try await bus.addMatch("type='signal',sender='\(Self.bus)',member='NameOwnerChanged',arg0='\(Self.dock)'")
+        // A bus that forbids this only keeps a new dock from showing what was shown before.
+        try? await bus.addMatch("type='signal',sender='\(Self.bus)',member='NameOwnerChanged',arg0='\(Self.dock)'")
         return "application://\(desktopFile)"
     }
 
@@ -74,8 +76,9 @@ final class LauncherEntrySession: BusSession {
         case ("NameAcquired", .waiting) where words == [name]: turn = .shown
         case ("NameLost", .shown) where words == [name]: (turn, sent) = (.waiting, nil)
         case ("NameOwnerChanged", _) where words.count == 3 && words[0] == Self.dock && words[2] != "":
-            // A dock that has just started knows nothing. A moment later it also receives signals.
-            (hasNewDock, sentAt) = (true, .now)
+            // A dock that has just started knows nothing. A moment later it also receives signals. Further docks do not
+            // postpone that.
+            if !hasNewDock { (hasNewDock, sentAt) = (true, .now) }
         default: return
         }
     }
