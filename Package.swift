@@ -25,7 +25,7 @@ let package = Package(
         ),
         .trait(name: "DBus", description: "The backends on D-Bus: property, jobs, dock, sleep; needs libdbus."),
         .trait(name: "Images", description: "Decoding of images in NetworkKit; needs gdk-pixbuf."),
-        .trait(name: "MQTT", description: "The MQTT backend; needs libmosquitto."),
+        .trait(name: "MQTT", description: "The MQTT backend; needs libmosquitto and OpenSSL."),
         .default(enabledTraits: ["DesktopNotification", "DBus", "Images"]),
     ],
     dependencies: [
@@ -394,8 +394,10 @@ let package = Package(
 
 // Only the libraries, without what the programs and the tests need: as a dependency of an app, and for Scripts/fuzz,
 // which compiles every module for libFuzzer. SwiftPM reads the manifest of a dependency from its repository, as if that
-// were the root folder, and then in a folder of "checkouts".
-let isDependency = Context.packageDirectory == "/" || Context.packageDirectory.contains("/checkouts/")
+// were the root folder, and then in a folder of its build.
+let folder = Context.packageDirectory
+let isDependency =
+    folder == "/" || folder.contains("/.build/checkouts/") || folder.contains("/SourcePackages/checkouts/")
 let isFuzzed = Context.environment["INDICATOR_FUZZ"] != nil
 if isDependency || isFuzzed {
     package.targets.removeAll {
