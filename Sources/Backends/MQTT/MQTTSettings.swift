@@ -96,7 +96,9 @@ public struct MQTTURL: Sendable, Hashable, CustomStringConvertible {
         if isBracketed { name = name.dropFirst().dropLast() }
         let isValid = !name.contains { "[]/?#".contains($0) || $0.isWhitespace || !isBracketed && $0 == ":" }
         let isNumber = digits?.allSatisfy { ("0"..."9").contains($0) } ?? true
-        guard isValid, isNumber, !name.isEmpty, let port = digits.map({ Int($0) }) ?? (usesTLS ? 8883 : 1883) else {
+        // A name that begins with a dot stands for all below it in OpenSSL. The longest has 253 bytes (RFC 1035 §2.3.4).
+        let isName = !name.isEmpty && !name.hasPrefix(".") && name.utf8.count < 256
+        guard isValid, isNumber, isName, let port = digits.map({ Int($0) }) ?? (usesTLS ? 8883 : 1883) else {
             throw MQTTError.invalidURL(reason: "it must have a host, and may have a port, but nothing else")
         }
         (host, self.port) = (String(name), port)
@@ -182,7 +184,7 @@ package enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .invalidURL(let reason): "the address of the MQTT broker is invalid: \(reason)"
         case .invalidTopic(let topic): "'\(QuotedText.shortened(topic))' is not a valid prefix of topics"
-        case .unreadableFile(let path, let reason): "'\(QuotedText.shortened(path))' cannot be used: \(reason)"
+        case .unreadableFile(let path, let reason): "'\(QuotedText.escaped(path))' cannot be used: \(reason)"
         case .invalidUsername: "the user name contains a control character, which MQTT does not allow"
         case .tls(let reason): "TLS failed: \(reason)"
         case .unreachable(let url, let reason): "the broker at \(url) cannot be reached: \(reason)"

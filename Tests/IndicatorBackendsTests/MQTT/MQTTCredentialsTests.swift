@@ -193,23 +193,45 @@ import Testing
         #expect(await eventually { server.output.contains("Hostname in TLS extension: \"\(name)\"") })
     }
 
-    @Test("A key with a passphrase is an error, without a prompt")
-    func passphrase() async throws {
+    @Test("A file of TLS that cannot be used is named, with the reason, and nothing is asked on the terminal")
+    func unusableFiles() async throws {
         let certificates = try await Certificates()
+        func made(_ name: String, _ arguments: String...) async throws -> String {
+            let path = certificates.path(name)
+            let words = [arguments[0], "-out", path] + arguments.dropFirst()
+            #expect(try await Command.run("openssl", words).status == 0)
+            return path
+        }
+        let (authority, certificate) = (certificates.path("ca.pem"), certificates.path("client.pem"))
         let key = certificates.path("client.key")
-        let locked = certificates.path("locked.key")
-        let made = try await Command.run(
-            "openssl",
-            ["ec", "-aes256", "-passout", "pass:hush", "-in", key, "-out", locked]
-        )
-        #expect(made.status == 0)
-        var settings = MQTTSettings(url: try MQTTURL("mqtts://127.0.0.1:9"))
-        settings.caFile = certificates.path("ca.pem")
-        settings.certificateFile = certificates.path("client.pem")
-        settings.keyFile = locked
-        let backend = MQTTBackend(applicationName: "x", settings: settings)
-        let error = await #expect(throws: MQTTError.self) { try await backend.start() }
-        #expect(error?.reason.hasSuffix("' cannot be used: it needs a passphrase") == true, "\(error?.reason ?? "")")
+        let locked = try await made("locked", "ec", "-aes256", "-passout", "pass:hush", "-in", key)
+        let otherKind = try await made("rsa", "genrsa", "2048")
+        let text = try certificates.folder.write("no PEM\n", to: "text")
+        func problem(_ authority: String, _ certificate: String?, _ key: String?) async throws -> String {
+            var settings = MQTTSettings(url: try MQTTURL("mqtts://127.0.0.1:9"))
+            (settings.caFile, settings.certificateFile, settings.keyFile) = (authority, certificate, key)
+            let backend = MQTTBackend(applicationName: "x", settings: settings)
+            return try await #require(#expect(throws: MQTTError.self) { try await backend.start() }).reason
+        }
+        #expect(try await problem(authority, certificate, locked).hasSuffix("cannot be used: it needs a passphrase"))
+        for key in [otherKind, certificates.path("server.key")] {
+            let problem = try await problem(authority, certificate, key)
+            #expect(problem.hasSuffix("cannot be used: it is not that of the certificate"), "\(problem)")
+        }
+        for (authority, certificate, key) in [
+            (text, nil, nil), (authority, text, key), (authority, certificate, text),
+        ] {
+            let problem = try await problem(authority, certificate, key)
+            #expect(problem.hasSuffix("/text' cannot be used: it has no certificate or key in PEM"), "\(problem)")
+        }
+        let pipe = certificates.path("pipe")
+        mkfifo(pipe, 0o600)
+        #expect(try await problem(pipe, certificate, key).hasSuffix("it is no file, or larger than 8000000 bytes"))
+        #expect(try await problem(authority, certificate, nil).contains("'keyFile' is set, which belong together"))
+        #expect(try await problem(authority, nil, key).contains("'keyFile' is set, which belong together"))
+        // The files are right; nothing listens at the port.
+        let refused = try await problem(authority, certificate, key)
+        #expect(refused.hasSuffix("cannot be reached: it refused the connection"), "\(refused)")
     }
 
     @Test func aUserNameWithAControlCharacterIsAnError() async throws {

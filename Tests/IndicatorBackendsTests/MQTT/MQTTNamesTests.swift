@@ -19,7 +19,8 @@ import Testing
         "", "broker", "http://broker", "mqtt://", "mqtt://broker:0", "mqtt://broker:65536", "mqtt://broker:x",
         "mqtt://broker/path", "mqtt://a b", "mqtt://[::1", "mqtt://me:hush@broker", "MQTT://broker", "mqtt://broker:",
         "mqtt://broker:+1", "mqtt://::1", "mqtt://[]", "mqtt://[::1]1", "mqtt://[::1]]", "mqtt://broker:1:2",
-        "mqtt://:1", "mqtt://broker:99999999999999999999",
+        "mqtt://:1", "mqtt://broker:99999999999999999999", "mqtts://.example",
+        "mqtt://" + String(repeating: "a", count: 256),
     ])
     func whatIsNoAddressIsRejectedWithoutQuotingIt(text: String) {
         let error = #expect(throws: MQTTError.self) { _ = try MQTTURL(text) }

@@ -122,7 +122,7 @@ import Testing
         var emulator = TitleEmulator()
         var taken = 0
         #expect(
-            await eventually {
+            await eventually(within: .seconds(300)) {
                 for _ in 0..<97 {
                     guard let byte = terminal.readByte() else { break }
                     taken += 1
