@@ -96,7 +96,7 @@ public struct MQTTURL: Sendable, Hashable, CustomStringConvertible {
         if isBracketed { name = name.dropFirst().dropLast() }
         let isValid = !name.contains { "[]/?#".contains($0) || $0.isWhitespace || !isBracketed && $0 == ":" }
         let isNumber = digits?.allSatisfy { ("0"..."9").contains($0) } ?? true
-        // A name that begins with a dot stands for all below it in OpenSSL. The longest has 253 bytes (RFC 1035 §2.3.4).
+        // For OpenSSL, a name that begins with a dot stands for all below it. The longest has 255 bytes (RFC 1035).
         let isName = !name.isEmpty && !name.hasPrefix(".") && name.utf8.count < 256
         guard isValid, isNumber, isName, let port = digits.map({ Int($0) }) ?? (usesTLS ? 8883 : 1883) else {
             throw MQTTError.invalidURL(reason: "it must have a host, and may have a port, but nothing else")
