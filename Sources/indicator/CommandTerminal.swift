@@ -172,8 +172,8 @@ final class CommandTerminal: Sendable {
     func continueCommand(of leader: pid_t) {
         resume()
         report.pointee.isInForeground.store(isInForeground, ordering: .relaxed)
-        // Discards the stop signals that the leader has not forwarded. First: otherwise it could forward one after it has
-        // seen the continuation, and the command would stay stopped.
+        // Discards the stop signals that the leader has not forwarded. First: it could otherwise forward one after it
+        // has seen the continuation, and the command would stay stopped.
         kill(leader, SIGCONT)
         report.pointee.continuations.add(1, ordering: .releasing)
         // This signal cannot be discarded by a later one.

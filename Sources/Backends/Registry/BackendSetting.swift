@@ -102,14 +102,14 @@ public enum BackendSettingValue: Sendable, Hashable {
     case list([String])
 }
 
-extension BackendSettingValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
-    ExpressibleByArrayLiteral
+extension BackendSettingValue: ExpressibleByStringInterpolation, ExpressibleByBooleanLiteral,
+    ExpressibleByIntegerLiteral, ExpressibleByArrayLiteral
 {
     /// A ``string(_:)``.
     public init(stringLiteral value: String) { self = .string(value) }
     /// A ``boolean(_:)``.
     public init(booleanLiteral value: Bool) { self = .boolean(value) }
-    /// An ``integer(_:)``.
+    /// An ``integer(_:)``; also of seconds.
     public init(integerLiteral value: Int) { self = .integer(value) }
     /// A ``list(_:)``.
     public init(arrayLiteral elements: String...) { self = .list(elements) }

@@ -223,7 +223,8 @@ extension BackendSetting {
         case (.names, .list(let names)): return .list(try SettingText.distinct(names))
         case (.string, .string(let value)), (.path, .string(let value)), (.choice, .string(let value)): text = value
         case (.boolean, .boolean(let value)): text = String(value)
-        case (.integer, .integer(let value)), (.size, .integer(let value)): text = String(value)
+        case (.integer, .integer(let value)), (.size, .integer(let value)), (.seconds, .integer(let value)):
+            text = String(value)
         case (.seconds, .duration(let value)) where value >= .zero: text = value.secondsText
         case (.choices, .list(let words)), (.strings, .list(let words)): text = words.joined(separator: ",")
         default:

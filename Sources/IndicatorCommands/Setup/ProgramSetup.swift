@@ -62,7 +62,7 @@ package struct ProgramSetup: Sendable {
         var defaults = ConfigurationValues(
             settings: [
                 bars: ["finished": .string(TerminalProgressSettings.Finished.none.rawValue)],
-                "launcherEntry": ["desktopFile": .string("\(Program.name).desktop")],
+                "launcherEntry": ["desktopFile": "\(Program.name).desktop"],
             ]
         )
         let registry = BackendRegistry.standard

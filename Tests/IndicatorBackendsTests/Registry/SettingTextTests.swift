@@ -14,6 +14,15 @@ struct SettingTextTests {
         return try? text.value(for: BackendSetting("x", type, summary: ""))
     }
 
+    @Test("A value in code may be an interpolated text, and whole seconds")
+    func literals() throws {
+        let (name, after) = ("app", BackendSetting("after", .seconds, summary: "how long"))
+        let file = BackendSetting("file", .string, summary: "a file")
+        #expect(try file.checked("\(name).desktop", environment: [:]) == .string("app.desktop"))
+        #expect(try after.checked(60, environment: [:]) == .duration(.seconds(60)))
+        #expect(throws: SettingText.Failure.self) { try after.checked(-1, environment: [:]) }
+    }
+
     @Test(
         "may be a number of seconds",
         arguments: [
