@@ -324,7 +324,8 @@ package final class MQTTClient {
         // libmosquitto reports an error of TLS also as EPROTO, since 2.0.21 even while the certificate is verified.
         let isTLS = status == MOSQ_ERR_TLS.code || status == MOSQ_ERR_ERRNO.code && errno == EPROTO && url.usesTLS
         if isTLS { return tlsError }
-        return status == MOSQ_ERR_CONN_LOST.code ? closed : lost(reason(status))
+        let isClosed = status == MOSQ_ERR_ERRNO.code && [EPIPE, ECONNRESET].contains(errno)
+        return isClosed || status == MOSQ_ERR_CONN_LOST.code ? closed : lost(reason(status))
     }
 
     private var closed: MQTTError {
