@@ -138,7 +138,8 @@ import Testing
     func fullScreen() async throws {
         try await inTerminal { tmux in
             let text = try program.home.write((1...100).map { "line \($0)" }.joined(separator: "\n"), to: "text")
-            try await exec("sh -c 'echo before; sleep 0.3; less \(text); echo after; sleep 1'", in: tmux)
+            let end = "until [ -e \(program.home.appending("go")) ]; do sleep 0.05; done"
+            try await exec("sh -c 'echo before; sleep 0.3; less \(text); echo after; \(end)'", in: tmux)
             #expect(try await shows(tmux) { $0.count == 24 && $0[0] == "line 1" && $0[22] == "line 23" })
             try await tmux.command("send-keys", "C-z")
             #expect(try await shows(tmux) { $0.first == "before" && $0.last == "ready>" && !Self.hasBars($0) })
@@ -146,6 +147,7 @@ import Testing
             #expect(try await shows(tmux) { $0.count == 24 && $0[22] == "line 23" })
             try await tmux.command("send-keys", "q")
             #expect(try await shows(tmux) { $0.contains("after") && Self.hasBars($0) })
+            try program.home.write("", to: "go")
             #expect(try await shows(tmux) { $0.first == "before" && $0.last == "ready>" && !Self.hasBars($0) })
         }
     }
@@ -367,8 +369,10 @@ import Testing
     @Test("Modes that the command leaves stay set, as without the program")
     func modesRemain() async throws {
         try await inTerminal { tmux in
-            try await exec("sh -c 'stty -ixon; sleep 0.3'", in: tmux)
+            let go = program.home.appending("go")
+            try await exec("sh -c 'stty -ixon; until [ -e \(go) ]; do sleep 0.05; done'", in: tmux)
             #expect(try await shows(tmux, Self.hasBars))
+            try program.home.write("", to: "go")
             #expect(try await shows(tmux) { $0.last == "ready>" })
             try await tmux.type("stty -a > \(program.home.appending("modes"))")
             #expect(await eventually { (try? program.home.read("modes"))?.contains(" icanon ") == true })
