@@ -73,6 +73,12 @@ package final class PrivateBus: Sendable {
         try await Command.run("busctl", ["--address=\(address)"] + arguments, package: "systemd")
     }
 
+    /// Whether a connection owns a name. `busctl status` fails for some users.
+    package func hasOwner(_ name: String) async throws -> Bool {
+        let service = "org.freedesktop.DBus"
+        return try await busctl("call", service, "/", service, "NameHasOwner", "s", name).output.hasPrefix("b true")
+    }
+
     /// Runs `gdbus` on it. The first argument is the command.
     package func gdbus(_ command: String, _ arguments: String...) async throws -> Command.Result {
         try await Command.run("gdbus", [command, "--address", address] + arguments, package: "libglib2.0-bin")

@@ -91,10 +91,15 @@ private final class BusTraffic: Sendable {
 
     init(of probe: DesktopProbe, on bus: PrivateBus) async throws {
         self.bus = bus
-        let lines = try await bus.busctl("list", "--no-legend").output.split(separator: "\n")
-        let columns = lines.map { $0.split(separator: " ") }
-        let own = columns.first { $0.count > 1 && $0[0].hasPrefix(":") && $0[1] == "\(probe.processID)" }
-        name = String(try #require(own)[0])
+        // Not `busctl list`, which shows no processes to some users.
+        let script = """
+            proxy = bus.get_object("org.freedesktop.DBus", "/org/freedesktop/DBus")
+            daemon = dbus.Interface(proxy, "org.freedesktop.DBus")
+            for name in daemon.ListNames():
+                if name.startswith(":") and daemon.GetConnectionUnixProcessID(name) == \(probe.processID): print(name)
+            """
+        name = try await bus.python(script).output.trimmingCharacters(in: .newlines)
+        #expect(name.hasPrefix(":"))
         let monitor = try Daemon(
             "busctl",
             ["--address=\(bus.address)", "monitor", "--json=short"],

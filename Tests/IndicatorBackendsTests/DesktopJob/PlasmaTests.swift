@@ -88,7 +88,7 @@ import Testing
             ]
         )
         let isReady = try await eventually {
-            try await bus.busctl("status", "org.kde.JobViewServer").status == 0
+            try await bus.hasOwner("org.kde.JobViewServer")
         }
         #expect(isReady, "\(plasma.errors)")
         return plasma

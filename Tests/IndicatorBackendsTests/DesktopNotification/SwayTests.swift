@@ -53,7 +53,7 @@ import Testing
                 "NO_AT_BRIDGE": "1",
             ]
         )
-        let isReady = try await eventually { try await bus.busctl("status", Self.name).status == 0 }
+        let isReady = try await eventually { try await bus.hasOwner(Self.name) }
         #expect(isReady, "\(server.errors)")
         return server
     }

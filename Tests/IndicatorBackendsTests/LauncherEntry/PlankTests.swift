@@ -46,9 +46,9 @@ import Testing
         let compositor =
             try hideMode == "none" ? nil : Daemon(Self.compositor, ["--compositor=on"], environment: environment)
         let bamf = try Daemon("/usr/libexec/bamf/bamfdaemon", environment: environment)
-        #expect(try await eventually { try await bus.busctl("status", "org.ayatana.bamf").status == 0 })
+        #expect(try await eventually { try await bus.hasOwner("org.ayatana.bamf") })
         let plank = try Daemon("/usr/bin/plank", environment: environment)
-        let isReady = try await eventually { try await bus.busctl("status", "com.canonical.Unity").status == 0 }
+        let isReady = try await eventually { try await bus.hasOwner("com.canonical.Unity") }
         #expect(isReady, "\(plank.errors)")
         return [compositor, bamf, plank].compactMap(\.self)
     }
