@@ -1,6 +1,8 @@
 import ArgumentParser
 import Foundation
 import IndicatorCommands
+import IndicatorThreads
+import Synchronization
 
 /// The command-line tool `indicator`.
 @main
@@ -26,6 +28,7 @@ struct IndicatorProgram: ParsableCommand {
               0   success
               1   failure
               64  wrong usage, or an invalid trace
+              71  no thread can be created
               78  wrong configuration
               'exec' ends with the status of its command; 127 if it does not exist, 126 if it cannot be run.
             """,
@@ -44,6 +47,7 @@ struct IndicatorProgram: ParsableCommand {
             var command = try parseAsRoot()
             guard let asynchronous = command as? any AsyncParsableCommand else { return try command.run() }
             StandardStreams.openMissing()
+            ThreadStarter.isShortageFatal.store(true, ordering: .relaxed)
             // This thread no longer uses it.
             nonisolated(unsafe) var parsed = asynchronous
             Task.detached {
