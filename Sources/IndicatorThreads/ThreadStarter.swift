@@ -93,8 +93,8 @@ package enum ThreadStarter {
     }
 
     private static let isShortageReported = Atomic(false)
-    /// Whether the process ends with status 71 (`EX_OSERR` of sysexits.h) when there is no thread for the indicator: for
-    /// a command that could only wait.
+    /// Whether the process ends with status 71 (`EX_OSERR` of sysexits.h) when there is no thread for the indicator, as
+    /// a command does that could only wait.
     package static let isShortageFatal = Atomic(false)
 
     /// Reports, once in the process, that there is no thread for the indicator.

@@ -290,8 +290,7 @@ package final class MQTTClient {
         poll(&descriptors, 2, WakeUp.milliseconds(until: min(deadline ?? keepAliveCheck, keepAliveCheck)))
         if descriptors[1].revents != 0 { wakeUp.clear() }
         let events = Int32(descriptors[0].revents)
-        // With TLS, libmosquitto has already taken the error from the socket.
-        if !isOpen, events & Int32(POLLERR | POLLHUP) != 0 { throw lost(socketError ?? "it refused the connection") }
+        if !isOpen, events & Int32(POLLERR | POLLHUP) != 0, let problem = connectionProblem { throw lost(problem) }
         isOpen = isOpen || events & Int32(POLLOUT) != 0
         // Also continues a TLS handshake, even if the socket is only writable.
         if events != 0 { try check(mosquitto_loop_read(handle, 1)) }
@@ -307,11 +306,16 @@ package final class MQTTClient {
         if let refusal { throw .refused(url, what: refusal.what, reason: refusal.reason) }
     }
 
-    /// Why the host could not be connected to.
-    private var socketError: String? {
+    /// Why there is no connection to the host; `nil` if it was there, and the peer has closed it.
+    private var connectionProblem: String? {
         var (number, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
         getsockopt(socket, SOL_SOCKET, SO_ERROR, &number, &size)
-        return number == 0 ? nil : String(cString: strerror(number))
+        switch number {
+        case EPIPE, ECONNRESET: return nil
+        // With TLS, libmosquitto has already taken the error from the socket.
+        case 0: return url.usesTLS ? "it refused the connection" : nil
+        default: return String(cString: strerror(number))
+        }
     }
 
     private func check(_ status: Int32) throws(MQTTError) {
