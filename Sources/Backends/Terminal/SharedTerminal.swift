@@ -149,11 +149,7 @@ final class SharedTerminal: Sendable {
             try state.withLock { state throws(TerminalTitleError) -> (Bool, Int) in
                 var written = 0
                 if let failure = state.failure { throw failure }
-                defer {
-                    var leftover = state.ledger.leftover
-                    leftover.hasLines = state.lines.leavesLines
-                    state.record.update(to: leftover, on: device)
-                }
+                defer { updateRecord(in: &state, isWriting: false) }
                 do throws(TerminalTitleError) {
                     state.lines.resize(to: device.size)
                     while true {
@@ -161,6 +157,8 @@ final class SharedTerminal: Sendable {
                         let title = state.lines.allowsSequences ? state.ledger.nextBytes : []
                         let bytes = title.isEmpty ? state.lines.nextBytes : title
                         if bytes.isEmpty { return (true, written) }
+                        // Before the bytes: the process may be killed as soon as they are written.
+                        updateRecord(in: &state, isWriting: !title.isEmpty)
                         switch try device.write(bytes) {
                         case .wrote(let count):
                             written += count
@@ -176,6 +174,12 @@ final class SharedTerminal: Sendable {
                 }
             }
         }
+    }
+
+    private func updateRecord(in state: inout State, isWriting: Bool) {
+        var leftover = state.ledger.leftover(isWriting: isWriting)
+        leftover.hasLines = state.lines.leavesLines
+        state.record.update(to: leftover, on: device)
     }
 }
 

@@ -47,12 +47,16 @@ struct TitleLedger: Sendable {
         self.charset = charset
     }
 
-    /// What remains in the terminal if the process is killed.
-    var leftover: TerminalRecord.Leftover {
-        TerminalRecord.Leftover(
-            title: shown.title == nil ? nil : style,
-            originalTitle: shown.title == nil || originalTitle.isEmpty ? nil : originalTitle,
-            hasProgress: shown.progress != nil
+    /// What may remain in the terminal if the process is killed now.
+    ///
+    /// - Parameter isWriting: whether ``nextBytes`` are about to be written.
+    func leftover(isWriting: Bool) -> TerminalRecord.Leftover {
+        let next = isWriting && unwritten.isEmpty ? transition().result : shown
+        let setsTitle = shown.title != nil || next.title != nil
+        return TerminalRecord.Leftover(
+            title: setsTitle ? style : nil,
+            originalTitle: setsTitle && !originalTitle.isEmpty ? originalTitle : nil,
+            hasProgress: shown.progress != nil || next.progress != nil
         )
     }
 

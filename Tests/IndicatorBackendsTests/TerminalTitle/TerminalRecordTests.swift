@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
+import IndicatorThreads
 import TestSupport
 import Testing
 
@@ -82,6 +83,24 @@ import Testing
         #expect(records.count == 1)
         await backend.stop()
         #expect(records == [])
+    }
+
+    @Test("The record is written before the terminal: the process may be killed as soon as something is shown")
+    func order() async throws {
+        for _ in 0..<50 {
+            let backend = try makeBackend()
+            try await backend.start()
+            let recorded = Locked<Bool?>(nil)
+            let reader = JoinableThread {
+                while terminal.unreadBytes == 0 {}
+                recorded.withLock { $0 = !records.isEmpty }
+            }
+            try await backend.update(busy)
+            await reader.join()
+            #expect(recorded.withLock { $0 } == true)
+            await backend.stop()
+            _ = terminal.read()
+        }
     }
 
     @Test("The next process restores the title and the progress, before it shows its own", arguments: [1, 3])
