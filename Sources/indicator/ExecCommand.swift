@@ -196,13 +196,15 @@ struct ExecCommand: ParsableCommand {
     }
 
     private func shownCommand(_ began: ContinuousClock.Instant) -> ShownCommand {
-        ShownCommand(
+        // Who looks at the shell sees that its command has ended.
+        let isFocused = lasted == nil || notify == .never ? false : TerminalFocus.isFocused
+        return ShownCommand(
             label: label ?? typed?.label ?? Self.label(for: command),
             began: began,
             app: app,
-            // Who looks at the shell sees that its command has ended.
-            notify: lasted != nil && notify != .never && TerminalFocus.isFocused == true ? .never : notify,
-            after: after.map { .seconds($0) }
+            notify: isFocused == true ? .never : notify,
+            after: after.map { .seconds($0) },
+            prefersTerminal: isFocused == nil && TerminalFocus.isKnownToTerminal
         )
     }
 

@@ -24,34 +24,50 @@ final class ShownCommand {
     ///   - app: the name of the app whose config file is used.
     ///   - notify: when to notify of the end; `nil`: the setting of the config file, or always.
     ///   - after: how long the command must last for that; `nil`: the setting of the config file, or 10 seconds.
-    init(label: String, began: ContinuousClock.Instant, app: String, notify: WhenDone?, after: Duration?) {
+    ///   - prefersTerminal: whether the terminal notifies instead of the desktop.
+    init(
+        label: String,
+        began: ContinuousClock.Instant,
+        app: String,
+        notify: WhenDone?,
+        after: Duration?,
+        prefersTerminal: Bool = false
+    ) {
         (self.label, self.began, self.app, self.after) = (label, began, app, after ?? .seconds(10))
+        var source = ConfigurationSource(
+            for: app,
+            reloadTriggers: [],
+            // They would appear within the command's output.
+            printsMistakes: false,
+            logger: Self.noLogger
+        )
         // These override the config file.
         var settings: [String: BackendSettingValue] = [:]
         if let notify { settings["whenDone"] = .string(notify.rawValue) }
         if let after { settings["after"] = .duration(after) }
-        var overrides = ConfigurationValues()
-        if !settings.isEmpty {
-            for kind in BackendRegistry.standard.kinds.map(\.name) where Self.notifies(kind) {
-                overrides.settings[kind] = settings
+        let notify = notify ?? (prefersTerminal ? Self.desktopNotification(in: try? .load(from: source)) : nil)
+        for kind in BackendRegistry.standard.kinds.map(\.name) where Self.notifies(kind) {
+            source.overrides.settings[kind] = settings
+            if prefersTerminal, kind == "desktopNotification" {
+                source.overrides.settings[kind]?["whenDone"] = .string(WhenDone.never.rawValue)
             }
         }
-        indicator = IndicatorManager.configured(
-            from: ConfigurationSource(
-                for: app,
-                overrides: overrides,
-                reloadTriggers: [],
-                // They would appear within the command's output.
-                printsMistakes: false,
-                logger: Self.noLogger
-            )
-        )
+        indicator = IndicatorManager.configured(from: source)
         activity = ManagedActivity(label, in: indicator, lasted: began.duration(to: .now))
         let isCovered = indicator.configuration?.backends.contains { backend in
             backend.kind.name == "terminalNotification"
                 || Self.notifies(backend.kind.name) && (backend.settings.string("whenDone") ?? "never") != "never"
         }
-        if isCovered != true, notify != .never { addNotification(notify ?? .always) }
+        if isCovered != true, notify != .never {
+            whenDone = notify ?? .always
+            if !prefersTerminal { addNotification(notify ?? .always) }
+        }
+    }
+
+    /// When the config file's notification on the desktop tells of ends; `nil` if there is none that does.
+    private static func desktopNotification(in configuration: IndicatorConfiguration?) -> WhenDone? {
+        configuration?.backends.lazy.filter { $0.kind.name == "desktopNotification" }
+            .compactMap { $0.settings.string("whenDone").flatMap(WhenDone.init) }.first { $0 != .never }
     }
 
     private static func notifies(_ kind: String) -> Bool {
@@ -67,7 +83,6 @@ final class ShownCommand {
     }
 
     private func addNotification(_ whenDone: WhenDone) {
-        self.whenDone = whenDone
         #if DesktopNotification
         // Over SSH, the desktop belongs to another machine.
         guard !TerminalFocus.isRemote else { return }

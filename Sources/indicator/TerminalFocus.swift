@@ -1,4 +1,5 @@
 import Foundation
+import IndicatorBackends
 
 /// Whether the user looks at this terminal: its window has the keys.
 enum TerminalFocus {
@@ -17,6 +18,11 @@ enum TerminalFocus {
             let active = UInt64(text[start.upperBound...].prefix(while: \.isHexDigit), radix: 16)
         else { return nil }
         return active == window
+    }
+
+    /// Whether the terminal itself shows notifications, and none while its window has the focus.
+    static var isKnownToTerminal: Bool {
+        TerminalNotificationBackend.isHiddenWhileFocused(in: ProcessInfo.processInfo.environment)
     }
 
     /// Whether the terminal is on another machine.

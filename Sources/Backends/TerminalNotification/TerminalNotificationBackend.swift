@@ -84,6 +84,13 @@ public final class TerminalNotificationBackend: IndicatorBackend {
         try terminal.settle(within: TerminalTitleBackend.stopLimit)
     }
 
+    /// Whether the terminal shows no notification while its window has the focus: kitty, because the sequence says so,
+    /// and foot by default (foot.ini(5): `notify-focus-inhibit`, later `inhibit-when-focused`).
+    package static func isHiddenWhileFocused(in environment: [String: String]) -> Bool {
+        let known = KnownTerminal.recognize(by: environment)
+        return known.notification == .kitty || known.name == "foot"
+    }
+
     fileprivate static func openTerminal(
         path: String,
         environment: [String: String]
