@@ -398,6 +398,35 @@ import Testing
         #expect(exec.errors.count(where: \.isNewline) == 1)
     }
 
+    @Test(
+        "--pid shows how much of its file a program has read",
+        arguments: [
+            "cp large fifo", "dd if=large of=fifo bs=64k", "tar -cf - large >fifo", "rsync --bwlimit=1 large copy",
+        ]
+    )
+    func runningTool(command: String) async throws {
+        let broker = try await MosquittoBroker()
+        try Self.configure(program, backends: "mqtt", more: "mqtt: {url: '\(broker.url)', interval: 0}\n")
+        try program.home.write(String(repeating: "x", count: 10_000_000), to: "large")
+        // Nobody reads what it writes.
+        let script = "cd '\(program.home.path)'; mkfifo fifo; exec 9<>fifo; exec \(command)"
+        let process = try Daemon("bash", ["-c", script], environment: ["LC_ALL": "C"])
+        let exec = try Daemon(
+            program.path,
+            ["exec", "--pid", "\(process.processID)"],
+            environment: program.variables
+        )
+        var state = ""
+        let hasProgress = try await eventually {
+            state = try await broker.retained().first?.value ?? ""
+            return state.contains(#""progress":0."#)
+        }
+        #expect(hasProgress, "\(process.errors)\(exec.errors)\(state)")
+        #expect(state.contains(#""label":"\#(command.prefix { $0 != " " })"#))
+        await process.end()
+        #expect(await eventually { exec.status == 0 })
+    }
+
     @Test("--pid shows a running process, with its position in the largest file that it reads, until it ends")
     func runningProcess() async throws {
         let broker = try await MosquittoBroker()
