@@ -21,7 +21,7 @@ import Testing
         let client = client(flood)
         let flooded = client.start(URLRoute(flood.url, .get("").with(\.timeLimit, .seconds(10))))
         let cancelled = client.start(URLRoute(flood.url))
-        #expect(await eventually { flood.floodCount > 0 })
+        #expect(await eventually { flood.floodCount > 0 }, "\(flood.errors)")
         cancelled.cancel()
         let late = await thrown {
             _ = try await client.send(route(server, .get("never").with(\.timeLimit, .seconds(0.1))))

@@ -14,7 +14,6 @@ struct FrameServer {
         case unknown = "200, 0, 0, bytes(100)"
         /// An interim response with status 103.
         case hint = "1, 4, stream, b'\\x08\\x03103'"
-
     }
 
     private let certificates: Certificates
@@ -63,6 +62,9 @@ struct FrameServer {
         let daemon = daemon
         #expect(await eventually { daemon.output.contains("listening") })
     }
+
+    /// Why connections could not be served.
+    var errors: String { daemon.errors }
 
     /// How many connections have been flooded.
     var floodCount: Int { daemon.output.split(separator: "\n").count { $0 == "flood" } }
