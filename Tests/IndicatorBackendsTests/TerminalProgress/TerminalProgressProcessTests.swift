@@ -232,11 +232,12 @@ struct TerminalProgressProcessTests {
                     "-y",
                     "\([20, 12, 24, 9][number / 3 % 4])"
                 )
-                if number % 10 == 0 { try await tell("plain text \(number)") }
+                // On a busy machine, each size is drawn. A narrower one moves the cursor up by three rows.
+                for line in 0..<3 { try await tell("plain text \(number * 3 + line)") }
             }
             try await tell("shutdown")
             try send("return")
-            let expected = (1...30).map { "first \($0)" } + (0..<12).map { "text \($0 * 10)" } + ["ready>"]
+            let expected = (1...30).map { "first \($0)" } + (0..<360).map { "text \($0)" } + ["ready>"]
             func text() async throws -> [String] {
                 try await tmux.command("capture-pane", "-p", "-J", "-S", "-").split(separator: "\n")
                     .map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0 != "" }
@@ -584,10 +585,10 @@ struct TerminalProgressProcessTests {
                 let lines = screen().lines.filter { !$0.allSatisfy { $0 == "x" } }
                 // The text may begin in the last column of the filling, and continue on the next line.
                 let text = lines.joined().filter { $0 != " " }
-                // On a busy machine, the terminal may have accepted one of the two meanwhile.
+                // On a busy machine, the terminal may have accepted one of the two meanwhile, or both.
                 let reports = text.matches(of: /\((\d)logmessages?lost:theterminalacceptednooutput\)/)
                 let written = text.components(separatedBy: "lost").count - 1 - reports.count
-                return !reports.isEmpty && reports.reduce(written) { $0 + (Int($1.1) ?? 0) } == 2 && lines.count > 3
+                return reports.reduce(written) { $0 + (Int($1.1) ?? 0) } == 2 && lines.count > 3
                     && lines[lines.count - 3].hasPrefix("✗ two: HTTP 503 (")
                     && lines[lines.count - 2].hasPrefix("one ") && lines[lines.count - 1].hasPrefix("three ")
             },
