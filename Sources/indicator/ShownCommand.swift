@@ -64,7 +64,7 @@ final class ShownCommand {
         }
     }
 
-    /// When the config file's notification on the desktop tells of ends; `nil` if there is none that does.
+    /// When the config file's notification on the desktop reports an end; `nil` if there is none that does.
     private static func desktopNotification(in configuration: IndicatorConfiguration?) -> WhenDone? {
         configuration?.backends.lazy.filter { $0.kind.name == "desktopNotification" }
             .compactMap { $0.settings.string("whenDone").flatMap(WhenDone.init) }.first { $0 != .never }
