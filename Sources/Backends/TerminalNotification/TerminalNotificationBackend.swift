@@ -7,7 +7,7 @@ import IndicatorThreads
 /// Reports the outcome of long work with a notification of the terminal.
 ///
 /// Works over SSH, where there is no session bus. It writes to the controlling terminal, and only if that is known to
-/// show notifications: kitty (which shows them while its window is not focused), Ghostty, foot, WezTerm or iTerm2.
+/// show notifications: kitty and foot (both only while their window is not focused), Ghostty, WezTerm or iTerm2.
 /// Other terminals may print unknown sequences, so in doubt, and inside tmux and GNU screen, nothing is written.
 public final class TerminalNotificationBackend: IndicatorBackend {
     /// The name that the config file and the diagnostics use.

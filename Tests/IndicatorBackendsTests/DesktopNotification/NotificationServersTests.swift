@@ -28,7 +28,8 @@ import Testing
         #expect(monitor.shown.allSatisfy { $0.hints["value"] == nil })
         // Updated in place, and always with an expiry.
         let identifiers = monitor.shown.map(\.identifier)
-        #expect(identifiers.count == 2 && identifiers[0] == 0 && identifiers[1] != 0)
+        #expect(identifiers.first == 0 && identifiers.count > 1 && Set(identifiers.dropFirst()) == [identifiers[1]])
+        #expect(identifiers[1] != 0)
         #expect(monitor.shown.allSatisfy { $0.timeout > 0 && $0.timeout <= 60_000 })
         try await probe.tell("end")
         #expect(await eventually { monitor.calls.last?.member == "CloseNotification" })
@@ -97,7 +98,8 @@ import Testing
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address, name: name)
         let monitor = try await NotifyMonitor(bus)
-        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        // On a busy machine, the default one would be renewed meanwhile, every 35 s.
+        let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         try await probe.tell("begin", "first")
         #expect(await eventually { server.shown.count == 1 })
