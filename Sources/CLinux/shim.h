@@ -1,5 +1,6 @@
 #pragma once
-/* What Swift cannot import from glibc: eventfd(2), fork(2), getauxval(3), variadic functions and a global variable. */
+/* What Swift cannot import from glibc: eventfd(2), signalfd(2), fork(2), getauxval(3), variadic functions and a global
+   variable. */
 #include <sys/auxv.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -11,6 +12,14 @@ static inline void linux_disable_core_dumps(void) { (void)prctl(PR_SET_DUMPABLE,
 
 /* A descriptor that any thread can make readable (eventfd(2)); -1 and errno on failure. */
 static inline int linux_make_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+/* A descriptor that is readable while one of the signals waits, that other programs do not inherit (signalfd(2)); -1 and
+   errno on failure. SFD_CLOEXEC is EFD_CLOEXEC, and its header would make declarations of the C library part of this
+   module. */
+static inline int linux_make_signal_descriptor(const void *signals) {
+    extern int signalfd(int, const void *, int);
+    return signalfd(-1, signals, EFD_CLOEXEC);
+}
 
 /* pipe2(2), which the C library declares only for _GNU_SOURCE: a pipe that other programs do not inherit. EFD_CLOEXEC
    is O_CLOEXEC, whose header would make declarations of the C library part of this module. */

@@ -1,6 +1,7 @@
 import CLinux
 import Foundation
 import IndicatorCommands
+import IndicatorThreads
 
 /// A child process that behaves as if the shell had started it directly.
 ///
@@ -17,9 +18,13 @@ import IndicatorCommands
 /// With a ``CommandTerminal`` that has a session, the child is the process that leads it (``CommandSession``), and the
 /// command is that one's child. The terminal's signals then reach only this process, which forwards them.
 ///
-/// The signals are blocked, and the main thread waits for them (sigwaitinfo(2)), so nothing runs concurrently. Only
-/// while this process stops, a signal handler notes `SIGCONT`: the stop signal would discard one that waits
-/// (signal(7)). `SIGKILL` and `SIGSTOP` cannot be forwarded; signals of faults (`SIGSEGV` and others) are not.
+/// The signals are blocked, and the main thread waits for them (sigwaitinfo(2)), so nothing runs concurrently.
+/// `SIGKILL` and `SIGSTOP` cannot be forwarded; signals of faults (`SIGSEGV` and others) are not.
+///
+/// A stop signal discards a `SIGCONT` that waits, and `SIGCONT` discards stop signals (signal(7)). So a stop signal is
+/// forwarded, but left waiting until the command has stopped: then this process only lets it through, and the kernel
+/// has discarded it if a `SIGCONT` came after it. A command that stops by itself (`SIGSTOP` from another process) makes
+/// this process send itself the signal; until then, a signal handler notes a `SIGCONT`.
 struct ChildCommand {
     /// The command could not be started.
     struct StartError: Error, CustomStringConvertible {
@@ -70,6 +75,15 @@ struct ChildCommand {
     private var stoppedBy: Int32?
     /// Whether this process has received a stop signal too since the command last ran.
     private var wasAskedToStop = false
+    /// Readable while one of the signals waits; negative if what the kernel says of a signal is needed to tell who
+    /// received it, or if there can be no further descriptor.
+    private let arrivals: Int32
+    /// A stop signal that was forwarded, but left waiting, and until when; `nil` if there is none.
+    private var waitingStop: (number: Int32, limit: ContinuousClock.Instant)?
+
+    /// How long a stop signal waits for the command to stop. Until then, the same signal cannot be received again, as
+    /// by a command that handles it slowly.
+    private static let stopLimit = Duration.milliseconds(500)
 
     /// The signals of a fault of the process itself.
     private static let faults = [SIGSEGV, SIGBUS, SIGFPE, SIGILL]
@@ -114,6 +128,7 @@ struct ChildCommand {
             witness = GroupWitness()
         }
         (self.terminal, self.signals) = (terminal, signals)
+        arrivals = witness != nil || terminal?.hasSession == true ? linux_make_signal_descriptor(&signals) : -1
         Self.noteContinuations()
         terminal?.start()
     }
@@ -137,19 +152,52 @@ struct ChildCommand {
     mutating func wait(until deadline: ContinuousClock.Instant? = nil) -> Event {
         while true {
             if let event = nextEvent() { return event }
-            var info = siginfo_t()
             var signals = signals
-            let number: Int32
+            if let (number, limit) = waitingStop {
+                sigdelset(&signals, number)
+                if let info = Self.next(of: signals, until: min(limit, deadline ?? limit)) {
+                    received(info.si_signo, info)
+                } else if .now >= limit {
+                    if isStopped { waitingStop?.limit = .now + Self.stopLimit } else { endWaitingStop() }
+                } else {
+                    return .deadline
+                }
+            } else if arrivals < 0 {
+                guard let info = Self.next(of: signals, until: deadline) else { return .deadline }
+                received(info.si_signo, info)
+            } else {
+                var arrival = pollfd(fd: arrivals, events: Int16(POLLIN), revents: 0)
+                let limit = deadline.map { max(ContinuousClock.now.duration(to: $0), .zero).wholeMilliseconds + 1 }
+                guard poll(&arrival, 1, limit.map { CInt(clamping: $0) } ?? -1) != 0 else { return .deadline }
+                if let number = Self.stopSignals.first(where: Self.isPending) {
+                    waitingStop = (number, .now + Self.stopLimit)
+                    received(number, siginfo_t())
+                } else if let info = Self.next(of: signals, until: .now) {
+                    received(info.si_signo, info)
+                }
+            }
+        }
+    }
+
+    /// Waits for one of the signals; `nil` if none came until the deadline.
+    private static func next(of signals: sigset_t, until deadline: ContinuousClock.Instant?) -> siginfo_t? {
+        var (signals, info) = (signals, siginfo_t())
+        while true {
+            var limit = timespec()
             if let deadline {
                 let (seconds, attoseconds) = max(ContinuousClock.now.duration(to: deadline), .zero).components
-                var limit = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
-                number = sigtimedwait(&signals, &info, &limit)
-                if number < 0, errno == EAGAIN { return .deadline }
-            } else {
-                number = sigwaitinfo(&signals, &info)
+                limit = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
             }
-            if number > 0 { received(number, info) }
+            let number = deadline == nil ? sigwaitinfo(&signals, &info) : sigtimedwait(&signals, &info, &limit)
+            if number > 0 { return info }
+            if errno == EAGAIN { return nil }
         }
+    }
+
+    /// Discards the stop signal that waits.
+    private mutating func endWaitingStop() {
+        if let number = waitingStop?.number { _ = Self.next(of: Self.set(of: number), until: .now) }
+        waitingStop = nil
     }
 
     private mutating func nextEvent() -> Event? {
@@ -179,7 +227,8 @@ struct ChildCommand {
         if number == SIGCHLD { return }
         let hasReachedCommand = hasReachedCommand(number, info)
         if Self.stopSignals.contains(number) { wasAskedToStop = true }
-        if number == SIGCONT { wasAskedToStop = false }
+        // The kernel has discarded the stop signal.
+        if number == SIGCONT { (wasAskedToStop, waitingStop) = (false, nil) }
         if number == SIGWINCH, info.si_code > 0 { return sizeHasChanged() }
         // A stop signal that was forwarded after the SIGCONT of the group has stopped the command again.
         if hasReachedCommand, number != SIGCONT || !isStopped { return }
@@ -197,6 +246,7 @@ struct ChildCommand {
     private func hasReachedCommand(_ number: Int32, _ info: siginfo_t) -> Bool {
         // This process itself sends SIGPIPE, for a closed pipe. SI_USER is 0, the others of processes are negative.
         if info.si_code <= 0, info._sifields._kill.si_pid == getpid() { return true }
+        if hasSession, Self.stopSignals.contains(number) { return terminal?.isOfKey(number) == true }
         // The command may have left the group.
         if witness?.hasReceived(number) == true { return getpgid(identifier) == getpgrp() }
         // Without the witness, the same for what the kernel sends.
@@ -258,27 +308,28 @@ struct ChildCommand {
     mutating func stop(by number: Int32, after prepare: () -> Void) {
         // The signal stays pending until it is unblocked, and SIGCONT discards it (signal(7)). SIGSTOP cannot be
         // blocked.
-        let waiting = number == SIGSTOP ? SIGTSTP : number
-        signal(waiting, SIG_DFL)
+        let stopping = waitingStop?.number ?? (number == SIGSTOP ? SIGTSTP : number)
+        signal(stopping, SIG_DFL)
         var continuation = Self.set(of: SIGCONT)
         lastContinuation.pointee.si_signo = 0
         // Also delivers one that waits.
         pthread_sigmask(SIG_UNBLOCK, &continuation, nil)
         if lastContinuation.pointee.si_signo == 0 {
             // A command that stops its own group, as editors do, would stop this one without a session.
-            kill(hasSession && !wasAskedToStop ? 0 : getpid(), waiting)
-            terminal?.catchUp()
+            if waitingStop == nil { kill(hasSession && !wasAskedToStop ? 0 : getpid(), stopping) }
+            terminal?.catchUp { lastContinuation.pointee.si_signo != 0 }
             prepare()
             terminal?.suspend()
-            if lastContinuation.pointee.si_signo == 0, isStopped {
-                Self.letThrough(waiting)
-            } else {
+            let isContinued = lastContinuation.pointee.si_signo != 0
+            if !isContinued, isStopped {
+                Self.letThrough(stopping)
+            } else if !isContinued || waitingStop == nil {
                 // The command was continued, perhaps before the signal above was sent.
-                var (set, none) = (Self.set(of: waiting), timespec())
-                sigtimedwait(&set, nil, &none)
+                _ = Self.next(of: Self.set(of: stopping), until: .now)
             }
         }
         pthread_sigmask(SIG_BLOCK, &continuation, nil)
+        waitingStop = nil
         (stoppedBy, wasAskedToStop) = (nil, false)
         if hasSession {
             // Also without SIGCONT: the kernel does not stop an orphaned process group, such as that of a terminal's

@@ -29,6 +29,8 @@ final class CommandTerminal: Sendable {
     private let hasKeys = Atomic(false)
     private let isPassingKeys = Atomic(false)
     private let keysChanged: WakeUp
+    /// The last stop signal of a key, until this process has received it.
+    private let stopOfKey = Atomic<CInt>(0)
 
     struct Report: ~Copyable {
         /// The process ID and the process group of the command; 0 before it was started.
@@ -142,10 +144,12 @@ final class CommandTerminal: Sendable {
     func copySize() { relay.copySize() }
 
     /// Passes on what the stopped command has written, if the terminal accepts it.
-    func catchUp() {
+    ///
+    /// - Parameter isContinued: whether there is no more reason to wait.
+    func catchUp(unless isContinued: () -> Bool) {
         // Other processes of its group, such as a pager that a script runs, may still have to restore the screen.
         let group = report.pointee.command
-        for _ in 0..<100 where group > 0 && ChildCommand.isRunning(group: group) { usleep(10_000) }
+        for _ in 0..<100 where group > 0 && !isContinued() && ChildCommand.isRunning(group: group) { usleep(10_000) }
         relay.catchUp(within: .milliseconds(100))
     }
 
@@ -170,6 +174,8 @@ final class CommandTerminal: Sendable {
 
     /// Continues the command, in the foreground of its session if this process is in that of the terminal.
     func continueCommand(of leader: pid_t) {
+        // The kernel has discarded it, if it still waited.
+        stopOfKey.store(0, ordering: .relaxed)
         resume()
         report.pointee.isInForeground.store(isInForeground, ordering: .relaxed)
         // Discards the stop signals that the leader has not forwarded. First: it could otherwise forward one after it
@@ -251,6 +257,13 @@ final class CommandTerminal: Sendable {
         guard tcgetpgrp(relay.master) == report.pointee.command, let modes = TerminalModes(of: relay.master) else {
             return
         }
-        for key in keys { if let signal = modes.signal(ofKey: key) { kill(0, signal) } }
+        for key in keys {
+            guard let signal = modes.signal(ofKey: key) else { continue }
+            if signal == SIGTSTP { stopOfKey.store(signal, ordering: .relaxed) }
+            kill(0, signal)
+        }
     }
+
+    /// Whether a stop signal that this process has received is that of a key, which the command has received, too.
+    func isOfKey(_ number: CInt) -> Bool { stopOfKey.exchange(0, ordering: .relaxed) == number }
 }

@@ -500,7 +500,7 @@ import Testing
     }
 
     @Test(
-        "In the foreground, a SIGCONT that follows a stop immediately is not lost, except in a moment of the kernel's",
+        "In the foreground, no SIGCONT is lost that follows a stop immediately",
         arguments: ["command", "program", "group"],
         [false, true]
     )
@@ -525,9 +525,9 @@ import Testing
             kill(stopped == "group" ? -own : own, SIGCONT)
             // A stop that takes effect late, too.
             for _ in 0..<5 {
-                // The program can only stop itself by a signal, which discards a SIGCONT that has not reached it yet.
-                // About one of 6000 is in that moment.
-                if await !eventually(within: .seconds(5), { isRunning(child) && isRunning(own) }) {
+                // Where only the command was stopped, the program sends itself a stop signal, which discards a SIGCONT
+                // that has not reached it yet. About one of 6000 is in that moment.
+                if await !eventually(within: .seconds(20), { isRunning(child) && isRunning(own) }) {
                     lost += 1
                     kill(stopped == "group" ? -own : own, SIGCONT)
                     try #require(await eventually { isRunning(child) && isRunning(own) }, "\(number)")
@@ -535,7 +535,7 @@ import Testing
                 await Task.yield()
             }
         }
-        #expect(lost <= 2)
+        #expect(lost <= (stopped == "command" ? 2 : 0))
         kill(own, SIGTERM)
         #expect(await eventually { !process.isRunning })
     }
