@@ -13,69 +13,58 @@ extension BackendKind {
         BackendKind(
             name: "dbusProperty",
             summary: "a D-Bus object that panels read",
-            settings: [
-                BackendSetting(
-                    "bus",
-                    .string,
-                    default: .string(DBusAddress.session.description),
-                    summary: "the message bus: session, system, or a D-Bus address",
-                    validate: { value in
-                        guard case .string(let text) = value else { return nil }
-                        do throws(DBusPropertyError) {
-                            _ = try DBusAddress(text)
-                            return nil
-                        } catch {
-                            let expected = "session, system, or a D-Bus address such as unix:path=/run/user/1000/bus"
-                            guard case .invalidAddress(_, let reason) = error else { return expected }
-                            return "\(expected) (\(reason))"
-                        }
-                    }
-                ),
-                BackendSetting(
-                    "name",
-                    .string,
-                    example: .string("my-app"),
-                    summary: "replaces the last element of the bus name, by default the name of the app",
-                    validate: { value in
-                        if case .string("") = value { "a non-empty name" } else { nil }
-                    }
-                ),
-            ],
+            settings: DBusPropertySettings.self,
             make: { context, settings in
                 DBusPropertyBackend(
                     name: context.name,
                     applicationName: context.applicationName,
-                    settings: try DBusPropertySettings(settings),
+                    settings: settings,
                     environment: environment
                 )
             },
-            isApplicable: { context, settings in
-                // Who names it wants it as soon as there is a bus.
-                guard !context.isNamed else { return true }
-                return (try? DBusPropertySettings(settings).bus.mayExist(in: environment())) ?? false
-            },
+            // Who names it wants it as soon as there is a bus.
+            isApplicable: { context, settings in context.isNamed || settings.bus.mayExist(in: environment()) },
             availability: { context, settings in
-                await .of {
-                    let settings = try DBusPropertySettings(settings)
-                    let address = try settings.bus.resolved(in: environment())
-                    let names = IndicatorBusName.candidates(
-                        for: settings.name ?? context.applicationName,
-                        processID: getpid()
-                    )
-                    let name = try await BusSurface.probe(settings.bus, at: address) { _ in
-                        IndicatorBusSession.Probe(names: names)
-                    }
-                    return "\(name) on \(address)"
+                let address = try settings.bus.resolved(in: environment())
+                let names = IndicatorBusName.candidates(
+                    for: settings.name ?? context.applicationName,
+                    processID: getpid()
+                )
+                let name = try await BusSurface.probe(settings.bus, at: address) { _ in
+                    IndicatorBusSession.Probe(names: names)
                 }
+                return "\(name) on \(address)"
             }
         )
     }
 }
 
-extension DBusPropertySettings {
-    fileprivate init(_ settings: BackendSettings) throws(DBusPropertyError) {
-        self.init(name: settings.string("name"))
-        if let bus = settings.string("bus") { self.bus = try DBusAddress(bus) }
+extension DBusPropertySettings: KindSettings {
+    static let standard = Self()
+    static let bindings: [BoundSetting<Self>] = [
+        BoundSetting("bus", \.bus, summary: "the message bus: session, system, or a D-Bus address"),
+        BoundSetting(
+            "name",
+            \.name,
+            example: "my-app",
+            summary: "replaces the last element of the bus name, by default the name of the app",
+            validate: { $0 == "" ? "a non-empty name" : nil }
+        ),
+    ]
+}
+
+extension DBusAddress: SettingValue {
+    static var settingType: BackendSetting.ValueType { .string }
+    var settingValue: BackendSettingValue? { .string(description) }
+    init(settingValue: BackendSettingValue) throws {
+        let text = try settingValue.text
+        do throws(DBusPropertyError) {
+            try self.init(text)
+        } catch {
+            let expected = "session, system, or a D-Bus address such as unix:path=/run/user/1000/bus"
+            guard case .invalidAddress(_, let reason) = error else { throw ExpectedSetting(expected) }
+            throw ExpectedSetting("\(expected) (\(reason))")
+        }
     }
 }
 #endif

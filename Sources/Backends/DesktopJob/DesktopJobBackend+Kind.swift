@@ -8,25 +8,15 @@ import IndicatorCore
 extension BackendKind {
     /// A job of KDE Plasma.
     public static var desktopJob: BackendKind {
-        let defaults = DesktopJobSettings()
-        return BackendKind(
+        BackendKind(
             name: "desktopJob",
             summary: "a job of KDE Plasma: bar, text and a button to cancel",
-            settings: [
-                .whenDone(default: defaults.whenDone),
-                BackendSetting(
-                    "desktopFile",
-                    .string,
-                    example: .string("org.example.my-app.desktop"),
-                    summary: "the name of the app's desktop file, for its name and icon; by default that of the app",
-                    validate: DesktopFile.validate
-                ),
-            ],
+            settings: DesktopJobSettings.self,
             make: { context, settings in
                 DesktopJobBackend(
                     name: context.name,
                     applicationName: context.applicationName,
-                    settings: DesktopJobSettings(settings),
+                    settings: settings,
                     logger: context.logger
                 )
             },
@@ -35,31 +25,35 @@ extension BackendKind {
             },
             availability: { context, settings in
                 let environment = ProcessInfo.processInfo.environment
-                let settings = DesktopJobSettings(settings)
-                return await .of {
-                    let address = try DBusAddress.session.resolved(in: environment)
-                    let name = context.applicationName
-                    let entry = DesktopJobSession.desktopEntry(settings, applicationName: name, in: environment)
-                    return try await BusSurface.probe(.session, at: address) {
-                        DesktopJobSession(
-                            applicationName: name,
-                            desktopEntry: entry,
-                            settings: settings,
-                            control: IndicatorControl(),
-                            logger: context.logger,
-                            latest: $0
-                        )
-                    }
+                let address = try DBusAddress.session.resolved(in: environment)
+                let name = context.applicationName
+                let entry = DesktopJobSession.desktopEntry(settings, applicationName: name, in: environment)
+                return try await BusSurface.probe(.session, at: address) {
+                    DesktopJobSession(
+                        applicationName: name,
+                        desktopEntry: entry,
+                        settings: settings,
+                        control: IndicatorControl(),
+                        logger: context.logger,
+                        latest: $0
+                    )
                 }
             }
         )
     }
 }
 
-extension DesktopJobSettings {
-    fileprivate init(_ settings: BackendSettings) {
-        self.init(desktopFile: settings.string("desktopFile"))
-        if let whenDone = settings.string("whenDone").flatMap(WhenDone.init(rawValue:)) { self.whenDone = whenDone }
-    }
+extension DesktopJobSettings: KindSettings {
+    static let standard = Self()
+    static let bindings: [BoundSetting<Self>] = [
+        .whenDone(\.whenDone),
+        BoundSetting(
+            "desktopFile",
+            \.desktopFile,
+            example: "org.example.my-app.desktop",
+            summary: "the name of the app's desktop file, for its name and icon; by default that of the app",
+            validate: { $0.flatMap(DesktopFile.validate) }
+        ),
+    ]
 }
 #endif

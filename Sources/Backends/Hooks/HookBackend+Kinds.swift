@@ -7,30 +7,16 @@ extension BackendKind {
         BackendKind(
             name: "command",
             summary: "a program of yours, run when work is done or waits for you",
-            settings: [
-                BackendSetting(
-                    "run",
-                    .strings,
-                    example: .list(["notify-phone", "{title}", "{text}"]),
-                    summary: "the program and its arguments, which no shell reads; they may contain "
-                        + HookText.placeholders.map { "{\($0)}" }.joined(separator: ", "),
-                    isRequired: true,
-                    validate: HookText.validate
-                )
-            ] + HookSettings.definitions,
-            make: { context, settings in
-                let words = settings.list("run") ?? []
-                let timeLimit = settings.duration("timeLimit") ?? HookSettings.timeLimit
-                return HookBackend(context, settings, check: { try HookCommand.check(words[0]) }) { event in
-                    try HookCommand(arguments: words.map { HookText.filled($0, event) }, timeLimit: timeLimit).run()
+            settings: CommandHook.self,
+            make: { context, hook in
+                HookBackend(context, hook.options, check: { try HookCommand.check(hook.program) }) { event in
+                    let arguments = hook.words.map { HookText.filled($0, event) }
+                    try HookCommand(arguments: arguments, timeLimit: hook.options.timeLimit).run()
                 }
             },
-            availability: { _, settings in
-                await .of {
-                    let program = settings.list("run")?.first ?? ""
-                    try HookCommand.check(program)
-                    return program
-                }
+            availability: { _, hook in
+                try HookCommand.check(hook.program)
+                return hook.program
             }
         )
     }
@@ -40,51 +26,14 @@ extension BackendKind {
         BackendKind(
             name: "webhook",
             summary: "a message to a web service such as ntfy, when work is done or waits for you",
-            settings: [
-                BackendSetting(
-                    "url",
-                    .string,
-                    example: .string("https://ntfy.sh/my-topic"),
-                    summary: "the address that gets the message; or 'urlFile'",
-                    isSecret: true,
-                    validate: { value in
-                        guard case .string(let text) = value, !Webhook.isAddress(text) else { return nil }
-                        return "an address that begins with https:// or http://, without spaces"
-                    }
-                ),
-                BackendSetting(
-                    "urlFile",
-                    .path,
-                    example: .string("~/.config/indicator/url"),
-                    summary: "a file whose first line is the address, for services with a secret in the address"
-                )
-                .ofSecretFile,
-                BackendSetting(
-                    "tokenFile",
-                    .path,
-                    example: .string("~/.config/indicator/token"),
-                    summary: "a file whose first line is a token, sent as 'Authorization: Bearer'"
-                )
-                .ofSecretFile,
-                BackendSetting(
-                    "format",
-                    .choice(Webhook.Format.allCases.map(\.rawValue)),
-                    default: .string(Webhook.Format.ntfy.rawValue),
-                    summary:
-                        "ntfy: the text, with the title and priority in headers; slack: JSON that Slack, Mattermost "
-                        + "and others read; json: all values"
-                ),
-            ] + HookSettings.definitions,
-            make: { context, settings in
-                let webhook = try Webhook(settings)
-                return HookBackend(context, settings, check: webhook.check) { try webhook.send($0) }
+            settings: Webhook.self,
+            make: { context, webhook in
+                try webhook.requireAddress()
+                return HookBackend(context, webhook.options, check: webhook.check) { try webhook.send($0) }
             },
-            availability: { _, settings in
-                await .of {
-                    let webhook = try Webhook(settings)
-                    try webhook.check()
-                    return try webhook.host()
-                }
+            availability: { _, webhook in
+                try webhook.check()
+                return try webhook.host()
             }
         )
     }
@@ -93,49 +42,104 @@ extension BackendKind {
 extension HookBackend {
     fileprivate convenience init(
         _ context: BackendContext,
-        _ settings: BackendSettings,
+        _ options: HookOptions,
         check: @escaping @Sendable () throws -> Void,
         run: @escaping @Sendable (HookEvent) async throws -> Void
     ) {
         self.init(
             name: context.name,
             applicationName: context.applicationName,
-            settings: HookSettings(settings),
-            timeLimit: settings.duration("timeLimit") ?? HookSettings.timeLimit,
+            settings: options.settings,
+            timeLimit: options.timeLimit,
             check: check,
             run: run
         )
     }
 }
 
-extension HookSettings {
-    fileprivate static let standard = HookSettings()
-    static let timeLimit = Duration.seconds(30)
+/// The settings of both kinds.
+struct HookOptions: KindSettings {
+    var settings = HookSettings()
+    var timeLimit = Duration.seconds(30)
 
-    fileprivate static let definitions: [BackendSetting] = [
-        BackendSetting(
+    static let standard = Self()
+    static let bindings: [BoundSetting<Self>] = [
+        BoundSetting(
             "events",
-            .choices(HookEvent.Kind.allCases.map(\.rawValue)),
-            default: .list(HookEvent.Kind.allCases.filter(standard.events.contains).map(\.rawValue)),
+            \.settings.events,
             summary: "what to tell: shown, hidden, finished (an activity has ended) or attention (one waits for you)"
         ),
-        .whenDone(default: standard.whenDone),
-        .after(default: standard.after),
-        BackendSetting(
-            "timeLimit",
-            .seconds,
-            default: .duration(timeLimit),
-            summary: "after how long it is given up"
-        ),
+        .whenDone(\.settings.whenDone),
+        .after(\.settings.after),
+        BoundSetting("timeLimit", \.timeLimit, summary: "after how long it is given up"),
     ]
-
-    fileprivate init(_ settings: BackendSettings) {
-        self.init()
-        if let names = settings.list("events") { events = Set(names.compactMap(HookEvent.Kind.init(rawValue:))) }
-        if let whenDone = settings.string("whenDone").flatMap(WhenDone.init(rawValue:)) { self.whenDone = whenDone }
-        if let after = settings.duration("after") { self.after = after }
-    }
 }
+
+extension HookEvent.Kind: SettingChoice {}
+
+/// The settings of a program of the user.
+private struct CommandHook: KindSettings {
+    /// The program and its arguments.
+    var words: [String] = []
+    var options = HookOptions()
+    var program: String { words.first ?? "" }
+
+    static let standard = Self()
+    static let bindings: [BoundSetting<Self>] =
+        [
+            BoundSetting(
+                "run",
+                \.words,
+                example: ["notify-phone", "{title}", "{text}"],
+                summary: "the program and its arguments, which no shell reads; they may contain "
+                    + HookText.placeholders.map { "{\($0)}" }.joined(separator: ", "),
+                isRequired: true,
+                validate: HookText.validate
+            )
+        ] + HookOptions.bindings.map { $0.within(\.options) }
+}
+
+extension Webhook: KindSettings {
+    static let standard = Self()
+    static let bindings: [BoundSetting<Self>] =
+        [
+            BoundSetting(
+                "url",
+                \.url,
+                example: "https://ntfy.sh/my-topic",
+                summary: "the address that gets the message; or 'urlFile'",
+                isSecret: true,
+                validate: { address in
+                    if address.map(isAddress) ?? true { return nil }
+                    return "an address that begins with https:// or http://, without spaces"
+                }
+            ),
+            BoundSetting(
+                "urlFile",
+                \.urlFile,
+                .path,
+                example: "~/.config/indicator/url",
+                summary: "a file whose first line is the address, for services with a secret in the address"
+            )
+            .ofSecretFile,
+            BoundSetting(
+                "tokenFile",
+                \.tokenFile,
+                .path,
+                example: "~/.config/indicator/token",
+                summary: "a file whose first line is a token, sent as 'Authorization: Bearer'"
+            )
+            .ofSecretFile,
+            BoundSetting(
+                "format",
+                \.format,
+                summary: "ntfy: the text, with the title and priority in headers; slack: JSON that Slack, Mattermost "
+                    + "and others read; json: all values"
+            ),
+        ] + HookOptions.bindings.map { $0.within(\.options) }
+}
+
+extension Webhook.Format: SettingChoice {}
 
 /// The placeholders of a program's arguments.
 enum HookText {
@@ -172,8 +176,7 @@ enum HookText {
     }
 
     /// What a program with its arguments should be, if it is not.
-    static func validate(_ value: BackendSettingValue) -> String? {
-        guard case .list(let words) = value else { return nil }
+    static func validate(_ words: [String]) -> String? {
         guard let program = words.first, !program.isEmpty else { return "a program and its arguments" }
         for word in words {
             for match in word.matches(of: /\{([a-z]+)\}/) where !placeholders.contains(String(match.1)) {

@@ -18,9 +18,9 @@ struct HookCommand: Sendable {
     ///
     /// - Throws: if it cannot be started, is killed, or ends with another status than 0; with the first line that it
     ///   wrote to its standard error.
-    func run() throws(HookError) {
+    func run() throws(Unavailability) {
         try Self.check(arguments[0])
-        guard SpareDescriptors.exist() else { throw HookError(reason: SpareDescriptors.problem) }
+        guard SpareDescriptors.exist() else { throw Unavailability(reason: SpareDescriptors.problem) }
         var (reader, writer): (CInt, CInt) = (-1, -1)
         var (errorReader, errorWriter): (CInt, CInt) = (-1, -1)
         (reader, writer) = Self.pipe()
@@ -30,7 +30,7 @@ struct HookCommand: Sendable {
         for descriptor in [reader, errorWriter] where descriptor >= 0 { close(descriptor) }
         let program = QuotedText.shortened(arguments[0])
         guard process > 0 else {
-            throw HookError(reason: "'\(program)' cannot be started: \(String(cString: strerror(-process)))")
+            throw Unavailability(reason: "'\(program)' cannot be started: \(String(cString: strerror(-process)))")
         }
         // A pipe has room for 64 KiB, more than any input. All signals are blocked on a backend's thread.
         _ = input.withCString { write(writer, $0, strlen($0)) }
@@ -38,25 +38,25 @@ struct HookCommand: Sendable {
         writer = -1
         let (status, errors) = wait(for: process, readingFrom: errorReader)
         guard let status else {
-            throw HookError(
+            throw Unavailability(
                 reason: "'\(program)' was killed, because it ran for more than \(timeLimit / .seconds(1)) s"
             )
         }
         guard status != 0 else { return }
         let end = status & 0x7F == 0 ? "ended with status \(status >> 8)" : "was ended by signal \(status & 0x7F)"
         let line = errors.split(separator: "\n").first.map { ": \(DisplayText.singleLine($0, limit: 200))" } ?? ""
-        throw HookError(reason: "'\(program)' \(end)\(line)")
+        throw Unavailability(reason: "'\(program)' \(end)\(line)")
     }
 
     /// Throws if there is no such program.
-    static func check(_ program: String) throws(HookError) {
+    static func check(_ program: String) throws(Unavailability) {
         let folders =
             program.contains("/")
             ? [""]
             : (getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin")
                 .split(separator: ":").map { "\($0)/" }
         if folders.contains(where: { access($0 + program, X_OK) == 0 }) { return }
-        throw HookError(
+        throw Unavailability(
             reason: "there is no program '\(QuotedText.shortened(program))'",
             help: "install it, or give its path"
         )
@@ -128,12 +128,4 @@ struct HookCommand: Sendable {
             interval = min(2 * interval, 50)
         }
     }
-}
-
-/// Why a hook could not be told.
-struct HookError: BackendProblem, Sendable, Hashable {
-    /// The problem.
-    var reason: String
-    /// What to do.
-    var help: String?
 }

@@ -16,21 +16,16 @@ struct Webhook: Sendable {
         case json
     }
 
-    private let url: String?
-    private let urlFile: String?
-    private let tokenFile: String?
-    private let format: Format
-    private let timeLimit: Duration
+    var url: String?
+    var urlFile: String?
+    var tokenFile: String?
+    var format = Format.ntfy
+    var options = HookOptions()
 
-    init(_ settings: BackendSettings) throws(HookError) {
-        url = settings.string("url")
-        urlFile = settings.string("urlFile")
-        tokenFile = settings.string("tokenFile")
-        format = settings.string("format").flatMap(Format.init(rawValue:)) ?? .ntfy
-        timeLimit = settings.duration("timeLimit") ?? HookSettings.timeLimit
-        guard url != nil || urlFile != nil else {
-            throw HookError(reason: "there is no address", help: "set 'url' or 'urlFile'")
-        }
+    /// Throws if the settings have no address.
+    func requireAddress() throws(Unavailability) {
+        guard url == nil, urlFile == nil else { return }
+        throw Unavailability(reason: "there is no address", help: "set 'url' or 'urlFile'")
     }
 
     static func isAddress(_ text: String) -> Bool {
@@ -40,62 +35,63 @@ struct Webhook: Sendable {
     }
 
     /// Throws if `curl`, the address or the token is missing.
-    func check() throws(HookError) {
+    func check() throws(Unavailability) {
         try HookCommand.check("curl")
         _ = try address()
         _ = try token()
     }
 
     /// The host, without what may be secret.
-    func host() throws(HookError) -> String {
+    func host() throws(Unavailability) -> String {
         let rest = try address().split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).dropFirst(2)
         let authority = rest.first?.prefix { $0 != "/" && $0 != "?" && $0 != "#" } ?? ""
         return String(authority.split(separator: "@", omittingEmptySubsequences: false).last ?? "")
     }
 
     /// Sends the message.
-    func send(_ event: HookEvent) throws(HookError) {
+    func send(_ event: HookEvent) throws(Unavailability) {
         var lines = [
             "url = \(quoted(try address()))", "proto = \"=http,https\"",
-            "max-time = \(max(1, timeLimit / .seconds(1)))",
+            "max-time = \(max(1, options.timeLimit / .seconds(1)))",
             // After 1, 2 and 4 seconds; not of what would fail again.
             "retry = 3", "retry-connrefused", "fail", "silent", "show-error", "output = \"/dev/null\"",
             "data-raw = \(quoted(body(of: event)))",
         ]
         for header in headers(of: event) { lines.append("header = \(quoted(header))") }
         if let token = try token() { lines.append("header = \(quoted("Authorization: Bearer \(token)"))") }
-        do throws(HookError) {
+        do throws(Unavailability) {
             // Without the user's own settings, which may print.
             try HookCommand(
                 arguments: ["curl", "--disable", "--config", "-"],
                 input: lines.joined(separator: "\n"),
-                timeLimit: timeLimit + .seconds(1)
+                timeLimit: options.timeLimit + .seconds(1)
             )
             .run()
         } catch {
-            throw HookError(reason: "\(try host()): \(error.reason)", help: error.help)
+            throw Unavailability(reason: "\(try host()): \(error.reason)", help: error.help)
         }
     }
 
-    private func address() throws(HookError) -> String {
+    private func address() throws(Unavailability) -> String {
         if let url { return url }
+        try requireAddress()
         let text = try firstLine(of: urlFile ?? "", "address")
         guard Self.isAddress(text) else {
-            let path = QuotedText.shortened(urlFile ?? "")
-            throw HookError(reason: "the first line of '\(path)' is no address that begins with https:// or http://")
+            let line = "the first line of '\(QuotedText.shortened(urlFile ?? ""))'"
+            throw Unavailability(reason: "\(line) is no address that begins with https:// or http://")
         }
         return text
     }
 
-    private func token() throws(HookError) -> String? {
+    private func token() throws(Unavailability) -> String? {
         guard let tokenFile else { return nil }
         return try firstLine(of: tokenFile, "token")
     }
 
-    private func firstLine(of path: String, _ what: String) throws(HookError) -> String {
+    private func firstLine(of path: String, _ what: String) throws(Unavailability) -> String {
         let text = try? String(contentsOfFile: path, encoding: .utf8)
         guard let line = text?.prefix(while: { !$0.isNewline }), (1..<4096).contains(line.utf8.count) else {
-            throw HookError(
+            throw Unavailability(
                 reason: "'\(QuotedText.shortened(path))' has no \(what) in its first line, or cannot be read",
                 help: "check the path, and that this user may read the file"
             )

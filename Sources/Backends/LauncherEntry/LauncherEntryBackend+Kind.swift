@@ -11,39 +11,33 @@ extension BackendKind {
         BackendKind(
             name: "launcherEntry",
             summary: "the app's icon in the dock: bar, badge and mark",
-            settings: [
-                BackendSetting(
-                    "desktopFile",
-                    .string,
-                    example: .string("org.example.my-app.desktop"),
-                    summary: "the name of the app's desktop file, which must be installed",
-                    isRequired: true,
-                    validate: DesktopFile.validate
-                )
-            ],
-            make: { context, settings in
-                LauncherEntryBackend(name: context.name, settings: LauncherEntrySettings(settings))
-            },
+            settings: LauncherEntrySettings.self,
+            make: { context, settings in LauncherEntryBackend(name: context.name, settings: settings) },
             isApplicable: { context, _ in
                 context.isNamed || DBusAddress.session.mayExist(in: ProcessInfo.processInfo.environment)
             },
             availability: { _, settings in
-                let settings = LauncherEntrySettings(settings)
-                return await .of {
-                    let environment = ProcessInfo.processInfo.environment
-                    let address = try LauncherEntryBackend.check(settings, in: environment)
-                    return try await BusSurface.probe(.session, at: address) {
-                        LauncherEntrySession(desktopFile: settings.desktopFile, latest: $0)
-                    }
+                let environment = ProcessInfo.processInfo.environment
+                let address = try LauncherEntryBackend.check(settings, in: environment)
+                return try await BusSurface.probe(.session, at: address) {
+                    LauncherEntrySession(desktopFile: settings.desktopFile, latest: $0)
                 }
             }
         )
     }
 }
 
-extension LauncherEntrySettings {
-    fileprivate init(_ settings: BackendSettings) {
-        self.init(desktopFile: settings.string("desktopFile") ?? "")
-    }
+extension LauncherEntrySettings: KindSettings {
+    static let standard = Self(desktopFile: "")
+    static let bindings: [BoundSetting<Self>] = [
+        BoundSetting(
+            "desktopFile",
+            \.desktopFile,
+            example: "org.example.my-app.desktop",
+            summary: "the name of the app's desktop file, which must be installed",
+            isRequired: true,
+            validate: DesktopFile.validate
+        )
+    ]
 }
 #endif

@@ -7,97 +7,71 @@ extension BackendKind {
         BackendKind(
             name: "logFile",
             summary: "a file with a line each time the indicator is shown or hidden, or for every activity",
-            settings: [
-                BackendSetting(
-                    "path",
-                    .path,
-                    example: .string("~/.local/state/my-app/indicator.log"),
-                    summary: "the file; by default $XDG_STATE_HOME/<app>/indicator.log",
-                    validate: { value in
-                        guard case .string(let path) = value, let problem = LogFilePath.problem(with: path) else {
-                            return nil
-                        }
-                        return path.hasPrefix("$") ? "the path of a file (\(problem))" : "the path of a file"
-                    }
-                ),
-                BackendSetting(
-                    "format",
-                    .choice(LogFileBackend.Format.allCases.map(\.rawValue)),
-                    default: .string(standard.format.rawValue),
-                    summary: "the format of the lines"
-                ),
-                BackendSetting(
-                    "maxSize",
-                    .size,
-                    default: .integer(standard.maxSize),
-                    summary: "the size at which the file is rotated; 0: never"
-                ),
-                BackendSetting(
-                    "keep",
-                    .integer(0...1000),
-                    default: .integer(standard.keep),
-                    summary: "how many rotated files are kept"
-                ),
-                BackendSetting(
-                    "events",
-                    .choices(LogFileBackend.Event.allCases.map(\.rawValue)),
-                    default: .list(
-                        LogFileBackend.Event.allCases.filter(standard.events.contains).map(\.rawValue)
-                    ),
-                    example: .list(["begin", "end"]),
-                    summary: "which events get a line; begin and end: of every activity with a label"
-                ),
-            ],
+            settings: LogFileBackend.Settings.self,
             make: { context, settings in
                 LogFileBackend(
                     name: context.name,
                     applicationName: context.applicationName,
-                    settings: LogFileBackend.Settings(settings),
+                    settings: settings,
                     logger: context.logger
                 )
             },
             availability: { context, settings in
-                LogFileBackend.availability(
-                    LogFileBackend.Settings(settings),
+                try LogFileBackend.checkAccess(
+                    settings,
                     applicationName: context.applicationName,
                     environment: ProcessInfo.processInfo.environment
                 )
             }
         )
     }
-
-    private static let standard = LogFileBackend.Settings()
 }
 
-extension LogFileBackend.Settings {
-    /// The settings from a section of the config file.
-    init(_ settings: BackendSettings) {
-        self.init(path: settings.string("path"))
-        if let format = settings.string("format").flatMap(LogFileBackend.Format.init(rawValue:)) {
-            self.format = format
-        }
-        if let maxSize = settings.integer("maxSize") { self.maxSize = maxSize }
-        if let keep = settings.integer("keep") { self.keep = keep }
-        if let events = settings.list("events") { self.events = Set(events.compactMap(LogFileBackend.Event.init)) }
-    }
+extension LogFileBackend.Settings: KindSettings {
+    static let standard = Self()
+    static let bindings: [BoundSetting<Self>] = [
+        BoundSetting(
+            "path",
+            \.path,
+            .path,
+            example: "~/.local/state/my-app/indicator.log",
+            summary: "the file; by default $XDG_STATE_HOME/<app>/indicator.log",
+            validate: { path in
+                guard let path, let problem = LogFilePath.problem(with: path) else { return nil }
+                return path.hasPrefix("$") ? "the path of a file (\(problem))" : "the path of a file"
+            }
+        ),
+        BoundSetting("format", \.format, summary: "the format of the lines"),
+        BoundSetting("maxSize", \.maxSize, .size, summary: "the size at which the file is rotated; 0: never"),
+        BoundSetting("keep", \.keep, .integer(0...1000), summary: "how many rotated files are kept"),
+        BoundSetting(
+            "events",
+            \.events,
+            example: ["begin", "end"],
+            summary: "which events get a line; begin and end: of every activity with a label"
+        ),
+    ]
 }
+
+extension LogFileBackend.Format: SettingChoice {}
+extension LogFileBackend.Event: SettingChoice {}
 
 extension LogFileBackend {
-    /// Whether the file could be written, checked without opening or creating it.
+    /// Throws why the file could not be written, without opening or creating it; otherwise, returns its path.
     ///
     /// Does not check whether a FIFO has a reader: opening and closing it would look like the end of the log to the
     /// reader.
-    static func availability(
+    fileprivate static func checkAccess(
         _ settings: Settings,
         applicationName: String,
         environment: [String: String]
-    ) -> BackendAvailability {
+    ) throws(Unavailability) -> String {
         do throws(LogFileError) {
             let path = try LogFilePath(settings.path, applicationName: applicationName, environment: environment)
             try path.checkAccess()
-            return .available(detail: path.description)
+            return path.description
         } catch {
-            return .unavailable(reason: "\(error.path): \(error.problem)", help: error.help)
+            throw Unavailability(reason: "\(error.path): \(error.problem)", help: error.help)
         }
     }
 }

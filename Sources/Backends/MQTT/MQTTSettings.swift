@@ -71,6 +71,9 @@ public struct MQTTURL: Sendable, Hashable, CustomStringConvertible {
     /// Whether to use TLS and verify the broker's certificate.
     package var usesTLS: Bool
 
+    /// The address of a broker without TLS.
+    init(host: String, port: Int) { (self.host, self.port, usesTLS) = (host, port, false) }
+
     /// Parses an address. Throws if it is invalid or contains a user name or password.
     public init(_ text: String) throws {
         // The text may contain a password: no error quotes it.
@@ -157,7 +160,7 @@ public struct MQTTPassword: Sendable, Hashable, CustomStringConvertible, CustomD
 }
 
 /// Why an MQTT broker cannot be used.
-package enum MQTTError: Error, Sendable, Hashable, CustomStringConvertible {
+package enum MQTTError: BackendProblem, Sendable, Hashable {
     /// The text is not the address of a broker.
     case invalidURL(reason: String)
     /// The prefix of all topics is invalid.

@@ -71,16 +71,57 @@ extension BackendProblem {
     package var description: String { help.map { "\(reason); \($0)" } ?? reason }
 }
 
-extension BackendAvailability {
-    /// Whether `body`, which returns the detail, succeeds.
-    static func of(_ body: () async throws -> String) async -> Self {
-        do {
-            return .available(detail: try await body())
-        } catch let error as any BackendProblem {
-            return .unavailable(reason: error.reason, help: error.help)
-        } catch {
-            return .unavailable(reason: "\(error)", help: nil)
+/// Why a backend cannot show something.
+struct Unavailability: BackendProblem, Sendable, Hashable {
+    /// The problem.
+    var reason: String
+    /// What to do.
+    var help: String?
+}
+
+extension BackendKind {
+    /// Makes a kind whose settings are bound to the properties of a type.
+    ///
+    /// - Parameters:
+    ///   - name: the name that selects the kind.
+    ///   - summary: what the surface is, in a few words.
+    ///   - settings: the type.
+    ///   - make: makes a backend.
+    ///   - isApplicable: whether there is a surface here; by default `true`.
+    ///   - availability: returns where it could show something, such as `/dev/pts/3`, or throws why it could not.
+    init<Settings: KindSettings>(
+        name: String,
+        summary: String,
+        settings: Settings.Type,
+        make: @escaping @Sendable (BackendContext, Settings) throws -> any IndicatorBackend,
+        isApplicable: @escaping @Sendable (BackendContext, Settings) -> Bool = { _, _ in true },
+        availability: @escaping @Sendable (BackendContext, Settings) async throws -> String
+    ) {
+        @Sendable func read(_ values: BackendSettings, _ context: BackendContext) throws -> Settings {
+            var settings = try Settings(values)
+            settings.adopt(context)
+            return settings
         }
+        self.init(
+            name: name,
+            summary: summary,
+            settings: Settings.bindings.map(\.definition),
+            make: { context, values in try make(context, read(values, context)) },
+            isApplicable: { context, values in
+                // Otherwise, making it tells what is wrong.
+                guard let settings = try? read(values, context) else { return true }
+                return isApplicable(context, settings)
+            },
+            availability: { context, values in
+                do {
+                    return .available(detail: try await availability(context, read(values, context)))
+                } catch let error as any BackendProblem {
+                    return .unavailable(reason: error.reason, help: error.help)
+                } catch {
+                    return .unavailable(reason: "\(error)", help: nil)
+                }
+            }
+        )
     }
 }
 

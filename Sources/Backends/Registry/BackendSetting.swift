@@ -69,15 +69,6 @@ public struct BackendSetting: Sendable {
     }
 }
 
-extension BackendSetting {
-    /// The same setting, the path of a file with a secret.
-    package var ofSecretFile: BackendSetting {
-        var copy = self
-        copy.isSecretFile = true
-        return copy
-    }
-}
-
 /// A file that contains a secret.
 package enum SecretFile {
     /// What to report about a file that every user of the machine can read; `nil` if they cannot.

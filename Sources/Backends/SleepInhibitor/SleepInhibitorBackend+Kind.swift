@@ -7,24 +7,15 @@ import IndicatorCore
 extension BackendKind {
     /// Keeps the machine awake.
     public static var sleepInhibitor: BackendKind {
-        let actions = SleepInhibitorSettings.Action.allCases.map(\.rawValue)
-        return BackendKind(
+        BackendKind(
             name: "sleepInhibitor",
             summary: "keeps the machine awake",
-            settings: [
-                BackendSetting(
-                    "what",
-                    .choices(actions),
-                    default: .list(SleepInhibitorSettings().actions.map(\.rawValue)),
-                    summary: "what the machine must not do while the indicator is shown",
-                    validate: { $0 == .list([]) ? "at least one of \(actions.joined(separator: ", "))" : nil }
-                )
-            ],
+            settings: SleepInhibitorSettings.self,
             make: { context, settings in
                 SleepInhibitorBackend(
                     name: context.name,
                     applicationName: context.applicationName,
-                    settings: SleepInhibitorSettings(settings),
+                    settings: settings,
                     logger: context.logger
                 )
             },
@@ -32,25 +23,34 @@ extension BackendKind {
                 context.isNamed || DBusAddress.system.mayExist(in: ProcessInfo.processInfo.environment)
             },
             availability: { context, settings in
-                await .of {
-                    let address = try DBusAddress.system.resolved(in: ProcessInfo.processInfo.environment)
-                    return try await BusSurface.probe(.system, at: address) {
-                        SleepInhibitorSession(
-                            applicationName: context.applicationName,
-                            settings: SleepInhibitorSettings(settings),
-                            logger: context.logger,
-                            latest: $0
-                        )
-                    }
+                let address = try DBusAddress.system.resolved(in: ProcessInfo.processInfo.environment)
+                return try await BusSurface.probe(.system, at: address) {
+                    SleepInhibitorSession(
+                        applicationName: context.applicationName,
+                        settings: settings,
+                        logger: context.logger,
+                        latest: $0
+                    )
                 }
             }
         )
     }
 }
 
-extension SleepInhibitorSettings {
-    fileprivate init(_ settings: BackendSettings) {
-        self.init(actions: Set((settings.list("what") ?? []).compactMap(Action.init(rawValue:))))
-    }
+extension SleepInhibitorSettings: KindSettings {
+    static let standard = Self()
+    static let bindings: [BoundSetting<Self>] = [
+        BoundSetting(
+            "what",
+            \.actions,
+            summary: "what the machine must not do while the indicator is shown",
+            validate: { actions in
+                let names = Action.allCases.map(\.rawValue).joined(separator: ", ")
+                return actions.isEmpty ? "at least one of \(names)" : nil
+            }
+        )
+    ]
 }
+
+extension SleepInhibitorSettings.Action: SettingChoice {}
 #endif

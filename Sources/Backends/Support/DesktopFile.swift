@@ -18,10 +18,7 @@ enum DesktopFile {
     }
 
     /// The check of a setting with an identifier.
-    static func validate(_ value: BackendSettingValue) -> String? {
-        guard case .string(let text) = value, !isIdentifier(text) else { return nil }
-        return expectation
-    }
+    static func validate(_ text: String) -> String? { isIdentifier(text) ? nil : expectation }
 
     /// Whether the file with an identifier is in the folder `applications` of one of the data folders (Desktop Base
     /// Directory Specification), or in a subfolder.

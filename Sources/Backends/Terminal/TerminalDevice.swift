@@ -153,7 +153,7 @@ func withSignalsBlocked<Result, Failure: Error>(_ body: () throws(Failure) -> Re
 }
 
 /// Why the terminal cannot be used.
-package enum TerminalTitleError: Error, Sendable, Hashable, CustomStringConvertible {
+package enum TerminalTitleError: BackendProblem, Sendable, Hashable {
     /// The process has no controlling terminal.
     case noControllingTerminal
     /// The path is a file, a pipe or a device, not a terminal.

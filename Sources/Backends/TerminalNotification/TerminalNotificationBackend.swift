@@ -143,12 +143,14 @@ public struct TerminalNotificationSettings: Sendable, Hashable {
 }
 
 /// Why the terminal shows no notifications.
-package enum TerminalNotificationError: Error, Sendable, Hashable, CustomStringConvertible {
+package enum TerminalNotificationError: BackendProblem, Sendable, Hashable {
     /// The terminal is not known to show notifications.
     case notKnown(terminal: String)
 
+    /// Nothing: another terminal is needed.
+    package var help: String? { nil }
     /// The problem.
-    package var description: String {
+    package var reason: String {
         switch self {
         case .notKnown(let terminal): "this terminal (\(terminal)) is not known to show notifications"
         }
@@ -160,19 +162,15 @@ extension BackendKind {
     public static var terminalNotification: BackendKind {
         let path = TerminalDevice.controllingTerminal
         let environment = ProcessInfo.processInfo.environment
-        let defaults = TerminalNotificationSettings()
         return BackendKind(
             name: "terminalNotification",
             summary: "a notification by the terminal when work is done, also over SSH",
-            settings: [.whenDone(default: defaults.whenDone), .after(default: defaults.after)],
+            settings: TerminalNotificationSettings.self,
             make: { context, settings in
                 TerminalNotificationBackend(
                     name: context.name,
                     applicationName: context.applicationName,
-                    settings: TerminalNotificationSettings(
-                        whenDone: settings.string("whenDone").flatMap(WhenDone.init(rawValue:)) ?? defaults.whenDone,
-                        after: settings.duration("after") ?? defaults.after
-                    )
+                    settings: settings
                 )
             },
             isApplicable: { _, _ in
@@ -181,15 +179,13 @@ extension BackendKind {
                 }
             },
             availability: { _, _ in
-                do {
-                    let opened = try TerminalNotificationBackend.openTerminal(path: path, environment: environment)
-                    return .available(detail: opened.terminal.device.name)
-                } catch let error as TerminalTitleError {
-                    return .unavailable(reason: error.reason, help: error.help)
-                } catch {
-                    return .unavailable(reason: "\(error)", help: nil)
-                }
+                try TerminalNotificationBackend.openTerminal(path: path, environment: environment).terminal.device.name
             }
         )
     }
+}
+
+extension TerminalNotificationSettings: KindSettings {
+    static let standard = Self()
+    static let bindings: [BoundSetting<Self>] = [.whenDone(\.whenDone), .after(\.after)]
 }

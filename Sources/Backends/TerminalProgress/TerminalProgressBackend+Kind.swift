@@ -12,68 +12,33 @@ extension BackendKind {
         BackendKind(
             name: "terminalProgress",
             summary: "bars on standard error, one for each activity with a label",
-            settings: [
-                BackendSetting(
-                    "mode",
-                    .choice(TerminalProgressSettings.Mode.allCases.map(\.rawValue)),
-                    default: .string(standard.mode.rawValue),
-                    summary: "whether lines are redrawn in place; auto: in a terminal, but not in CI; live: also "
-                        + "in CI; terminal: as auto, and nothing is written elsewhere"
-                ),
-                BackendSetting(
-                    "maxLines",
-                    .integer(1...16),
-                    default: .integer(standard.maxLines),
-                    summary: "how many activities get a line"
-                ),
-                BackendSetting(
-                    "finished",
-                    .choice(TerminalProgressSettings.Finished.allCases.map(\.rawValue)),
-                    default: .string(standard.finished.rawValue),
-                    summary: "which activities leave a line when they end"
-                ),
-                BackendSetting(
-                    "template",
-                    .string,
-                    default: .string(standard.template.description),
-                    summary: "the columns of a line: {label}, {bar}, {spinner}, {progress}, {amount}, {done}, {total}, "
-                        + "{rate}, {elapsed} and {remaining}, with a width and styles as in {bar:40.cyan}",
-                    validate: LineTemplate.validate
-                ),
-            ],
+            settings: TerminalProgressSettings.self,
             make: { context, settings in
                 TerminalProgressBackend(
                     name: context.name,
                     applicationName: context.applicationName,
-                    settings: TerminalProgressSettings(settings, context),
+                    settings: settings,
                     descriptor: descriptor,
                     environment: environment
                 )
             },
             availability: { context, settings in
-                let settings = TerminalProgressSettings(settings, context)
                 switch TerminalProgressBackend.display(settings, descriptor: descriptor, environment: environment) {
                 case .off where settings.mode == .terminal:
-                    return .unavailable(reason: "standard error is not a terminal that can redraw lines", help: nil)
-                case .off: return .unavailable(reason: "its mode is 'off'", help: nil)
-                case .plain: return .available(detail: "plain lines on standard error")
+                    throw Unavailability(reason: "standard error is not a terminal that can redraw lines")
+                case .off: throw Unavailability(reason: "its mode is 'off'")
+                case .plain: return "plain lines on standard error"
                 case .live: break
                 }
-                do throws(TerminalTitleError) {
-                    let backend = TerminalProgressBackend(
-                        applicationName: context.applicationName,
-                        descriptor: descriptor,
-                        environment: environment
-                    )
-                    return .available(detail: try backend.openTerminal().device.name)
-                } catch {
-                    return .unavailable(reason: error.reason, help: error.help)
-                }
+                let backend = TerminalProgressBackend(
+                    applicationName: context.applicationName,
+                    descriptor: descriptor,
+                    environment: environment
+                )
+                return try backend.openTerminal().device.name
             }
         )
     }
-
-    private static let standard = TerminalProgressSettings()
 }
 
 extension IndicatorConfiguration {
@@ -91,23 +56,38 @@ extension IndicatorConfiguration {
         return configuration.isEnabled
             && configuration.backends.contains { backend in
                 guard backend.kind.name == "terminalProgress" else { return false }
-                let settings = TerminalProgressSettings(backend.settings, source.context(of: backend))
+                guard var settings = try? TerminalProgressSettings(backend.settings) else { return false }
+                settings.adopt(source.context(of: backend))
                 return TerminalProgressBackend.display(settings, descriptor: STDERR_FILENO, environment: environment)
                     == .live
             }
     }
 }
 
-extension TerminalProgressSettings {
-    fileprivate init(_ settings: BackendSettings, _ context: BackendContext) {
-        self.init(accessible: context.isAccessible)
-        if let mode = settings.string("mode").flatMap(Mode.init(rawValue:)) { self.mode = mode }
-        if let maxLines = settings.integer("maxLines") { self.maxLines = maxLines }
-        if let finished = settings.string("finished").flatMap(Finished.init(rawValue:)) { self.finished = finished }
-        // It was checked with the other settings.
-        if let template = settings.string("template").flatMap({ try? LineTemplate($0) }) { self.template = template }
-    }
+extension TerminalProgressSettings: KindSettings {
+    static let standard = Self()
+    static let bindings: [BoundSetting<Self>] = [
+        BoundSetting(
+            "mode",
+            \.mode,
+            summary: "whether lines are redrawn in place; auto: in a terminal, but not in CI; live: also in CI; "
+                + "terminal: as auto, and nothing is written elsewhere"
+        ),
+        BoundSetting("maxLines", \.maxLines, .integer(1...16), summary: "how many activities get a line"),
+        BoundSetting("finished", \.finished, summary: "which activities leave a line when they end"),
+        BoundSetting(
+            "template",
+            \.template,
+            summary: "the columns of a line: {label}, {bar}, {spinner}, {progress}, {amount}, {done}, {total}, {rate}, "
+                + "{elapsed} and {remaining}, with a width and styles as in {bar:40.cyan}"
+        ),
+    ]
+
+    mutating func adopt(_ context: BackendContext) { accessible = context.isAccessible }
 }
+
+extension TerminalProgressSettings.Mode: SettingChoice {}
+extension TerminalProgressSettings.Finished: SettingChoice {}
 
 /// How a ``TerminalProgressBackend`` shows the indicator.
 public struct TerminalProgressSettings: Sendable, Hashable {

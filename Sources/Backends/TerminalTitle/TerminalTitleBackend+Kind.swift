@@ -15,84 +15,54 @@ extension BackendKind {
         BackendKind(
             name: "terminalTitle",
             summary: "the title of the terminal that the app runs in",
-            settings: [
-                BackendSetting(
-                    "format",
-                    .string,
-                    default: .string(TerminalTitleSettings.defaultFormat.description),
-                    summary: "the text of the title; may contain {app}, {label}, {count}, {progress}, {done}, {total}, "
-                        + "{rate}, {elapsed}, {remaining} and {spinner}",
-                    validate: SnapshotFormat.validate
-                ),
-                BackendSetting(
-                    "title",
-                    .choice(TerminalTitleSettings.When.allCases.map(\.rawValue)),
-                    default: .string(TerminalTitleSettings.When.auto.rawValue),
-                    summary: "whether to set the title; auto: on terminals whose own title can be restored"
-                ),
-                BackendSetting(
-                    "progress",
-                    .choice(TerminalTitleSettings.When.allCases.map(\.rawValue)),
-                    default: .string(TerminalTitleSettings.When.auto.rawValue),
-                    summary:
-                        "whether the tab or taskbar shows progress (OSC 9;4); auto: on terminals known to support it"
-                ),
-            ],
+            settings: TerminalTitleSettings.self,
             make: { context, settings in
                 TerminalTitleBackend(
                     name: context.name,
                     applicationName: context.applicationName,
-                    settings: try TerminalTitleSettings(settings, context),
+                    settings: settings,
                     path: path,
                     environment: environment
                 )
             },
-            isApplicable: { context, settings in
-                guard let settings = try? TerminalTitleSettings(settings, context) else { return false }
-                return !TerminalTitleError.isAbsent {
+            isApplicable: { _, settings in
+                !TerminalTitleError.isAbsent {
                     try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
                 }
             },
-            availability: { context, settings in
-                do {
-                    let settings = try TerminalTitleSettings(settings, context)
-                    let terminal = try TerminalTitleBackend.openTerminal(
-                        path: path,
-                        environment: environment,
-                        settings: settings
-                    )
-                    return .available(detail: terminal.device.name)
-                } catch let error as TerminalTitleError {
-                    return .unavailable(reason: error.reason, help: error.help)
-                } catch {
-                    return .unavailable(reason: "\(error)", help: nil)
-                }
+            availability: { _, settings in
+                try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
+                    .device.name
             }
         )
     }
 }
 
-extension TerminalTitleSettings {
-    fileprivate init(_ settings: BackendSettings, _ context: BackendContext) throws {
-        self.init(accessible: context.isAccessible)
-        if let text = settings.string("format") { format = try SnapshotFormat(text) }
-        if let title = settings.string("title").flatMap(When.init(rawValue:)) { self.title = title }
-        if let progress = settings.string("progress").flatMap(When.init(rawValue:)) { self.progress = progress }
-    }
+extension TerminalTitleSettings: KindSettings {
+    static let standard = Self()
+    static let bindings: [BoundSetting<Self>] = [
+        BoundSetting(
+            "format",
+            \.format,
+            summary: "the text of the title; may contain {app}, {label}, {count}, {progress}, {done}, {total}, {rate}, "
+                + "{elapsed}, {remaining} and {spinner}"
+        ),
+        BoundSetting(
+            "title",
+            \.title,
+            summary: "whether to set the title; auto: on terminals whose own title can be restored"
+        ),
+        BoundSetting(
+            "progress",
+            \.progress,
+            summary: "whether the tab or taskbar shows progress (OSC 9;4); auto: on terminals known to support it"
+        ),
+    ]
+
+    mutating func adopt(_ context: BackendContext) { accessible = context.isAccessible }
 }
 
-extension SnapshotFormat {
-    /// Validates a setting that is a format; for ``BackendSetting/validate``.
-    package static func validate(_ value: BackendSettingValue) -> String? {
-        guard case .string(let text) = value else { return nil }
-        do {
-            _ = try SnapshotFormat(text)
-            return nil
-        } catch {
-            return "a format with known placeholders (\(error))"
-        }
-    }
-}
+extension TerminalTitleSettings.When: SettingChoice {}
 
 /// The settings of a ``TerminalTitleBackend``.
 public struct TerminalTitleSettings: Sendable, Hashable {

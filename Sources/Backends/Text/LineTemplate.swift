@@ -173,15 +173,17 @@ public struct LineTemplate: Sendable, Hashable, CustomStringConvertible {
         }
         return joined
     }
+}
 
-    /// Validates a setting that is a template; for ``BackendSetting/validate``.
-    static func validate(_ value: BackendSettingValue) -> String? {
-        guard case .string(let text) = value else { return nil }
+extension LineTemplate: SettingValue {
+    static var settingType: BackendSetting.ValueType { .string }
+    var settingValue: BackendSettingValue? { .string(description) }
+    init(settingValue: BackendSettingValue) throws {
+        let text = try settingValue.text
         do throws(SnapshotFormatError) {
-            _ = try Self(reading: text)
-            return nil
+            try self.init(reading: text)
         } catch {
-            return "a template with known placeholders (\(error))"
+            throw ExpectedSetting("a template with known placeholders (\(error))")
         }
     }
 }

@@ -61,24 +61,16 @@ struct OutcomeNotice: Sendable, Hashable {
     }
 }
 
-extension BackendSetting {
+extension WhenDone: SettingChoice {}
+
+extension BoundSetting where Settings: KindSettings {
     /// The setting for the outcomes to report.
-    static func whenDone(default value: WhenDone) -> BackendSetting {
-        BackendSetting(
-            "whenDone",
-            .choice(WhenDone.allCases.map(\.rawValue)),
-            default: .string(value.rawValue),
-            summary: "which activities are reported when they end; cancelled ones never are"
-        )
+    static func whenDone(_ property: Property<WhenDone>) -> Self {
+        Self("whenDone", property, summary: "which activities are reported when they end; cancelled ones never are")
     }
 
     /// The setting for how long an activity must have lasted.
-    static func after(default value: Duration) -> BackendSetting {
-        BackendSetting(
-            "after",
-            .seconds,
-            default: .duration(value),
-            summary: "how long an activity must have lasted for that"
-        )
+    static func after(_ property: Property<Duration>) -> Self {
+        Self("after", property, summary: "how long an activity must have lasted for that")
     }
 }

@@ -203,7 +203,8 @@ import Testing
 
     @Test("In a config file, ~/ is the home folder") func home() throws {
         let settings = BackendSettings(["icon": .string("~/icons/app.png")])
-        let read = try DesktopNotificationSettings(settings, environment: ["HOME": "/home/me"])
+        var read = try DesktopNotificationSettings(settings)
+        read.expandHome(in: ["HOME": "/home/me"])
         #expect(read.icon == "/home/me/icons/app.png")
         #expect(try DesktopNotificationSettings(BackendSettings()).icon == "network-transmit-receive")
     }

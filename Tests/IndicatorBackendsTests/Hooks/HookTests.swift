@@ -79,9 +79,9 @@ import Testing
         let all = HookSettings(events: Set(HookEvent.Kind.allCases))
         let hook = HookBackend(name: "hook", applicationName: "app", settings: all) { event in
             count.withLock { $0 += 1 }
-            if event.kind == .shown { throw HookError(reason: "no signal") }
+            if event.kind == .shown { throw Unavailability(reason: "no signal") }
         }
-        await #expect(throws: HookError(reason: "no signal")) {
+        await #expect(throws: Unavailability(reason: "no signal")) {
             try await hook.update(snapshot(.active, "Build", finished: [finished("Test")]))
         }
         #expect(count.withLock(\.self) == 2)
@@ -100,14 +100,14 @@ import Testing
         let program = try folder.write(script, to: "program")
         // Not executed itself: a process that another test starts may still have it open for writing (ETXTBSY).
         let words = [
-            "sh", program, "{title}", "a b; $(id) `id` {{x} {", "{event}{outcome}{seconds}", "{message}", "-{app}-",
+            "sh", program, "{title}", "a b; $(id) `id` {{X} {", "{event}{outcome}{seconds}", "{message}", "-{app}-",
         ]
         let hook = try backend("command", ["run": .list(words)])
         try await hook.start()
         let label = "{text} \"$HOME\" %s"
         try await hook.update(snapshot(.inactive, finished: [finished(label, .failed("one\ntwo"))]))
         let output = try String(contentsOfFile: "\(program).out", encoding: .utf8)
-        #expect(output == "[\(label)][a b; $(id) `id` {{x} {][finishedfailed12][one two][-app-]none\n")
+        #expect(output == "[\(label)][a b; $(id) `id` {{X} {][finishedfailed12][one two][-app-]none\n")
     }
 
     @Test("a failure says which program, how it ended, and the first line of its errors")
@@ -137,7 +137,8 @@ import Testing
             arguments: ["sh", "-c", "sleep 600 & echo $! >\(folder.path)/pid; wait"],
             timeLimit: .milliseconds(500)
         )
-        #expect(throws: HookError(reason: "'sh' was killed, because it ran for more than 0.5 s")) { try command.run() }
+        let reason = "'sh' was killed, because it ran for more than 0.5 s"
+        #expect(throws: Unavailability(reason: reason)) { try command.run() }
         let text = try String(contentsOfFile: "\(folder.path)/pid", encoding: .utf8)
         let child = try #require(pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)))
         // A container may have no process that collects orphans: a zombie counts as ended.
@@ -152,11 +153,11 @@ import Testing
     @Test("unknown placeholders are mistakes")
     func placeholders() {
         #expect(
-            HookText.validate(.list(["a", "{titel}"]))
+            HookText.validate(["a", "{titel}"])
                 == "known placeholders instead of '{titel}', did you mean 'title'?"
         )
-        #expect(HookText.validate(.list([])) == "a program and its arguments")
-        #expect(HookText.validate(.list(["a", "{title} {}{ {A}"])) == nil)
+        #expect(HookText.validate([]) == "a program and its arguments")
+        #expect(HookText.validate(["a", "{title} {}{ {A}"]) == nil)
     }
 
     // MARK: - Web services

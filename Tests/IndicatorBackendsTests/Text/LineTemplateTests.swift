@@ -102,7 +102,10 @@ struct LineTemplateTests {
     func mistakes(template: String, message: String) throws {
         let error = try #require(throws: SnapshotFormatError.self) { try LineTemplate(template) }
         #expect(error.description.hasPrefix(message), "\(error)")
-        #expect(LineTemplate.validate(.string(template))?.contains(message) == true)
+        let setting = try #require(throws: ExpectedSetting.self) {
+            try LineTemplate(settingValue: .string(template))
+        }
+        #expect(setting.description.contains(message))
     }
 
     @Test("are a setting, whose mistakes have a position in the config file")

@@ -179,8 +179,9 @@ import Testing
         #expect(error.description == text)
     }
 
-    @Test func theValidatorReportsWhatWasExpected() {
-        #expect(SnapshotFormat.validate(.string("{app}")) == nil)
-        #expect(SnapshotFormat.validate(.string("{ap}"))?.contains("did you mean '{app}'?") == true)
+    @Test func anInvalidSettingReportsWhatWasExpected() throws {
+        #expect(try SnapshotFormat(settingValue: "{app}").description == "{app}")
+        let error = try #require(throws: (any Error).self) { try SnapshotFormat(settingValue: "{ap}") }
+        #expect("\(error)".contains("did you mean '{app}'?"))
     }
 }
