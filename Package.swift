@@ -48,7 +48,6 @@ let package = Package(
             dependencies: [
                 "CLinux",
                 .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "HeapModule", package: "swift-collections"),
             ]
         ),
         .target(

@@ -1,6 +1,5 @@
 import DequeModule
 package import Foundation
-import HeapModule
 
 /// A connection for which a ``ServiceThread`` waits in poll(2). Only used on that thread.
 package protocol PollSource: AnyObject {
@@ -40,9 +39,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var jobs: Deque<UnownedJob> = []
-    /// The scheduled calls, and how many of them are cancelled.
-    private var calls = Heap<Call>()
-    private var cancelledCount = 0
+    private var calls = CallHeap()
     private var lastCall: UInt64 = 0
     private var isJobsTurn = false
     /// The time until which the thread waits; `nil` while it does not.
@@ -174,14 +171,8 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     package func cancelCall(_ call: Call) {
         // Returns the closure, so that it is not released while the mutex is locked.
         _ = withMutex {
-            let body = call.body.take()
-            if body != nil { cancelledCount += 1 }
-            // Otherwise, a cancelled call is removed when its time comes.
-            if cancelledCount > 1000, cancelledCount > calls.count / 2 {
-                calls = Heap(calls.unordered.filter { $0.body != nil })
-                cancelledCount = 0
-            }
-            return body
+            calls.remove(call)
+            return call.body.take()
         }
     }
 
@@ -273,11 +264,13 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     }
 
     /// A scheduled call.
-    package final class Call: Comparable, @unchecked Sendable {
+    package final class Call: @unchecked Sendable {
         // `@unchecked`: the mutex of the thread protects the variables.
 
         fileprivate let time: Int64
         fileprivate var number: UInt64 = 0
+        /// Where it is in the heap, while it is scheduled.
+        fileprivate var index: Int?
         /// Removed when the call begins, or is cancelled.
         fileprivate var body: (@Sendable () -> Void)?
 
@@ -286,27 +279,77 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
             self.body = body
         }
 
-        package static func < (one: Call, other: Call) -> Bool {
+        fileprivate static func < (one: Call, other: Call) -> Bool {
             (one.time, one.number) < (other.time, other.number)
         }
-        package static func == (one: Call, other: Call) -> Bool { one === other }
+    }
+
+    /// The scheduled calls, as a binary heap: each call is before its two children, which are at twice its index and 1
+    /// or 2. Each knows its index, so that one of a hundred thousand is cancelled in as many steps as it is made. They
+    /// are in parts, because a large array would grow in one long step.
+    private struct CallHeap {
+        private static var partSize: Int { 1024 }
+
+        private var parts: [[Call]] = []
+        private var count = 0
+
+        var isEmpty: Bool { count == 0 }
+        /// The next call.
+        var first: Call? { parts.first?.first }
+
+        private subscript(index: Int) -> Call {
+            get { parts[index / Self.partSize][index % Self.partSize] }
+            set {
+                parts[index / Self.partSize][index % Self.partSize] = newValue
+                newValue.index = index
+            }
+        }
+
+        mutating func insert(_ call: Call) {
+            if count % Self.partSize == 0 { parts.append([]) }
+            parts[parts.count - 1].append(call)
+            count += 1
+            place(call, at: count - 1)
+        }
+
+        /// Removes a call; without effect if it has been removed.
+        mutating func remove(_ call: Call) {
+            guard let index = call.index.take() else { return }
+            let last = parts[parts.count - 1].removeLast()
+            count -= 1
+            if count % Self.partSize == 0 { parts.removeLast() }
+            if last !== call { place(last, at: index) }
+        }
+
+        /// Places a call at a free index, or at one above or below it.
+        private mutating func place(_ call: Call, at index: Int) {
+            var index = index
+            while index > 0, call < self[(index - 1) / 2] {
+                self[index] = self[(index - 1) / 2]
+                index = (index - 1) / 2
+            }
+            while 2 * index + 1 < count {
+                var child = 2 * index + 1
+                if child + 1 < count, self[child + 1] < self[child] { child += 1 }
+                guard self[child] < call else { break }
+                self[index] = self[child]
+                index = child
+            }
+            self[index] = call
+        }
     }
 
     /// Waits for work; `nil` when the thread should end. Called with the mutex locked.
     private func next(isOwn: Bool) -> Work? {
         while true {
-            while let first = calls.min, first.body == nil {
-                calls.removeMin()
-                cancelledCount -= 1
-            }
-            let first = calls.min
+            let first = calls.first
             let left = first.map { $0.time == .min ? 0 : $0.time - Self.now }
             // Jobs and calls alternate, so that neither starves the other.
             isJobsTurn.toggle()
             if isJobsTurn || left ?? 1 > 0, let job = jobs.popFirst() { return .job(job) }
             if let first, let left {
                 if left <= 0, let body = first.body.take() {
-                    calls.removeMin()
+                    calls.remove(first)
                     return .call(body)
                 }
                 guard isOwn else { return nil }

@@ -96,9 +96,11 @@ package final class IndicatorEngine: Sendable {
     private func close() {
         let (runners, resources) = end(timeLimit: .seconds(2))
         // Kept until they have stopped: a shutdown at the end of the process waits for them.
-        Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
-            for runner in runners { await runner.waitUntilFinished() }
-            _ = storage.withLock { storage in exchange(&storage.runners, with: []) }
+        if !runners.isEmpty {
+            Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
+                for runner in runners { await runner.waitUntilFinished() }
+                _ = storage.withLock { storage in exchange(&storage.runners, with: []) }
+            }
         }
         timer.set(nil, version: .max) { _ in }
         for resource in resources { resource.managerIsGone() }
