@@ -28,9 +28,15 @@ struct OrderedList<Value> {
 
     /// At most `limit` values from an order on.
     func values(from order: UInt64, limit: Int) -> [Value] {
-        if parts.isEmpty { return [] }
-        let (part, index) = position(of: order)
-        return parts[part...].lazy.joined().dropFirst(index).prefix(limit).map(\.value)
+        var values: [Value] = []
+        if count == 0 { return values }
+        var (part, index) = position(of: order)
+        // Lazy sequences are slow where the type of the values is not known to the compiler.
+        while part < parts.count, values.count < limit {
+            for element in parts[part][index...].prefix(limit - values.count) { values.append(element.value) }
+            (part, index) = (part + 1, 0)
+        }
+        return values
     }
 
     /// The last part that begins with an order or a lower one, and the index in it of that order or the next.

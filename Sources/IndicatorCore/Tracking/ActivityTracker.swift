@@ -49,7 +49,11 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
 
     deinit {
         // A thread that delivers holds a reference, so no delivery is in progress or pending.
-        for subscription in withState({ $0.remove { _ in true } }) { subscription.receive(nil) }
+        let subscriptions = withState { $0.removeAll() }
+        guard subscriptions.count > Self.largestShare else { return subscriptions.forEach { $0.receive(nil) } }
+        Task.detached(executorPreference: ServiceThread.forCallersCode) {
+            for subscription in subscriptions { subscription.receive(nil) }
+        }
     }
 
     /// Whether any activity is in progress and the value of the first of them that has one, now.
@@ -57,7 +61,8 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         withState { $0.status }
     }
 
-    /// Changes the state and delivers the result before it returns, unless another thread is already delivering.
+    /// Changes the state and delivers the result before it returns, unless another thread is already delivering; to
+    /// ``largestShare`` subscribers at most.
     ///
     /// - Returns: what `body` returns, such as a value that it removed, which is released without the lock.
     func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
@@ -78,12 +83,19 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         }
     }
 
-    /// Delivers a few times. If the status has changed again, a separate task continues: no caller is captured.
+    /// How many subscribers a caller calls at most, besides as many whose subscriptions end.
+    static var largestShare: Int { 4 * State.batchSize }
+
+    /// Delivers a few times. If there are more subscribers, or the status has changed again, a separate task continues:
+    /// no caller is captured.
     private func deliver() {
         for _ in 0..<4 {
             guard let delivery = withState({ $0.nextDelivery() }) else { return }
-            for subscription in delivery.due { subscription.deliver(delivery.status, areEqual: areEqual) }
-            for subscription in delivery.ended { subscription.receive(nil) }
+            for subscription in delivery.due { subscription.deliver(delivery, areEqual: areEqual) }
+            for subscription in delivery.ended {
+                subscription.deliver(delivery, areEqual: areEqual)
+                subscription.receive(nil)
+            }
         }
         Task.detached(executorPreference: ServiceThread.forCallersCode) { self.deliver() }
     }
@@ -108,32 +120,33 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
     /// Ends a subscription. A delivery in progress is still received. Delivers nothing itself.
     /// Not in a cancellation handler: releases the last status that the subscriber received.
     package func unsubscribe(_ subscriber: any AnyObject & Sendable) {
-        _ = withState { $0.remove { $0.subscriber === subscriber } }
+        _ = withState { $0.remove(subscriber) }
     }
 
     /// Ends a subscription, which receives the current status, if it has not yet, and then `nil`.
     func finish(_ subscriber: any AnyObject & Sendable) {
-        change { $0.end { $0.subscriber === subscriber } }
+        change { $0.end(subscriber) }
     }
 
     /// A subscriber's callback, and the last status that it received.
     final class Subscription: @unchecked Sendable {
-        // `@unchecked`: only the delivering thread uses `last`; that role is passed on under the tracker's lock, which
-        // also protects `isDue`.
+        // `@unchecked`: only the delivering thread uses the variables; that role is passed on under the tracker's lock.
 
         let subscriber: any AnyObject & Sendable
         let receive: @Sendable (ActivityStatus<Value>?) -> Void
         private var last: ActivityStatus<Value>?
-        /// Whether the status may have changed since the last delivery.
-        fileprivate var isDue = true
+        /// The version of the status at the last delivery.
+        private var version: UInt64?
 
         init(_ subscriber: any AnyObject & Sendable, _ receive: @escaping @Sendable (ActivityStatus<Value>?) -> Void) {
             self.subscriber = subscriber
             self.receive = receive
         }
 
-        /// Delivers a status unless it equals the previous one.
-        func deliver(_ status: ActivityStatus<Value>, areEqual: (Value, Value) -> Bool) {
+        /// Delivers a status unless it is or equals the previous one.
+        fileprivate func deliver(_ delivery: Delivery, areEqual: (Value, Value) -> Bool) {
+            let status = delivery.status
+            if exchange(&version, with: delivery.version) == delivery.version { return }
             if let last, last.isLoading == status.isLoading {
                 switch (last.associatedValue, status.associatedValue) {
                 case (nil, nil): return
@@ -148,8 +161,8 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
 
     // MARK: - State
 
-    /// The status, the subscriptions that receive it, and those that then receive `nil`.
-    typealias Delivery = (status: ActivityStatus<Value>, due: [Subscription], ended: [Subscription])
+    /// The status, how often it had changed, the subscriptions that receive it, and those that then receive `nil`.
+    typealias Delivery = (status: ActivityStatus<Value>, version: UInt64, due: [Subscription], ended: [Subscription])
 
     /// The state that the lock protects. Removed values are returned, because values are compared and released, and
     /// subscribers called, without the lock.
@@ -158,10 +171,16 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         /// The values of the activities that have one.
         private var values = OrderedList<Value>()
         private var lastOrder: UInt64 = 0
-        private var subscriptions: [Subscription] = []
-        /// Subscriptions that have ended and do not know yet.
-        private var ended: [Subscription] = []
-        private var isDeliveryDue = false
+        /// The subscriptions; those of them that have not been called yet; and those that have ended and do not know
+        /// yet. By the addresses of their subscribers.
+        private var subscriptions = OrderedList<Subscription>()
+        private var begun = OrderedList<Subscription>()
+        private var ended = OrderedList<Subscription>()
+        /// How often the status may have changed.
+        private var version: UInt64 = 0
+        /// How many subscriptions, in turns from this address on, may not have received the latest status.
+        private var dueCount = 0
+        private var next: UInt64 = 0
         private var isDelivering = false
         /// Values that cancellation handlers have removed and that are not released yet.
         var removed: [Value] = []
@@ -192,47 +211,70 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
             let old = values.set(order, to: value)
             let isChanged = wasLoading != (activityCount > 0) || !hasEarlierValue && (old != nil || value != nil)
             if isChanged {
-                for subscription in subscriptions { subscription.isDue = true }
-                isDeliveryDue = !subscriptions.isEmpty || isDeliveryDue
+                version += 1
+                dueCount = subscriptions.count
             }
             return old
         }
 
-        /// Adds a subscription, which receives the current status first.
-        mutating func add(_ subscription: Subscription) {
-            subscriptions.append(subscription)
-            isDeliveryDue = true
+        /// How many subscriptions are called before the lock is taken again.
+        static var batchSize: Int { 8 }
+
+        private static func address(_ subscriber: any AnyObject & Sendable) -> UInt64 {
+            UInt64(UInt(bitPattern: ObjectIdentifier(subscriber)))
         }
 
-        /// Ends subscriptions.
-        mutating func end(where isEnding: (Subscription) -> Bool) {
-            ended += remove(where: isEnding)
-            isDeliveryDue = true
+        /// Adds a subscription, which receives the current status first.
+        mutating func add(_ subscription: Subscription) {
+            subscriptions.set(Self.address(subscription.subscriber), to: subscription)
+            begun.set(Self.address(subscription.subscriber), to: subscription)
+        }
+
+        /// Ends a subscription.
+        mutating func end(_ subscriber: any AnyObject & Sendable) {
+            if let subscription = remove(subscriber) { ended.set(Self.address(subscriber), to: subscription) }
+        }
+
+        /// Removes a subscription, and returns it.
+        mutating func remove(_ subscriber: any AnyObject & Sendable) -> Subscription? {
+            begun.set(Self.address(subscriber), to: nil)
+            return subscriptions.set(Self.address(subscriber), to: nil)
+        }
+
+        /// Removes all subscriptions, and returns them.
+        mutating func removeAll() -> [Subscription] { Array(exchange(&subscriptions, with: OrderedList()).values) }
+
+        /// Removes some subscriptions from a list, and returns them.
+        private static func take(from list: inout OrderedList<Subscription>) -> [Subscription] {
+            let some = list.values(from: 0, limit: batchSize)
+            for subscription in some { list.set(address(subscription.subscriber), to: nil) }
+            return some
         }
 
         /// Returns whether a delivery is due and no thread delivers. The caller then must deliver.
         mutating func beginDelivery() -> Bool {
-            guard isDeliveryDue, !isDelivering else { return false }
+            guard dueCount + begun.count + ended.count > 0, !isDelivering else { return false }
             isDelivering = true
             return true
         }
 
         /// Returns what to deliver next. Returns `nil` when nothing is, and the caller is done.
         mutating func nextDelivery() -> Delivery? {
-            guard isDeliveryDue else {
-                isDelivering = false
-                return nil
+            var due = Self.take(from: &begun)
+            let ended = Self.take(from: &ended)
+            if due.isEmpty, ended.isEmpty {
+                guard dueCount > 0 else {
+                    isDelivering = false
+                    return nil
+                }
+                let count = min(dueCount, Self.batchSize)
+                due = subscriptions.values(from: next, limit: count)
+                // In turns, so that frequent changes reach all.
+                if due.isEmpty { due = subscriptions.values(from: 0, limit: count) }
+                dueCount = due.isEmpty ? 0 : dueCount - due.count
+                next = due.last.map { Self.address($0.subscriber) + 1 } ?? 0
             }
-            isDeliveryDue = false
-            let due = (subscriptions + ended).filter(\.isDue)
-            for subscription in due { subscription.isDue = false }
-            return (status, due, exchange(&ended, with: []))
-        }
-
-        /// Removes subscriptions, and returns them.
-        mutating func remove(where isRemoved: (Subscription) -> Bool) -> [Subscription] {
-            defer { subscriptions.removeAll(where: isRemoved) }
-            return subscriptions.filter(isRemoved)
+            return (status, version, due, ended)
         }
     }
 }
