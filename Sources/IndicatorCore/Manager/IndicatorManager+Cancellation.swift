@@ -32,14 +32,50 @@ public struct CancellationRequest: Sendable, Hashable {
 /// cancellation handler may block, and a calling thread may hold the status lock of a task.
 final class Cancellation: Sendable {
     private struct State: Sendable {
-        var tasks: [Int: CancellableTask] = [:]
-        var subscribers: [Int: AsyncStream<CancellationRequest>.Continuation] = [:]
-        var lastNumber = 0
+        // No large tables: they would grow in one long step.
+        var tasks = OrderedList<CancellableTask>()
+        var subscribers = OrderedList<AsyncStream<CancellationRequest>.Continuation>()
+        var lastNumber: UInt64 = 0
         var isClosed = false
 
-        mutating func nextNumber() -> Int {
+        mutating func nextNumber() -> UInt64 {
             lastNumber += 1
             return lastNumber
+        }
+
+        /// Begins to cancel the first task after one, up to a last one.
+        mutating func beginCancelling(after number: UInt64, upTo last: UInt64) -> CancellableTask? {
+            var number = number
+            while var task = tasks.values(from: number + 1, limit: 1).first, task.number <= last {
+                number = task.number
+                // Another request may be cancelling it.
+                if task.isBeingCancelled { continue }
+                task.isBeingCancelled = true
+                tasks.set(number, to: task)
+                return task
+            }
+            return nil
+        }
+
+        /// Returns the task's end, if that waits.
+        mutating func endCancelling(_ task: CancellableTask) -> CheckedContinuation<Void, Never>? {
+            let waiter = tasks.set(task.number, to: nil)?.waiter
+            // A task whose end has waited stays removed: until that has gone on, another request would cancel a task
+            // that may be gone.
+            if waiter == nil {
+                var task = task
+                task.isBeingCancelled = false
+                tasks.set(task.number, to: task)
+            }
+            return waiter
+        }
+
+        /// Removes a task. Returns whether it is not being cancelled; otherwise, its end waits.
+        mutating func remove(_ number: UInt64, _ end: CheckedContinuation<Void, Never>) -> Bool {
+            guard var task = tasks.set(number, to: nil), task.isBeingCancelled else { return true }
+            task.waiter = end
+            tasks.set(number, to: task)
+            return false
         }
     }
 
@@ -47,7 +83,8 @@ final class Cancellation: Sendable {
     private struct CancellableTask: @unchecked Sendable {
         // `@unchecked`: the reference may be used on other threads for `cancel()` (its documentation), and is alive
         // until `end(_:)` has returned, which waits for a cancellation in progress.
-        var task: UnsafeCurrentTask
+        let task: UnsafeCurrentTask
+        let number: UInt64
         var isBeingCancelled = false
         var waiter: CheckedContinuation<Void, Never>?
     }
@@ -55,73 +92,57 @@ final class Cancellation: Sendable {
     private let state = Locked(State())
 
     /// Whether a request would reach anyone.
-    var isPossible: Bool { state.withLock { !$0.tasks.isEmpty || !$0.subscribers.isEmpty } }
+    var isPossible: Bool { state.withLock { $0.tasks.count > 0 || $0.subscribers.count > 0 } }
 
     /// Cancels all cancellable tasks, and passes the request to all subscribers. Returns immediately.
     func request(_ request: CancellationRequest) {
         Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
-            let (tasks, subscribers) = state.withLock { state in
-                let tasks = state.tasks.filter { !$0.value.isBeingCancelled }
-                for number in tasks.keys { state.tasks[number]?.isBeingCancelled = true }
-                return (tasks, Array(state.subscribers.values))
-            }
-            for subscriber in subscribers { subscriber.yield(request) }
-            for (number, task) in tasks {
+            let (subscribers, last) = state.withLock { ($0.subscribers, $0.lastNumber) }
+            for subscriber in subscribers.values { subscriber.yield(request) }
+            // One by one: no call waits, and a task ends without waiting for those before it.
+            var number: UInt64 = 0
+            while let task = state.withLock({ $0.beginCancelling(after: number, upTo: last) }) {
+                number = task.number
                 task.task.cancel()
-                let waiter: CheckedContinuation<Void, Never>? = state.withLock { state in
-                    state.tasks[number]?.isBeingCancelled = false
-                    guard let waiter = state.tasks[number]?.waiter else { return nil }
-                    // Removed here, not after the end has gone on: until then, another request would cancel a task
-                    // that may be gone.
-                    state.tasks[number] = nil
-                    return waiter
-                }
-                waiter?.resume()
+                state.withLock { $0.endCancelling(task) }?.resume()
             }
         }
     }
 
     /// Makes the current task cancellable until ``end(_:)``; returns `nil` outside of tasks.
-    func beginTask() -> Int? {
+    func beginTask() -> UInt64? {
         withUnsafeCurrentTask { task in
             guard let task else { return nil }
-            let entry = CancellableTask(task: task)
+            struct Reference: @unchecked Sendable { let task: UnsafeCurrentTask }
+            let reference = Reference(task: task)
             return state.withLock { state in
                 let number = state.nextNumber()
-                state.tasks[number] = entry
+                state.tasks.set(number, to: CancellableTask(task: reference.task, number: number))
                 return number
             }
         }
     }
 
     /// Ends what ``beginTask()`` began. Waits while the task is being cancelled.
-    func end(_ number: Int, isolation: isolated (any Actor)? = #isolation) async {
+    func end(_ number: UInt64, isolation: isolated (any Actor)? = #isolation) async {
         await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                if state.tasks[number]?.isBeingCancelled == true {
-                    state.tasks[number]?.waiter = continuation
-                    return false
-                }
-                state.tasks[number] = nil
-                return true
-            }
-            if isOver { continuation.resume() }
+            if state.withLock({ $0.remove(number, continuation) }) { continuation.resume() }
         }
     }
 
     func requests() -> AsyncStream<CancellationRequest> {
         let (stream, continuation) = AsyncStream<CancellationRequest>.makeStream(bufferingPolicy: .bufferingNewest(16))
-        let number: Int? = state.withLock { state in
+        let number: UInt64? = state.withLock { state in
             guard !state.isClosed else { return nil }
             let number = state.nextNumber()
-            state.subscribers[number] = continuation
+            state.subscribers.set(number, to: continuation)
             return number
         }
         guard let number else {
             continuation.finish()
             return stream
         }
-        continuation.onTermination = { [self] _ in _ = state.withLock { $0.subscribers.removeValue(forKey: number) } }
+        continuation.onTermination = { [self] _ in _ = state.withLock { $0.subscribers.set(number, to: nil) } }
         return stream
     }
 
@@ -129,12 +150,11 @@ final class Cancellation: Sendable {
     func close() {
         let subscribers = state.withLock { state in
             state.isClosed = true
-            defer { state.subscribers = [:] }
-            return Array(state.subscribers.values)
+            return exchange(&state.subscribers, with: OrderedList())
         }
-        guard !subscribers.isEmpty else { return }
+        guard subscribers.count > 0 else { return }
         Task.detached(executorPreference: ServiceThread.forCallersCode) {
-            for subscriber in subscribers { subscriber.finish() }
+            for subscriber in subscribers.values { subscriber.finish() }
         }
     }
 }

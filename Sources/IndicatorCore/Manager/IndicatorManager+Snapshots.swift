@@ -69,10 +69,12 @@ final class SnapshotSubscription: Sendable {
     /// Delivers an element after changes.
     let signal: AsyncStream<Void>
     fileprivate let continuation: AsyncStream<Void>.Continuation
+    fileprivate let number: UInt64
     private let broadcaster: SnapshotBroadcaster
     private let state: Locked<State>
 
-    fileprivate init(_ broadcaster: SnapshotBroadcaster, _ state: State) {
+    fileprivate init(_ number: UInt64, of broadcaster: SnapshotBroadcaster, _ state: State) {
+        self.number = number
         (signal, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.broadcaster = broadcaster
         self.state = Locked(state)
@@ -101,7 +103,8 @@ final class SnapshotBroadcaster: SnapshotReceiver {
         var finishedCount: Int { finished.latest.count + finished.omittedCount }
         /// The subscriptions, and those of them that have taken the latest snapshot.
         var count = 0
-        var waiting: [ObjectIdentifier: SnapshotSubscription] = [:]
+        var waiting = OrderedList<SnapshotSubscription>()
+        var lastNumber: UInt64 = 0
         var isFinished = false
         /// Whether a task is about to wake the waiting ones.
         var isWaking = false
@@ -116,8 +119,13 @@ final class SnapshotBroadcaster: SnapshotReceiver {
     func subscribe(_ snapshot: IndicatorSnapshot) -> SnapshotSubscription {
         state.withLock { state in
             state.count += 1
-            let (version, finishedCount) = (state.version, state.finishedCount)
-            return SnapshotSubscription(self, .init(first: snapshot, version: version, finishedCount: finishedCount))
+            state.lastNumber += 1
+            let position = SnapshotSubscription.State(
+                first: snapshot,
+                version: state.version,
+                finishedCount: state.finishedCount
+            )
+            return SnapshotSubscription(state.lastNumber, of: self, position)
         }
     }
 
@@ -127,7 +135,7 @@ final class SnapshotBroadcaster: SnapshotReceiver {
         let (isLast, _) = state.withLock { state in
             state.count -= 1
             if state.count == 0 { (state.latest, state.finished) = (nil, FinishedActivities()) }
-            return (state.count == 0, state.waiting.removeValue(forKey: ObjectIdentifier(subscription)))
+            return (state.count == 0, state.waiting.set(subscription.number, to: nil))
         }
         return isLast
     }
@@ -164,7 +172,7 @@ final class SnapshotBroadcaster: SnapshotReceiver {
                 return first
             }
             if state.isFinished { return .some(nil) }
-            state.waiting[ObjectIdentifier(subscription)] = subscription
+            state.waiting.set(subscription.number, to: subscription)
             return nil
         }
     }
@@ -179,7 +187,7 @@ final class SnapshotBroadcaster: SnapshotReceiver {
         Task.detached(executorPreference: ServiceThread.forCallersCode) { [self] in
             let waiting = state.withLock { state in
                 state.isWaking = false
-                return exchange(&state.waiting, with: [:])
+                return exchange(&state.waiting, with: OrderedList())
             }
             let all = Array(waiting.values)
             let parts = min(all.count, 8)

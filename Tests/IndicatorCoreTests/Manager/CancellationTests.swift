@@ -135,6 +135,41 @@ import Testing
         await indicator.shutdown()
     }
 
+    @Test("A function returns while the handler of one that began before it blocks")
+    func blockingHandlerBefore() async throws {
+        let button = Button()
+        let indicator = IndicatorManager(backends: [button])
+        let isBlocked = Locked(false)
+        let goOn = DispatchSemaphore(value: 0)
+        let (stream, continuation) = AsyncStream<Void>.makeStream()
+        let first = Task {
+            await indicator.withActivity("blocks", cancellable: true) {
+                await withTaskCancellationHandler {
+                    // Goes on after the handler: until then, it would block a thread.
+                    await Task { for await _ in stream {} }.value
+                } onCancel: {
+                    isBlocked.withLock { $0 = true }
+                    goOn.wait()
+                }
+            }
+        }
+        #expect(await eventually { indicator.activityCount == 1 })
+        let (otherStream, end) = AsyncStream<Void>.makeStream()
+        let second = Task {
+            await indicator.withActivity("other", cancellable: true) { for await _ in otherStream {} }
+        }
+        #expect(await eventually { indicator.activityCount == 2 })
+        button.press()
+        #expect(await eventually { isBlocked.withLock { $0 } })
+        end.finish()
+        await second.value
+        #expect(indicator.activityCount == 1 && !second.isCancelled)
+        goOn.signal()
+        continuation.finish()
+        await first.value
+        await indicator.shutdown()
+    }
+
     /// Runs the jobs of a task when the test says so.
     private final class StepExecutor: TaskExecutor {
         private let jobs = Locked<[UnownedJob]>([])
@@ -154,7 +189,7 @@ import Testing
         let cancellation = Cancellation()
         let isBlocked = Locked(false)
         let goOn = DispatchSemaphore(value: 0)
-        let number = Locked<Int?>(nil)
+        let number = Locked<UInt64?>(nil)
         let (stream, continuation) = AsyncStream<Void>.makeStream()
         let task = Task { @Sendable in
             await withTaskCancellationHandler {
