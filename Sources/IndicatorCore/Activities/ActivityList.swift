@@ -77,6 +77,7 @@ package struct ActivityList: Sendable {
     var isWallClockFollowed: Bool { wallClock.isFollowed }
 
     /// Follows the wall clock if it was set. Returns by how many seconds.
+    @inline(__always)
     mutating func followWallClock(_ now: Now, isForced: Bool = false) -> TimeInterval {
         let shift = wallClock.follow(now, isForced: isForced)
         if shift != 0 {
@@ -276,7 +277,7 @@ package struct ActivityList: Sendable {
             cachedActivities = nil
             record.updateShare()
         }
-        if record.isListed { list(record) }
+        if record.place != nil { list(record) }
     }
 
     /// Adds an activity to the list of its group, or removes it, if that has changed; then its group to that of its
@@ -305,10 +306,9 @@ package struct ActivityList: Sendable {
         guard !record.hasEnded else { return false }
         let wasListed = record.isListed
         record.merge(new, since: old)
-        let isListed = record.isListed
         if record.place != record.listedAt { list(record) }
         record.updateShare()
-        return hasChanged(record, wasListed || isListed)
+        return hasChanged(record, wasListed || record.isListed)
     }
 
     /// An activity has advanced. Returns whether a snapshot shows that.

@@ -105,14 +105,13 @@ final class ActivityRecord: @unchecked Sendable {
         doneEarlier = old.completed == 0 ? new.completed : min(doneEarlier, new.completed)
     }
 
-    /// Whether it has a label, or a member with one.
-    var isListed: Bool { place != nil }
-
     /// Its place in a list: its order, or if it has no label or has ended, that of the first activity with a label
     /// below it.
     var place: UInt64? { label != nil && !hasEnded ? order : group?.listed.first?.order }
     /// The place at which it is in the list of its group, or of the activities without one.
     var listedAt: UInt64?
+    /// Whether it is in a list: if it has a label, or a member with one.
+    var isListed: Bool { listedAt != nil }
 
     /// The current details, with what the members of a group add.
     ///

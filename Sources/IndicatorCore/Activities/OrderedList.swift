@@ -93,7 +93,8 @@ struct OrderedList<Value> {
 
     private mutating func remove(at index: Int, inPart part: Int) -> Value {
         count -= 1
-        let value = parts[part].remove(at: index).value
+        let isLast = index == parts[part].count - 1
+        let value = (isLast ? parts[part].removeLast() : parts[part].remove(at: index)).value
         if parts[part].isEmpty, parts.count > 1 {
             parts.remove(at: part)
         } else if parts[part].count < Self.partCapacity / 4, part + 1 < parts.count,

@@ -1,5 +1,5 @@
 import Foundation
-package import IndicatorThreads
+import IndicatorThreads
 
 /// Makes all decisions of an indicator: what is in progress, when it is shown, and when a snapshot is published.
 ///
@@ -302,6 +302,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     }
 
     /// Corrects all dates if the wall clock was set. Reads the clock itself: the time of an input may be older.
+    @inline(__always)
     private mutating func followWallClock(isForced: Bool = false) {
         let shift = list.followWallClock({ counter.time.now }, isForced: isForced)
         publication.shift(by: shift)

@@ -1,13 +1,13 @@
-package import Foundation
+import Foundation
 
 /// Relates a clock, such as an indicator's, to the wall clock, which the user or the network may set at any time.
 package struct WallClock: Sendable {
     /// The wall-clock time of the clock's origin.
-    package private(set) var origin: Date
+    private(set) var origin: Date
     private let date: @Sendable () -> Date
     private let second: (@Sendable () -> Int)?
-    /// Whether ``follow(_:isForced:)`` compares the clocks without being forced to. Stored: a getter is a call.
-    package let isFollowed: Bool
+    /// Whether ``follow(_:isForced:)`` compares the clocks without being forced to.
+    var isFollowed: Bool { second != nil }
     /// The second of the wall clock in which the two were last compared.
     private var compared = 0
 
@@ -17,7 +17,7 @@ package struct WallClock: Sendable {
     ///   - now: the time of the clock.
     ///   - isFollowed: whether the clock runs with it, so that only setting it, or a suspend of the machine, changes
     ///     their difference.
-    package static func system(at now: Duration, isFollowed: Bool) -> Self {
+    static func system(at now: Duration, isFollowed: Bool) -> Self {
         let second: @Sendable () -> Int = { time(nil) }
         return Self(at: now, date: { Date() }, second: isFollowed ? second : nil)
     }
@@ -26,19 +26,24 @@ package struct WallClock: Sendable {
     ///   - date: the wall clock.
     ///   - second: a cheap reading of it, by which ``follow(_:isForced:)`` compares the clocks once a second and after
     ///     each step of a second; `nil` if it is only forced to.
-    package init(at now: Duration, date: @escaping @Sendable () -> Date, second: (@Sendable () -> Int)?) {
+    init(at now: Duration, date: @escaping @Sendable () -> Date, second: (@Sendable () -> Int)?) {
         origin = date() - now / .seconds(1)
         self.date = date
         self.second = second
-        isFollowed = second != nil
     }
 
     /// Corrects the origin if the wall clock was set by more than 0.1 seconds. Returns by how many seconds.
-    package mutating func follow(_ now: () -> Duration, isForced: Bool) -> TimeInterval {
+    @inline(__always)
+    mutating func follow(_ now: () -> Duration, isForced: Bool) -> TimeInterval {
         if !isForced {
             guard let second = second?(), second != compared else { return 0 }
             compared = second
         }
+        return compare(now)
+    }
+
+    /// Compares the clocks.
+    private mutating func compare(_ now: () -> Duration) -> TimeInterval {
         // If the thread has to wait between the readings, they do not belong together.
         for _ in 0..<10 {
             let before = now()
