@@ -1,6 +1,7 @@
 import Foundation
 import IndicatorCore
 import IndicatorTesting
+import IndicatorThreads
 import Synchronization
 import TestSupport
 import Testing
@@ -97,6 +98,26 @@ import Testing
         for number in 0..<1000 { manager.stop(Reference(number, onDeinit: onDeinit)) }
         #expect(released.load(ordering: .relaxed) == 1002)
         #expect(manager.activityCount == 0)
+    }
+
+    /// In the first table, and in others. A table that replaced the key would release it under the lock.
+    @Test(arguments: [0, 2000]) func anIdentityThatIsStartedAgainIsKept(others: Int) {
+        let manager = IndicatorManager()
+        for number in 0..<others { manager.start(Reference(number + 2) {}) }
+        let released = Locked<[Int]>([])
+        for number in [1, 2] {
+            manager.start(
+                Reference(1) { [weak manager] in
+                    manager?.incrementActivityCount()
+                    manager?.decrementActivityCount()
+                    released.withLock { $0.append(number) }
+                }
+            )
+        }
+        #expect(released.withLock { $0 } == [2])
+        #expect(manager.activityCount == others + 1)
+        manager.stop(Reference(1) {})
+        #expect(released.withLock { $0 } == [2, 1])
     }
 
     /// The queue of actions waited for it: with it all deliveries, and the end.
