@@ -45,8 +45,8 @@ package final class NotificationServer: Sendable {
     }
 
     private let bus: PrivateBus
-    private let display: Daemon
-    private let number: String
+    /// Where it shows them.
+    package let screen: Screen
     private let daemon: Daemon
     private let folder: TemporaryDirectory
 
@@ -63,40 +63,21 @@ package final class NotificationServer: Sendable {
             "[global]\n    markup = \(markup ? "full" : "no")\n    history_length = 1000\n",
             to: "dunstrc"
         )
-        let display = try Daemon(
-            "Xvfb",
-            ["-displayfd", "1", "-noreset", "-screen", "0", "640x480x24", "-nolisten", "tcp"],
-            package: "xvfb"
-        )
-        guard await eventually({ display.output.contains("\n") }) else {
-            throw NotStarted(program: "Xvfb", error: display.errors)
-        }
-        let number = display.output.trimmingCharacters(in: .whitespacesAndNewlines)
+        screen = try await Screen()
         let daemon = try Daemon(
             program.path,
             program == .dunst ? ["-conf", configuration] : [],
             environment: [
-                "DISPLAY": ":\(number)", "DBUS_SESSION_BUS_ADDRESS": bus.address, "WAYLAND_DISPLAY": "",
+                "DISPLAY": screen.display, "DBUS_SESSION_BUS_ADDRESS": bus.address, "WAYLAND_DISPLAY": "",
                 "HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "GSETTINGS_BACKEND": "memory",
                 "QT_QPA_PLATFORM": "xcb",
             ],
             package: program.package
         )
-        self.display = display
-        self.number = number
         self.daemon = daemon
         guard try await eventually({ try await ownsName(on: bus, processID: daemon.processID) }) else {
             throw NotStarted(program: program.package, error: daemon.errors)
         }
-    }
-
-    deinit {
-        // The files that a killed X server leaves. Before it ends: afterwards they may belong to another one with the
-        // same number.
-        for path in ["/tmp/.X\(number)-lock", "/tmp/.X11-unix/X\(number)"] {
-            try? FileManager.default.removeItem(atPath: path)
-        }
-        display.send(SIGKILL)
     }
 
     /// A notification that was closed.
@@ -157,9 +138,6 @@ package final class NotificationServer: Sendable {
         struct Reply: Decodable { var data: [[Entry]] }
         return try JSONDecoder().decode(Reply.self, from: Data(result.output.utf8)).data[0]
     }
-
-    /// The X display that it draws on.
-    package var displayName: String { ":\(number)" }
 
     /// Its warnings and errors.
     package var complaints: String { daemon.output + daemon.errors }

@@ -79,6 +79,19 @@ package final class PrivateBus: Sendable {
         return try await busctl("call", service, "/", service, "NameHasOwner", "s", name).output.hasPrefix("b true")
     }
 
+    /// The JSON of a value in GNOME Shell or Cinnamon; `nil` if there is none.
+    ///
+    /// - Parameters:
+    ///   - script: JavaScript.
+    ///   - shell: the bus name, from which its object and interface follow.
+    package func evaluate(_ script: String, in shell: String) async throws -> String? {
+        let path = "/" + shell.replacing(".", with: "/")
+        let output = try await busctl("--json=short", "call", shell, path, shell, "Eval", "s", script).output
+        let reply = try? JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any]
+        guard let data = reply?["data"] as? [Any], data.first as? Bool == true else { return nil }
+        return data.last as? String
+    }
+
     /// Runs `gdbus` on it. The first argument is the command.
     package func gdbus(_ command: String, _ arguments: String...) async throws -> Command.Result {
         try await Command.run("gdbus", [command, "--address", address] + arguments, package: "libglib2.0-bin")

@@ -6,7 +6,6 @@ import Testing
 /// The notifications of the real Plasma, which shows jobs, under an X server without a screen.
 @Suite struct PlasmaTests {
     private static let program = "/usr/bin/plasmawindowed"
-    private static let xdotool = "/usr/bin/xdotool"
 
     private let folder: TemporaryDirectory
 
@@ -20,8 +19,8 @@ import Testing
     @Test(
         "Plasma shows the job, its button cancels the task, a restart brings it back, and nothing remains",
         .enabled(
-            if: [program, xdotool].allSatisfy(FileManager.default.fileExists),
-            "Scripts/bootstrap leaves plasma-workspace out, with xdotool, because it needs most of KDE"
+            if: FileManager.default.fileExists(atPath: program),
+            "Scripts/bootstrap leaves plasma-workspace out, because it needs most of KDE"
         )
     )
     func job() async throws {
@@ -97,8 +96,7 @@ import Testing
     /// Clicks on the button to cancel of the last popup: 51 points left of its right edge, and 20 above the lower one.
     private func pressCancel(on screen: Screen) async throws {
         for popup in try await screen.windows() where (300...400).contains(popup.width) && popup.height < 200 {
-            let (x, y) = (popup.x + popup.width - 51, popup.y + popup.height - 20)
-            _ = try await screen.run("xdotool", "mousemove", "\(x)", "\(y)", "click", "1", package: "xdotool")
+            try await screen.click(x: popup.x + popup.width - 51, y: popup.y + popup.height - 20)
         }
     }
 }

@@ -6,6 +6,7 @@ import Testing
 /// The real GNOME Shell, without a screen.
 @Suite struct GNOMEShellTests {
     private static let programs = ["/usr/bin/gnome-shell", "/usr/bin/gjs", "/usr/lib/python3/dist-packages/dbusmock"]
+    private static let name = "org.gnome.Shell"
     private static let service = "/usr/share/gnome-shell/org.gnome.Shell.Notifications"
 
     @Test(
@@ -31,7 +32,7 @@ import Testing
             ["-m", "dbusmock", "--system", "--template", "logind"],
             environment: environment
         )
-        #expect(try await eventually { try await owns("org.freedesktop.login1", on: system) })
+        #expect(try await eventually { try await system.hasOwner("org.freedesktop.login1") })
         let shell = try Daemon(
             "/usr/bin/gnome-shell",
             [
@@ -40,7 +41,7 @@ import Testing
             ],
             environment: environment
         )
-        #expect(try await eventually { try await evaluate("1 + 1", on: bus) == "2" }, "\(shell.errors)")
+        #expect(try await eventually { try await bus.evaluate("1 + 1", in: Self.name) == "2" }, "\(shell.errors)")
         // The bus would start it. It is a module in later versions.
         let isModule = try String(contentsOfFile: Self.service, encoding: .utf8).hasPrefix("import ")
         let notifications = try Daemon(
@@ -48,12 +49,12 @@ import Testing
             (isModule ? ["-m"] : []) + [Self.service],
             environment: environment
         )
-        #expect(try await eventually { try await owns("org.freedesktop.Notifications", on: bus) })
+        #expect(try await eventually { try await bus.hasOwner("org.freedesktop.Notifications") })
 
         let probe = try await DesktopProbe("notification", bus: bus)
         #expect(try await probe.backend("desktopNotification", is: "running"))
         #expect(probe.log.contains("sent to gnome-shell "))
-        #expect(try await evaluate(Self.recording, on: bus) != nil)
+        #expect(try await bus.evaluate(Self.recording, in: Self.name) != nil)
         try await probe.tell("begin", "work")
         #expect(try await eventually { try await shown(on: bus).contains("1 work") })
         try await probe.tell("progress", "0.4")
@@ -85,31 +86,8 @@ import Testing
         """
 
     private func shown(on bus: PrivateBus) async throws -> [String] {
-        guard let text = try await evaluate("global.shownByProbe", on: bus) else { return [] }
+        guard let text = try await bus.evaluate("global.shownByProbe", in: Self.name) else { return [] }
         return try JSONDecoder().decode([String].self, from: Data(text.utf8))
-    }
-
-    /// The JSON of a value in GNOME Shell.
-    private func evaluate(_ script: String, on bus: PrivateBus) async throws -> String? {
-        let name = "org.gnome.Shell"
-        let result = try await bus.busctl("--json=short", "call", name, "/org/gnome/Shell", name, "Eval", "s", script)
-        let reply = try? JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any]
-        guard let data = reply?["data"] as? [Any], data.first as? Bool == true else { return nil }
-        return data.last as? String
-    }
-
-    private func owns(_ name: String, on bus: PrivateBus) async throws -> Bool {
-        let path = "/org/freedesktop/DBus"
-        let bus = try await bus.busctl(
-            "call",
-            "org.freedesktop.DBus",
-            path,
-            "org.freedesktop.DBus",
-            "NameHasOwner",
-            "s",
-            name
-        )
-        return bus.output == "b true\n"
     }
 }
 #endif

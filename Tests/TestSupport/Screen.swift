@@ -1,17 +1,15 @@
-#if DBus
 import Foundation
-import TestSupport
 
-/// An X server without a screen, for real desktops and docks.
-final class Screen: Sendable {
+/// An X server without a screen, for real desktops, docks and notification servers.
+package final class Screen: Sendable {
     /// Its name, such as `:5`.
-    let display: String
+    package let display: String
     private let daemon: Daemon
 
-    init() async throws {
+    package init(size: String = "640x480") async throws {
         let daemon = try Daemon(
             "Xvfb",
-            ["-displayfd", "1", "-noreset", "-screen", "0", "640x480x24", "-nolisten", "tcp"],
+            ["-displayfd", "1", "-noreset", "-screen", "0", "\(size)x24", "-nolisten", "tcp"],
             package: "xvfb"
         )
         guard await eventually({ daemon.output.contains("\n") }) else { throw NotStarted(error: daemon.errors) }
@@ -28,19 +26,24 @@ final class Screen: Sendable {
     }
 
     /// Runs a program on it, and returns what it prints.
-    func run(_ program: String, _ arguments: String..., package: String) async throws -> String {
+    package func run(_ program: String, _ arguments: [String], package: String) async throws -> String {
         let words = ["DISPLAY=\(display)", program] + arguments
         return try await Command.run("env", words, package: package).output
     }
 
+    /// Clicks on a point.
+    package func click(x: Int, y: Int) async throws {
+        _ = try await run("xdotool", ["mousemove", "\(x)", "\(y)", "click", "1"], package: "xdotool")
+    }
+
     /// A digest of the colours of all points.
-    func picture() async throws -> String {
-        try await run("import", "-window", "root", "-format", "%#", "info:-", package: "imagemagick")
+    package func picture() async throws -> String {
+        try await run("import", ["-window", "root", "-format", "%#", "info:-"], package: "imagemagick")
     }
 
     /// The size and the place of each window that is shown, as `(width, height, x, y)`.
-    func windows() async throws -> [(width: Int, height: Int, x: Int, y: Int)] {
-        try await run("xwininfo", "-root", "-tree", package: "x11-utils")
+    package func windows() async throws -> [(width: Int, height: Int, x: Int, y: Int)] {
+        try await run("xwininfo", ["-root", "-tree"], package: "x11-utils")
             .matches(of: /(\d+)x(\d+)\+-?\d+\+-?\d+ +\+(-?\d+)\+(-?\d+)/)
             .compactMap { line in
                 guard let width = Int(line.1), let height = Int(line.2), let x = Int(line.3), let y = Int(line.4)
@@ -54,4 +57,3 @@ final class Screen: Sendable {
         var description: String { "Xvfb did not start: \(error)" }
     }
 }
-#endif
