@@ -36,8 +36,8 @@ final class LibNotify: @unchecked Sendable {
     final class Notification: @unchecked Sendable {
         // `@unchecked`: `object` is only used on the thread.
         fileprivate var object: OpaquePointer?
-        /// The reason for which it was closed; 0 while it is shown.
-        fileprivate let closed = Atomic<UInt32>(0)
+        /// The reason for which it was closed; negative while it is shown.
+        fileprivate let closed = Atomic<Int64>(-1)
         fileprivate let onClosed: @Sendable () -> Void
 
         /// - Parameter onClosed: called on the thread when the user or the server has closed it.
@@ -46,10 +46,7 @@ final class LibNotify: @unchecked Sendable {
         }
 
         /// Why the user or the server has closed it: the reason of `NotificationClosed`. `nil` while it is shown.
-        var closedReason: UInt32? {
-            let reason = closed.load(ordering: .acquiring)
-            return reason == 0 ? nil : reason
-        }
+        var closedReason: UInt32? { UInt32(exactly: closed.load(ordering: .acquiring)) }
     }
 
     /// GLib opens 5 descriptors for a connection and up to 2 during a call; 8 are left to the app.
@@ -466,7 +463,7 @@ final class LibNotify: @unchecked Sendable {
             guard let object = notification.object.take() else { return }
             // Negative if libnotify does not know it.
             let reason = LibNotify.shared.functions.notify_notification_get_closed_reason(object)
-            notification.closed.store(UInt32(bitPattern: reason), ordering: .releasing)
+            notification.closed.store(Int64(UInt32(bitPattern: reason)), ordering: .releasing)
             notification.onClosed()
             LibNotify.shared.release(object, of: notification)
         }

@@ -22,21 +22,27 @@ private enum ServerStyle {
     case text
     /// The same, with a bar for the hint `value` in addition to the text.
     case bar
+    /// MATE: as `text`. Its button to close one reports that it has expired (mate-notification-daemon issue 129).
+    case textWithButton
     /// GNOME: low urgency only in the list below the clock, from which the expiry does not remove it; others first as a
     /// banner for 4 s, with which a transient one is removed. Each change of one with normal urgency shows its banner
     /// again, and keeps those of other apps away. GNOME 48 loses one whose urgency changes. Only the connection that
     /// has shown one may change it. So the user gets a banner, which is not changed, and then another notification,
     /// with low urgency, in the list.
     case list
-    /// Cinnamon: for 4 s after the last change, which it then reports as closed by the user.
+    /// Cinnamon: for 4 s after the last change. Then it closes a transient one, and reports that as the user's close.
+    /// Its button to close one reports the reason 0 in version 5.6.
     case brief
 
-    /// - Parameter name: its name in the answer to `GetServerInformation`.
-    init(serverName name: String?) {
-        switch name {
-        case "SwayNotificationCenter", "dunst", "fnott", "mako": self = .bar
-        case "gnome-shell": self = .list
-        case "cinnamon": self = .brief
+    /// - Parameters:
+    ///   - name: its name in the answer to `GetServerInformation`.
+    ///   - vendor: its vendor there.
+    init(serverName name: String, vendor: String) {
+        switch (name, vendor) {
+        case ("SwayNotificationCenter", _), ("dunst", _), ("fnott", _), ("mako", _): self = .bar
+        case ("Notification Daemon", "MATE"): self = .textWithButton
+        case ("gnome-shell", _): self = .list
+        case ("cinnamon", _): self = .brief
         default: self = .text
         }
     }
@@ -44,19 +50,24 @@ private enum ServerStyle {
     /// What the user should know of it.
     var remark: String {
         switch self {
-        case .text, .bar: ""
+        case .text, .bar, .textWithButton: ""
         case .list: "; a banner at first, then in the list below the clock"
         case .brief: "; for 4 s after each change"
         }
     }
 
-    /// Whether the user has closed a notification.
+    /// Whether the user has closed a notification that has not expired.
     ///
     /// - Parameters:
     ///   - reason: the reason of `NotificationClosed`, which is 2 for the user.
     ///   - time: the time since it was sent.
-    func wasDismissed(for reason: UInt32, after time: Duration) -> Bool {
-        reason == 2 && !(self == .brief && time >= .seconds(4))
+    ///   - isTransient: whether it was sent as a transient one.
+    func wasDismissed(for reason: UInt32, after time: Duration, isTransient: Bool) -> Bool {
+        switch (self, reason) {
+        case (.textWithButton, 1), (.brief, 0): true
+        case (.brief, 2): !isTransient || time < .seconds(4)
+        default: reason == 2
+        }
     }
 
     /// Why libnotify, which has a connection of its own, is not used.
@@ -205,9 +216,13 @@ final class NotificationSession: BusSession {
         }
         if let fault { throw waiting(after: fault) }
         let texts = information.compactMap(\.text).map { DisplayText.singleLine($0, limit: 40) }
-        style = ServerStyle(serverName: texts.first)
         // The name, vendor, version and version of the specification.
-        return texts.count == 4 ? "\(texts[0]) \(texts[2])" : sender.server
+        guard texts.count == 4 else {
+            style = .text
+            return sender.server
+        }
+        style = ServerStyle(serverName: texts[0], vendor: texts[1])
+        return "\(texts[0]) \(texts[2])"
     }
 
     private func ask(_ member: String, on bus: BusShare) async throws -> [BusValue] {
@@ -260,7 +275,9 @@ final class NotificationSession: BusSession {
         if expires, time >= settings.expiry {
             // After the system was suspended, it may have expired before the app could renew it.
             shown = nil
-        } else if style.wasDismissed(for: reason, after: time) || settings.timeout != nil {
+        } else if settings.timeout != nil
+            || style.wasDismissed(for: reason, after: time, isTransient: settings.isTransient)
+        {
             dismissed = shownID
         }
     }

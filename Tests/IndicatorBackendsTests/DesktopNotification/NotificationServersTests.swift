@@ -72,6 +72,50 @@ import Testing
         try await closes(for: 2, isDismissal: isDismissal, by: "cinnamon", way: way)
     }
 
+    @Test("Cinnamon's button to close a notification reports the reason 0", arguments: NotificationWay.both)
+    func closedByButton(way: NotificationWay) async throws {
+        try await closes(for: 0, isDismissal: true, by: "cinnamon", way: way)
+    }
+
+    @Test(
+        "One that the user closes with its button stays closed, whatever reason the server reports",
+        arguments: [
+            // From the right upper corner.
+            (program: NotificationServer.Program.mate, x: 32, y: 27, reason: 1),
+            (program: .lxqt, x: 24, y: 29, reason: 2),
+            // It has no button.
+            (program: .xfce, x: 40, y: 30, reason: 2),
+        ],
+        NotificationWay.both
+    )
+    func button(
+        _ button: (program: NotificationServer.Program, x: Int, y: Int, reason: Int),
+        way: NotificationWay
+    ) async throws {
+        let bus = try await PrivateBus()
+        let monitor = try await NotifyMonitor(bus)
+        let server = try await NotificationServer(on: bus, button.program)
+        let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "first")
+        let isClosed = try await eventually {
+            for window in try await server.screen.windows() where window.width > 50 && window.height > 50 {
+                try await server.screen.click(x: window.x + window.width - button.x, y: window.y + button.y)
+            }
+            return monitor.closingReasons == [button.reason]
+        }
+        #expect(isClosed, "\(monitor.closingReasons)")
+        let delivered = try await probe.tell("delivered")
+        try await probe.tell("label", "next")
+        #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        try await probe.tell("end")
+        // The next time, it is shown again.
+        try await probe.tell("begin", "again")
+        #expect(await eventually { monitor.shown.last?.body == "again" })
+        #expect(monitor.shown.map(\.body) == ["first", "again"])
+        try await probe.shutdown()
+    }
+
     @Test(
         "A server that answers Notify with an error or another type makes it unavailable; the next one shows it",
         arguments: [[], [BusValue.string("1")], [.int64(1)], [.strings(["1"])]],
@@ -107,6 +151,8 @@ import Testing
         if name == "cinnamon", !isDismissal { try await Task.sleep(for: .milliseconds(4100)) }
         try await ScriptedServer.closeAll(for: reason, on: bus)
         if isDismissal {
+            // An update could be sent at once.
+            try await Task.sleep(for: .milliseconds(600))
             let delivered = try await probe.tell("delivered")
             try await probe.tell("label", "next")
             #expect(try await eventually { try await probe.tell("delivered") != delivered })
