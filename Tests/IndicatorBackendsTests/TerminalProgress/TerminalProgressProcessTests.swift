@@ -253,6 +253,60 @@ struct TerminalProgressProcessTests {
         }
     }
 
+    @Test("leaves nothing in Alacritty while the window changes its size quickly")
+    func alacritty() async throws {
+        let screen = try await Screen(size: "1280x1024")
+        try folder.write(
+            """
+            '\(helper)' \(arguments.joined(separator: " "))
+            echo all done
+            while [ -e '\(folder.path)/run' ]; do sleep 0.1; done
+
+            """,
+            to: "run"
+        )
+        let alacritty = try Daemon(
+            "alacritty",
+            ["-o", "font.size=5", "-e", "sh", folder.appending("run")],
+            environment: [
+                "DISPLAY": screen.display, "WAYLAND_DISPLAY": "", "LIBGL_ALWAYS_SOFTWARE": "1", "HOME": folder.path,
+                "XDG_RUNTIME_DIR": folder.path, "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "CI": "", "TMUX": "", "STY": "",
+            ],
+            package: "alacritty"
+        )
+        try await tell("capture")
+        func xdotool(_ words: String) async throws -> String {
+            let words = words.split(separator: " ").map(String.init)
+            return try await screen.run("xdotool", words, package: "xdotool")
+        }
+        let windows = try await xdotool("search --class Alacritty").split(separator: "\n")
+        let window = try #require(windows.last, "\(alacritty.errors)")
+        _ = try await xdotool("windowsize \(window) 450 200")
+        // As in tmux, parts may remain while the cursor is in the first rows.
+        for number in 1...30 { try await tell("plain first \(number)") }
+        try await tell("begin one", "begin two", "bytes two 1000 2000", "begin three")
+        for number in 0..<90 {
+            let (width, height) = ([450, 220, 350, 260][number % 4], [200, 120, 240, 90][number / 3 % 4])
+            _ = try await xdotool("windowsize \(window) \(width) \(height)")
+            if number % 3 == 0 { try await tell("plain text \(number)") }
+        }
+        try await tell("shutdown")
+        try send("return")
+        _ = try await xdotool("windowsize \(window) 1280 1000")
+        let texts = stride(from: 0, to: 90, by: 3).map { "text \($0)" }
+        let expected = (1...30).map { "first \($0)" } + texts + ["all done"]
+        var lines: [String] = []
+        let isClean = try await eventually {
+            // Selects all of the window; X has the text.
+            _ = try await xdotool("mousemove 1 1 mousedown 1 mousemove 600 500 mousemove 1278 998 mouseup 1")
+            lines = try await screen.run("xclip", ["-o", "-selection", "primary"], package: "xclip")
+                .split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0 != "" }
+            return lines == expected
+        }
+        #expect(isClean, "\(lines)")
+        await alacritty.end()
+    }
+
     @Test(
         "leaves the cursor visible at the start of a clean line, however it ends",
         arguments: [
