@@ -113,8 +113,9 @@ public struct WebSocket: AsyncSequence, Sendable, CustomStringConvertible {
 extension WebSocket {
     /// Why the libcurl that runs cannot open WebSockets; `nil` if it can.
     ///
-    /// Up to 8.13, libcurl does not show where a message of several frames ends (curl/curl#15298), and sends the answer
-    /// to a ping in the middle of a message.
+    /// 8.11 damages long messages that it sends (curl/curl#15865). 8.12 does not show where a message of several frames
+    /// ends (curl/curl#15298), 8.13 not after a ping in the middle of it, and both send the answer to a ping in the
+    /// middle of a message.
     package static let unsupportedReason: String? = {
         guard let info = curl_version_info(CURLVERSION_FIRST)?.pointee else { return "libcurl has no version" }
         var protocols: Set<String> = []
