@@ -91,10 +91,10 @@ private final class Connection {
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path) }
         descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
-        // Of each call.
-        var limit = timeval(tv_sec: 0, tv_usec: 200_000)
+        // Of each call. Not a `timeval`: which module has its members depends on what the compiler sees first.
+        var limit = (seconds: 0, microseconds: 200_000)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            setsockopt(descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+            setsockopt(descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout.size(ofValue: limit)))
         }
         let isConnected = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {

@@ -28,7 +28,8 @@ final class MetricsServer: Sendable {
     }
 
     /// How long a client may take to send its request or to read the answer.
-    private static let limit = timeval(tv_sec: 5, tv_usec: 0)
+    // Not a `timeval`: which module has its members depends on what the compiler sees first.
+    private static let limit = (seconds: 5, microseconds: 0)
 
     /// Begins to serve.
     ///
@@ -76,7 +77,7 @@ final class MetricsServer: Sendable {
     private static func serve(_ client: Int32, _ text: () -> String) {
         var limit = limit
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            setsockopt(client, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+            setsockopt(client, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout.size(ofValue: limit)))
         }
         var request: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
