@@ -307,7 +307,7 @@ import Testing
             until [ -e "$0.go" ]; do sleep 0.05; done; modes=$(stty -g <"$1")
             stty -echo -icanon min 1 <"$1"; printf 'Pass: ' >"$1"; until [ -e "$0.typed" ]; do sleep 0.05; done
             dd bs=1 count=6 <"$1" 2>/dev/null >"$0.word"
-            stty "$modes" <"$1"; echo; read word; echo "$word"
+            stty "$modes" <"$1"; echo; : >"$0.asks"; read word; echo "$word"
             """,
             to: "script"
         )
@@ -322,6 +322,8 @@ import Testing
             #expect(try await !tmux.screen.contains("secret"))
             try program.home.write("", to: "script.typed")
             #expect(await eventually { (try? program.home.read("script.word")) == "secret" })
+            // Not earlier: the terminal would show the keys before the end of the line.
+            #expect(await eventually { (try? program.home.read("script.asks")) != nil })
             #expect(try await shows(tmux) { $0.first == "Pass:" && Self.hasBars($0) })
             try await tmux.type("word")
             #expect(try await shows(tmux) { $0 == ["Pass:", "word", "word", "ready>"] })
