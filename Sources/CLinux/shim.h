@@ -13,9 +13,9 @@ static inline void linux_disable_core_dumps(void) { (void)prctl(PR_SET_DUMPABLE,
 /* A descriptor that any thread can make readable (eventfd(2)); -1 and errno on failure. */
 static inline int linux_make_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
-/* A descriptor that is readable while one of the signals waits, that other programs do not inherit (signalfd(2)); -1 and
-   errno on failure. SFD_CLOEXEC is EFD_CLOEXEC, and its header would make declarations of the C library part of this
-   module. */
+/* A descriptor that is readable while one of the signals waits, and that other programs do not inherit (signalfd(2));
+   -1 and errno on failure. SFD_CLOEXEC is EFD_CLOEXEC, and its header would make declarations of the C library part of
+   this module. */
 static inline int linux_make_signal_descriptor(const void *signals) {
     extern int signalfd(int, const void *, int);
     return signalfd(-1, signals, EFD_CLOEXEC);

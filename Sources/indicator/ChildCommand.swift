@@ -244,9 +244,10 @@ struct ChildCommand {
 
     /// Whether the command has received the signal too.
     private func hasReachedCommand(_ number: Int32, _ info: siginfo_t) -> Bool {
+        // First, because what the kernel says of it is not known if it was left waiting.
+        if hasSession, Self.stopSignals.contains(number) { return terminal?.isOfKey(number) == true }
         // This process itself sends SIGPIPE, for a closed pipe. SI_USER is 0, the others of processes are negative.
         if info.si_code <= 0, info._sifields._kill.si_pid == getpid() { return true }
-        if hasSession, Self.stopSignals.contains(number) { return terminal?.isOfKey(number) == true }
         // The command may have left the group.
         if witness?.hasReceived(number) == true { return getpgid(identifier) == getpgrp() }
         // Without the witness, the same for what the kernel sends.

@@ -108,7 +108,7 @@ extension BackendKind {
             settings: Settings.bindings.map(\.definition),
             make: { context, values in try make(context, read(values, context)) },
             isApplicable: { context, values in
-                // Otherwise, making it tells what is wrong.
+                // Otherwise, making it throws the reason.
                 guard let settings = try? read(values, context) else { return true }
                 return isApplicable(context, settings)
             },

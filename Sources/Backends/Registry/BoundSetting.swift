@@ -112,7 +112,7 @@ protocol SettingValue: Sendable {
     static var settingType: BackendSetting.ValueType { get }
     /// The value of the setting; `nil` if the kind determines it at run time.
     var settingValue: BackendSettingValue? { get }
-    /// Reads a value of ``settingType``. What this throws tells what was expected instead.
+    /// Reads a value of ``settingType``. Throws what was expected instead.
     init(settingValue: BackendSettingValue) throws
 }
 

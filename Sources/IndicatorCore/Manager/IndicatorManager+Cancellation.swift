@@ -113,7 +113,10 @@ final class Cancellation: Sendable {
     func beginTask() -> UInt64? {
         withUnsafeCurrentTask { task in
             guard let task else { return nil }
-            struct Reference: @unchecked Sendable { let task: UnsafeCurrentTask }
+            struct Reference: @unchecked Sendable {
+                // `@unchecked`: only carries the reference into the lock, as that of ``CancellableTask``.
+                let task: UnsafeCurrentTask
+            }
             let reference = Reference(task: task)
             return state.withLock { state in
                 let number = state.nextNumber()
