@@ -26,7 +26,7 @@ package final class IndicatorEngine: Sendable {
         var runners: [BackendRunner] = []
         /// The receivers of snapshots: the subscriptions, and the runners that have received their first one.
         var receivers: [any SnapshotReceiver] = []
-        var observations: [NotificationObservation] = []
+        var observations = OrderedList<NotificationObservation>()
         var resources: [any ManagerResource] = []
         /// Whether the manager was deallocated: the engine closes when the last held activity has ended.
         var isOrphaned = false
@@ -119,7 +119,7 @@ package final class IndicatorEngine: Sendable {
                 if storage.isObserver { ObservedObjects.observers.wrappingSubtract(1, ordering: .relaxed) }
             }
             defer {
-                (storage.receivers, storage.resources, storage.observations) = ([], [], [])
+                (storage.receivers, storage.resources, storage.observations) = ([], [], OrderedList())
                 updateAudience(of: &storage)
             }
             let hasObjects = storage.machine.list.objectCount > 0
@@ -129,9 +129,9 @@ package final class IndicatorEngine: Sendable {
         cancellation.close()
         if hasObjects { checkLater(at: now) }
         // Elsewhere: it releases closures of the caller, and thereby objects whose `deinit` may block.
-        if !observations.isEmpty {
+        if observations.count > 0 {
             Task.detached(executorPreference: ServiceThread.forCallersCode) {
-                for observation in observations { observation.cancel() }
+                for observation in observations.values { observation.cancel() }
             }
         }
         return (runners, resources)
@@ -414,16 +414,18 @@ package final class IndicatorEngine: Sendable {
     // MARK: - Resources of the manager
 
     func keep(_ observation: NotificationObservation) {
-        // Released without the lock: an observation retains the caller's closures.
-        let (isShutDown, _) = storage.withLock { storage in
-            if storage.machine.isShutDown { return (true, [NotificationObservation]()) }
+        let isShutDown = storage.withLock { storage in
+            if storage.machine.isShutDown { return true }
             if !storage.isObserver { ObservedObjects.observers.wrappingAdd(1, ordering: .relaxed) }
             storage.isObserver = true
-            let old = storage.observations
-            storage.observations = old.filter { !$0.isCancelled } + [observation]
-            return (false, old)
+            storage.observations.set(observation.order, to: observation)
+            return false
         }
         if isShutDown { observation.cancel() }
+    }
+
+    func forget(_ observation: NotificationObservation) {
+        storage.withLock { _ = $0.observations.set(observation.order, to: nil) }
     }
 
     package func keep(_ resource: some ManagerResource) {

@@ -45,7 +45,7 @@ extension IndicatorEngine {
     package func observe(_ notifications: TaskNotifications, in center: NotificationCenter) -> NotificationObservation {
         let tasks = TaskIdentities(find: notifications.identity.find, logger: logger.inBackground)
         let (label, update) = (notifications.label, notifications.update)
-        let observation = NotificationObservation(center: center)
+        let observation = NotificationObservation(center: center, engine: self)
         // The closures retain the engine, which cancels the observation when its manager is deallocated.
         var inputs: [Notification.Name: @Sendable (ActivityKey, Notification) -> Void] = [:]
         for name in notifications.updates {

@@ -8,24 +8,30 @@ public final class NotificationObservation: Sendable {
     private struct State: @unchecked Sendable {
         // `@unchecked`: the tokens are opaque and only passed back to their notification center, on any thread.
         var tokens: [any NSObjectProtocol] = []
-        var isCancelled = false
+        /// What it reports to; `nil` when it has been cancelled.
+        var engine: IndicatorEngine?
     }
 
-    private let center: NotificationCenter
-    private let state = Locked(State())
+    private static let count = Atomic<UInt64>(0)
 
-    init(center: NotificationCenter) {
+    /// Its place among the observations of the process.
+    let order = count.wrappingAdd(1, ordering: .relaxed).newValue
+    private let center: NotificationCenter
+    private let state: Locked<State>
+
+    init(center: NotificationCenter, engine: IndicatorEngine) {
         self.center = center
+        state = Locked(State(engine: engine))
     }
 
     /// Whether the observation has been cancelled.
-    package var isCancelled: Bool { state.withLock { $0.isCancelled } }
+    package var isCancelled: Bool { state.withLock { $0.engine == nil } }
 
     func add(_ name: Notification.Name, handler: @escaping @Sendable (Notification) -> Void) {
         let new = State(tokens: [center.addObserver(forName: name, object: nil, queue: nil, using: handler)])
         let isCancelled = state.withLock { state in
-            if !state.isCancelled { state.tokens += new.tokens }
-            return state.isCancelled
+            if state.engine != nil { state.tokens += new.tokens }
+            return state.engine == nil
         }
         if isCancelled { center.removeObserver(new.tokens[0]) }
     }
@@ -33,10 +39,11 @@ public final class NotificationObservation: Sendable {
     /// Stops observing. Tasks in progress remain so until they are released or end otherwise.
     public func cancel() {
         let old = state.withLock { state in
-            defer { state = State(isCancelled: true) }
+            defer { state = State() }
             return state
         }
         for token in old.tokens { center.removeObserver(token) }
+        old.engine?.forget(self)
     }
 }
 
