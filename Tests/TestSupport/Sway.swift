@@ -5,10 +5,13 @@ package final class Sway: Sendable {
     private let folder: TemporaryDirectory
     private let daemon: Daemon
 
-    /// Starts it.
-    package init() async throws {
+    /// Starts it, with further lines of its configuration.
+    package init(configuration: String = "") async throws {
         let folder = try TemporaryDirectory("indicator-sway")
-        let configuration = try folder.write("output HEADLESS-1 resolution 640x480\n", to: "run/config")
+        let configuration = try folder.write(
+            "output HEADLESS-1 resolution 640x480\n\(configuration)\n",
+            to: "run/config"
+        )
         // 65534: nobody.
         for path in [folder.path, "\(folder.path)/run"] {
             try FileManager.default.setAttributes(
@@ -48,11 +51,20 @@ package final class Sway: Sendable {
         _ arguments: [String],
         environment: [String: String] = [:]
     ) throws -> Daemon {
-        let own = [
+        try Daemon(program, arguments, environment: variables().merging(environment) { $1 })
+    }
+
+    private func variables() throws -> [String: String] {
+        [
             "XDG_RUNTIME_DIR": "\(folder.path)/run", "HOME": folder.path, "XDG_CONFIG_HOME": "\(folder.path)/config",
             "WAYLAND_DISPLAY": "wayland-1", "DISPLAY": "", "SWAYSOCK": try socket(),
         ]
-        return try Daemon(program, arguments, environment: own.merging(environment) { $1 })
+    }
+
+    /// A digest of the colours of all points.
+    package func picture() async throws -> String {
+        let words = try variables().map { "\($0)=\($1)" } + ["sh", "-c", "grim -t ppm - | sha256sum"]
+        return try await Command.run("env", words).output
     }
 
     /// Where it answers swaymsg(1).
