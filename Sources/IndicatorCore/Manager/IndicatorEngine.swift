@@ -424,6 +424,7 @@ package final class IndicatorEngine: Sendable {
         if isShutDown { observation.cancel() }
     }
 
+    /// Removes a cancelled observation, which the caller retains: it is not deallocated with the lock held.
     func forget(_ observation: NotificationObservation) {
         storage.withLock { _ = $0.observations.set(observation.order, to: nil) }
     }
