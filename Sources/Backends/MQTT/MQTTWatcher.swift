@@ -249,10 +249,10 @@ private final class Watch {
     /// Subscribes to the states and the events of some indicators, and receives the retained states.
     ///
     /// When a client's queue is full, mosquitto 2.0 drops all packets for it, also the answer to the subscription
-    /// (https://github.com/eclipse/mosquitto/issues/2196). So an answer that does not follow the states was dropped. The
-    /// reverse does not hold: if the broker pauses before it reads the second subscription, there may be room for that
-    /// answer again. The roster counts what then appears later. With MQTT 3.1.1 a late answer tells nothing: a cluster
-    /// may first have to elect a leader.
+    /// (https://github.com/eclipse/mosquitto/issues/2196). So an answer that does not follow the states was dropped.
+    /// The reverse does not hold: if the broker pauses before it reads the second subscription, there may be room for
+    /// that answer again. The roster counts what then appears later. With MQTT 3.1.1 a late answer tells nothing: a
+    /// cluster may first have to elect a leader.
     private func subscribe(_ client: MQTTClient, to filters: (String, String)) throws {
         lastRetained = nil
         try client.subscribe(to: filters.0)
