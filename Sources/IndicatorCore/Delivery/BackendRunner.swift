@@ -49,12 +49,15 @@ final class BackendRunner: SnapshotReceiver {
         delivery.animationInterval = delivery.animationInterval.map {
             min(max($0, .milliseconds(10)), TimeSource.longest)
         }
+        delivery.minimumInterval = min(max(delivery.minimumInterval, .zero), TimeSource.longest)
         self.delivery = delivery
         self.backend = backend
         self.time = time
         self.logger = logger.inBackground
-        thread = (backend as? any ConnectedBackend)?.thread ?? ServiceThread(name: "ind-\(name)")
-        storage = Locked(Storage(machine: BackendRunnerStateMachine(delivery: delivery)))
+        let connected = backend as? any ConnectedBackend
+        thread = connected?.thread ?? ServiceThread(name: "ind-\(name)")
+        let retryScale = connected == nil ? 1 : Double.random(in: 0.25...1)
+        storage = Locked(Storage(machine: BackendRunnerStateMachine(delivery: delivery, retryScale: retryScale)))
         timer = DeadlineTimer(time: time)
     }
 

@@ -55,6 +55,7 @@ struct BackendRunnerStateMachine: Sendable {
     static var longestFinish: Duration { .seconds(5) }
 
     private let delivery: BackendDelivery
+    private let retryScale: Double
     private var phase = Phase.idle
     private var call: (operation: Operation, begunAt: Duration)?
     private var inbox: SnapshotInbox
@@ -62,6 +63,8 @@ struct BackendRunnerStateMachine: Sendable {
     /// The snapshot that the surface shows; `nil` if it has shown none since it was started.
     private var delivered: IndicatorSnapshot?
     private var repetitionDue: Duration?
+    /// The earliest time of the next update; see ``BackendDelivery/minimumInterval``.
+    private var nextUpdate: Duration?
     private var failures = 0
     private var outage: String?
     /// How many updates were dropped since the queue was last empty.
@@ -74,8 +77,12 @@ struct BackendRunnerStateMachine: Sendable {
     private(set) var outages = 0
     private(set) var lastError: String?
 
-    init(delivery: BackendDelivery) {
+    /// - Parameters:
+    ///   - delivery: which snapshots the backend receives, and how.
+    ///   - retryScale: by what to multiply the times between attempts.
+    init(delivery: BackendDelivery, retryScale: Double = 1) {
         self.delivery = delivery
+        self.retryScale = retryScale
         inbox = SnapshotInbox(delivery: delivery)
     }
 
@@ -106,8 +113,9 @@ struct BackendRunnerStateMachine: Sendable {
             // The loop asks after the current call has returned.
         } else if case .unavailable(let retryAt) = phase {
             deadlines.append(retryAt)
-        } else if case .running = phase, let repetitionDue {
-            deadlines.append(repetitionDue)
+        } else if case .running = phase {
+            if let nextUpdate, inbox.count > 0 { deadlines.append(nextUpdate) }
+            if let repetitionDue { deadlines.append(repetitionDue) }
         }
         return deadlines.min()
     }
@@ -162,7 +170,11 @@ struct BackendRunnerStateMachine: Sendable {
         case .failed:
             return .stop
         case .running:
-            if let snapshot = inbox.take(delivered: delivered) { return .update(snapshot, isRepetition: false) }
+            let mayUpdate = finish != nil || nextUpdate.map { $0 <= now } ?? true
+            if mayUpdate, let snapshot = inbox.take(delivered: delivered) {
+                nextUpdate = delivery.minimumInterval > .zero ? now + delivery.minimumInterval : nil
+                return .update(snapshot, isRepetition: false)
+            }
             if finish != nil { return .stop }
             if let repetitionDue, repetitionDue <= now, let delivered { return .update(delivered, isRepetition: true) }
             return nil
@@ -182,7 +194,7 @@ struct BackendRunnerStateMachine: Sendable {
         switch (call.operation, error) {
         case (.start, nil):
             phase = .running
-            delivered = nil
+            (delivered, nextUpdate) = (nil, nil)
             if let latest, inbox.count == 0 { inbox.restart(with: latest) }
         case (.start, let error?):
             events += fail(error)
@@ -231,9 +243,9 @@ struct BackendRunnerStateMachine: Sendable {
         return events
     }
 
-    /// 1 s, 2 s, 4 s, … up to a minute.
+    /// 1 s, 2 s, 4 s, … up to a minute, or a part of it.
     private var retryDelay: Duration {
-        min(.seconds(1 << min(max(failures - 1, 0), 6)), Self.longestRetryDelay)
+        min(.seconds(1 << min(max(failures - 1, 0), 6)), Self.longestRetryDelay) * retryScale
     }
 
     private mutating func waitToRetry(from now: Duration) -> Event {

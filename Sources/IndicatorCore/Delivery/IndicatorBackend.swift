@@ -61,6 +61,8 @@ extension IndicatorBackend {
 ///
 /// The backend adds a `PollSource` to the thread. It starts no thread, and leaves counting failures and waiting for the
 /// next attempt to its runner: it throws, or calls ``IndicatorControl/surfaceWasLost`` and ``IndicatorControl/retry``.
+/// The runner multiplies its times between attempts by a random number from 0.25 to 1, which differs between processes,
+/// so that thousands do not connect to a restarted server at the same time.
 package protocol ConnectedBackend: IndicatorBackend {
     /// The thread on which it is called. Backends that share a connection have the same one, so their calls must not
     /// block: they suspend.
@@ -92,6 +94,10 @@ public struct BackendDelivery: Sendable, Hashable {
     /// `nil`: it is delivered only when something changed. Less than 10 ms counts as 10 ms.
     public var animationInterval: Duration?
 
+    /// The shortest time between the beginnings of two updates, for surfaces with a limit of their own; the latest
+    /// snapshot waits. Not after a start, nor when the backend is stopped. Default: zero.
+    public var minimumInterval: Duration
+
     /// How long a call to the backend may take before the backend counts as stalled. Default 5 seconds; from a hundred
     /// years, there is no limit.
     public var updateTimeLimit: Duration
@@ -101,11 +107,13 @@ public struct BackendDelivery: Sendable, Hashable {
         mode: Mode = .latestWins,
         includesHidden: Bool = false,
         animationInterval: Duration? = nil,
+        minimumInterval: Duration = .zero,
         updateTimeLimit: Duration = .seconds(5)
     ) {
         self.mode = mode
         self.includesHidden = includesHidden
         self.animationInterval = animationInterval
+        self.minimumInterval = minimumInterval
         self.updateTimeLimit = updateTimeLimit
     }
 

@@ -92,7 +92,8 @@ private struct SnapshotSource {
         BackendDelivery(
             mode: chance(1, of: 2) ? .latestWins : .everyTransition(capacity: number(0...4)),
             includesHidden: chance(1, of: 2),
-            animationInterval: chance(1, of: 3) ? .milliseconds(number(10...300)) : nil
+            animationInterval: chance(1, of: 3) ? .milliseconds(number(10...300)) : nil,
+            minimumInterval: chance(1, of: 3) ? .milliseconds(number(1...2000)) : .zero
         )
     }
 
@@ -188,6 +189,7 @@ private struct ListInbox {
 private struct RunnerTrace {
     private var source: SnapshotSource
     private let delivery: BackendDelivery
+    private let retryScale: Double
     private var machine: BackendRunnerStateMachine
     private var now = Duration.zero
     /// What the backend has seen.
@@ -196,13 +198,16 @@ private struct RunnerTrace {
     private var shown: IndicatorSnapshot?
     private var endsReported = 0
     private var earliestStart = Duration.zero
+    private var earliestUpdate = Duration.zero
+    private var isEnding = false
     private(set) var updates = 0
     private(set) var failures = 0
 
     init(seed: UInt64) {
         source = SnapshotSource(seed: seed)
         delivery = source.delivery()
-        machine = BackendRunnerStateMachine(delivery: delivery)
+        retryScale = Double(source.number(1...4)) / 4
+        machine = BackendRunnerStateMachine(delivery: delivery, retryScale: retryScale)
     }
 
     /// Returns what went wrong.
@@ -234,7 +239,12 @@ private struct RunnerTrace {
 
     /// Lets the machine make its next call, which may fail.
     private mutating func call(mayFail: Bool) -> String? {
-        guard let operation = machine.nextOperation(at: now) else { return nil }
+        guard let operation = machine.nextOperation(at: now) else {
+            // What waits for the interval is not forgotten.
+            let deadline = machine.deadline()
+            return deadline.map { $0 <= now } ?? false ? "nothing to do at its own deadline" : nil
+        }
+        let begin = now
         guard machine.nextOperation(at: now) == nil else { return "two calls at once" }
         let fails = mayFail && source.chance(1, of: 4)
         if source.chance(1, of: 4) {
@@ -246,11 +256,15 @@ private struct RunnerTrace {
         case .start:
             if isStarted { return "start() of a started backend" }
             if now < earliestStart { return "start() at \(now), before \(earliestStart)" }
-            (isStarted, shown) = (!fails, nil)
+            (isStarted, shown, earliestUpdate) = (!fails, nil, .zero)
         case .update(let snapshot, let isRepetition):
             if !isStarted || mustStop { return "update after a failure" }
             if isRepetition, snapshot != shown || !snapshot.isVisible { return "repeats \(snapshot)" }
             if !isRepetition, !snapshot.differs(from: shown), delivery.mode == .latestWins { return "no news" }
+            if !isRepetition {
+                if begin < earliestUpdate, !isEnding { return "update at \(begin), before \(earliestUpdate)" }
+                earliestUpdate = begin + delivery.minimumInterval
+            }
             updates += 1
             let ends = snapshot.finishedActivities
             if let first = ends.latest.first, Int(first.id) != endsReported + ends.omittedCount {
@@ -267,8 +281,8 @@ private struct RunnerTrace {
             (isStarted, mustStop, shown) = (false, false, nil)
         }
         _ = machine.finished(error: fails ? "failed" : nil, at: now)
-        // At least a second passes before another attempt, and a minute at most.
-        if !isStarted { earliestStart = now + .seconds(1) }
+        // At least a second, or its part, passes before another attempt, and a minute at most.
+        if !isStarted { earliestStart = now + .seconds(1) * retryScale }
         return nil
     }
 
@@ -294,6 +308,7 @@ private struct RunnerTrace {
     /// After the end, the calls end within its limit.
     private mutating func end() -> String? {
         machine.finish(timeLimit: .seconds(1), at: now)
+        isEnding = true
         let limit = now + .seconds(5)
         for _ in 0..<100 where !machine.isFinished {
             guard now <= limit else { return "has not ended" }
