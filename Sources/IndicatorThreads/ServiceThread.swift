@@ -176,6 +176,36 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         }
     }
 
+    /// Suspends until `begin`'s argument is called, from any thread, or the task is cancelled. Called on the thread.
+    ///
+    /// A task that is cancelled continues on the thread: the one that cancels it may hold locks.
+    ///
+    /// - Parameters:
+    ///   - value: the result if the task is cancelled.
+    ///   - begin: called immediately. The first value with which its argument is called is the result.
+    package func wait<Value: Sendable>(
+        orCancelled value: Value,
+        _ begin: (_ finish: @escaping @Sendable (Value) -> Void) -> Void
+    ) async -> Value {
+        let waiter = Locked<CheckedContinuation<Value, Never>?>(nil)
+        let finish: @Sendable (Value) -> Void = { value in waiter.withLock { $0.take() }?.resume(returning: value) }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                waiter.withLock { $0 = continuation }
+                begin(finish)
+            }
+        } onCancel: {
+            call(at: .min) { finish(value) }
+        }
+    }
+
+    /// Suspends until a time, as of ``now``, or until the task is cancelled. Called on the thread.
+    package func sleep(until time: Int64) async {
+        var call: Call?
+        await wait(orCancelled: ()) { finish in call = self.call(at: time) { finish(()) } }
+        if let call { cancelCall(call) }
+    }
+
     /// Lets the thread end when it has no more work.
     package func close() {
         withMutex {

@@ -50,6 +50,27 @@ import TestSupport
         #expect(await eventually { threadState(named: "many") == nil })
     }
 
+    @Test("A task that waits on the thread continues with the first value, or when it is cancelled, on the thread")
+    func waiting() async {
+        let thread = ServiceThread(name: "waiting", isKept: false)
+        let tasks = (0..<3).map { number in
+            Task.detached(executorPreference: thread) {
+                if number == 2 { await thread.sleep(until: ServiceThread.now + 1000) }
+                let value = await thread.wait(orCancelled: "cancelled") { finish in
+                    if number > 0 { Thread.detachNewThread { for value in ["first", "second"] { finish(value) } } }
+                }
+                if value == "cancelled" { await thread.sleep(until: .max) }
+                return value
+            }
+        }
+        #expect(await tasks[1].value == "first")
+        #expect(await tasks[2].value == "first")
+        tasks[0].cancel()
+        #expect(await tasks[0].value == "cancelled")
+        // No call of a time limit keeps it.
+        #expect(await eventually { threadState(named: "waiting") == nil })
+    }
+
     /// Counts the turns of a pipe's reading end.
     private final class Pipe: PollSource {
         let ends: [Int32]
