@@ -65,7 +65,6 @@ let package = Package(
                 "CLinux",
                 "IndicatorCore",
                 "IndicatorThreads",
-                .target(name: "JSONScanning", condition: .when(traits: ["MQTT"])),
                 .target(name: "CDBus", condition: .when(traits: ["DBus"])),
                 .target(name: "CNotify", condition: .when(traits: ["DesktopNotification"])),
                 .target(name: "CMosquitto", condition: .when(traits: ["MQTT"])),
@@ -146,6 +145,7 @@ let package = Package(
                 "IndicatorThreads",
                 "JSONScanning",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
@@ -261,6 +261,7 @@ let package = Package(
             name: "IndicatorBackendsTests",
             dependencies: [
                 "IndicatorBackends",
+                "IndicatorCommands",
                 "IndicatorCore",
                 "IndicatorTesting",
                 "IndicatorThreads",

@@ -4,7 +4,7 @@ import IndicatorCore
 import IndicatorThreads
 
 /// A backend's use of a connection to a bus. Only used on the thread of the bus.
-protocol BusSession: AnyObject {
+package protocol BusSession: AnyObject {
     /// Prepares the connection. Returns a description for the user, such as the name of the server.
     func begin(on bus: BusShare) async throws -> String
 
@@ -24,17 +24,17 @@ protocol BusSession: AnyObject {
 }
 
 extension BusSession {
-    var canBeginAgain: Bool? { nil }
+    package var canBeginAgain: Bool? { nil }
 
-    func receive(_ signal: BusMessage) {}
+    package func receive(_ signal: BusMessage) {}
 
-    func update(on bus: BusShare) throws -> ContinuousClock.Instant? { nil }
+    package func update(on bus: BusShare) throws -> ContinuousClock.Instant? { nil }
 
-    func end(on bus: BusShare) async {}
+    package func end(on bus: BusShare) async {}
 }
 
 /// One session's part of a connection to a bus.
-final class BusShare: @unchecked Sendable {
+package final class BusShare: @unchecked Sendable {
     // `@unchecked`: only used on the thread of the bus.
 
     private enum Phase {
@@ -76,7 +76,7 @@ final class BusShare: @unchecked Sendable {
     ///   - isExclusive: whether it has a connection of its own.
     ///   - onLoss: called when it can no longer be used, outside of calls.
     ///   - onAppearance: called when what was missing has appeared.
-    init(
+    package init(
         on bus: MessageBus,
         session: any BusSession,
         isExclusive: Bool = false,
@@ -109,7 +109,7 @@ final class BusShare: @unchecked Sendable {
     /// Connects and prepares the session.
     ///
     /// If it throws because of something that may appear later, it waits for that. It must still be ended.
-    func begin(at address: String) async throws -> String {
+    package func begin(at address: String) async throws -> String {
         let connection = try bus.join(self, address: address, isExclusive: isExclusive)
         self.connection = connection
         do {
@@ -165,7 +165,7 @@ final class BusShare: @unchecked Sendable {
     }
 
     /// Has the session show the last snapshot, and ends it. Returns when its messages are delivered, or after 0.7 s.
-    func end() async {
+    package func end() async {
         guard isActive else { return }
         let isRunning = if case .running = phase { true } else { false }
         if isRunning, fault == nil { try? update() }
@@ -231,18 +231,18 @@ final class BusShare: @unchecked Sendable {
 
     /// Calls a method of the bus itself.
     @discardableResult
-    func callBus(_ member: String, _ arguments: [BusValue] = []) async throws(BusError) -> [BusValue] {
+    package func callBus(_ member: String, _ arguments: [BusValue] = []) async throws(BusError) -> [BusValue] {
         try await call(BusLoop.busCall(member, arguments))
     }
 
     /// Receives the signals that match a rule, until the session ends.
-    func addMatch(_ rule: String) async throws(BusError) {
+    package func addMatch(_ rule: String) async throws(BusError) {
         rules.append(rule)
         try await callBus("AddMatch", [.string(rule)])
     }
 
     /// Calls a method and suspends until the reply.
-    func call(_ message: BusMessage, timeLimit: Duration = .seconds(3)) async throws(BusError) -> [BusValue] {
+    package func call(_ message: BusMessage, timeLimit: Duration = .seconds(3)) async throws(BusError) -> [BusValue] {
         let result = await withCheckedContinuation { continuation in
             call(message, within: timeLimit) { continuation.resume(returning: $0.map(\.arguments)) }
         }
@@ -250,7 +250,11 @@ final class BusShare: @unchecked Sendable {
     }
 
     /// Calls a method. The reply arrives later.
-    func call(_ message: BusMessage, within timeLimit: Duration?, completion: @escaping BusLoop.Completion) {
+    package func call(
+        _ message: BusMessage,
+        within timeLimit: Duration?,
+        completion: @escaping (Result<BusMessage, BusError>) -> Void
+    ) {
         guard let loop = connection?.loop else { return completion(.failure(.disconnected)) }
         loop.call(message, by: self, within: timeLimit, completion: completion)
     }

@@ -1,23 +1,23 @@
 #if DBus
 import Foundation
 import IndicatorCore
-import IndicatorThreads
+package import IndicatorThreads
 
 /// A message bus: the thread of all backends that use it, and the connection that they share.
 ///
 /// A connection is shared by sessions of different types. Two of the same type, such as of two indicators of the
 /// process, have two connections: each needs its own object path or place in a queue.
-final class MessageBus: @unchecked Sendable {
+package final class MessageBus: @unchecked Sendable {
     // `@unchecked`: `connections` is only used on the thread.
 
     private static let known = Locked<[DBusAddress: MessageBus]>([:])
 
     /// It exists while there is work for it, or a connection.
-    let thread = ServiceThread(name: "ind-dbus", isKept: false)
+    package let thread = ServiceThread(name: "ind-dbus", isKept: false)
     private var connections: [Connection] = []
 
     /// The bus with this address; always the same one.
-    static func at(_ address: DBusAddress) -> MessageBus {
+    package static func at(_ address: DBusAddress) -> MessageBus {
         known.withLock { known in
             let bus = known[address] ?? MessageBus()
             known[address] = bus

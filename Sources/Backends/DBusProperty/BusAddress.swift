@@ -1,5 +1,4 @@
-// What this folder's size buys: panels read one object by standard calls, see every change, and can switch the
-// indicator; `IndicatorWatcher` is the other side, for `indicator watch`.
+// What this folder's size buys: panels read one object by standard calls, see every change, and switch the indicator.
 
 #if DBus
 import Foundation

@@ -1,6 +1,6 @@
 #if DBus
 import Foundation
-package import IndicatorBackends
+import IndicatorBackends
 import IndicatorCore
 
 /// A line of `watch`: an event of any app's indicator.

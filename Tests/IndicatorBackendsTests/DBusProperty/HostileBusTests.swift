@@ -1,5 +1,6 @@
 #if DBus
 import Foundation
+import IndicatorCommands
 import IndicatorCore
 import IndicatorThreads
 import TestSupport

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import IndicatorBackends
+@testable import IndicatorCommands
 
 @Suite struct IndicatorWatcherTests {
     private typealias Backlog = IndicatorWatcher.Backlog

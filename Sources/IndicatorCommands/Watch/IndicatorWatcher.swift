@@ -1,7 +1,7 @@
 #if DBus
 import DequeModule
-import IndicatorCore
 import Foundation
+package import IndicatorBackends
 import IndicatorThreads
 
 /// Observes every indicator on a bus, as a panel does.
