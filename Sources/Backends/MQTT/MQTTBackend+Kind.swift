@@ -17,7 +17,7 @@ extension BackendKind {
             },
             availability: { context, settings in
                 let topic = MQTTBackend(applicationName: context.applicationName, settings: settings).topic
-                let isVersion5 = try await MQTTWatcher.probe(settings, topic, within: .seconds(3))
+                let isVersion5 = try await MQTTBackend.probe(settings, topic, within: .seconds(3))
                 let version = isVersion5 ? "" : " (MQTT 3.1.1, which does not report a forbidden publication)"
                 return settings.brokerName + version
             }

@@ -1,7 +1,7 @@
 #if MQTT
 import Foundation
 public import IndicatorCore
-import IndicatorThreads
+package import IndicatorThreads
 
 /// Publishes the indicator to an MQTT broker, for watching many machines.
 ///
@@ -22,36 +22,20 @@ import IndicatorThreads
 /// not ten minutes, the state has it as `refresh`, in seconds. In a topic, `/`, `+`, `#`, `$`, `%`, `.`, `*`, `>`,
 /// spaces and control characters of a name become `%2F` and so on.
 ///
-/// At most one message is sent in each ``MQTTSettings/interval``, except at the end and after a reconnection. While the
-/// broker is unreachable, the latest state and the last 64 finished activities are kept. Reconnection attempts are at
-/// random times, at increasing intervals of up to a minute.
+/// At most one message is sent in each ``MQTTSettings/interval``, except at the end and after a reconnection; the next
+/// one waits until the broker has acknowledged the previous one. While the broker is unreachable, the latest state and
+/// the last 64 finished activities are kept, and connections are attempted at increasing intervals of up to a minute,
+/// each process at a random part of them.
 public final class MQTTBackend: IndicatorBackend {
-    private struct State: Sendable {
-        var control = IndicatorControl()
-        var connection: MQTTConnection?
-        var epoch = 0
-        /// The number of consecutive failed connections.
-        var failures = 0
-        var lastError: MQTTError?
-        /// The earliest time of the next attempt, on the clock of ``ServiceThread/now``.
-        var nextAttempt: Int64 = 0
-        var call: ServiceThread.Call?
-    }
-
-    /// How long ``start()`` waits for the broker, and for a name server. The attempt continues, and the backend starts
-    /// when it succeeds.
-    private static let startTimeout = Duration.seconds(1)
-    /// A connection that lasts this long counts as a success.
-    private static let successTime = Duration.seconds(30)
-
     /// The name that the config file and the diagnostics use.
     public let name: String
 
     let topic: MQTTTopic
+    package let thread = ServiceThread(name: "ind-mqtt", isKept: false)
 
     private let settings: MQTTSettings
-    private let outbox = MQTTOutbox()
-    private let state = Locked(State())
+    private let session: MQTTSession
+    private let control = Locked(IndicatorControl())
 
     /// Creates a backend. It does not use the network before ``start()``.
     ///
@@ -65,147 +49,219 @@ public final class MQTTBackend: IndicatorBackend {
         let number = String(UInt32.random(in: 0...UInt32.max), radix: 16)
         let instance = "\(getpid())-\(String(repeating: "0", count: 8 - number.count))\(number)"
         topic = MQTTTopic(prefix: settings.topic, host: settings.host, app: applicationName, instance: instance)
+        session = MQTTSession(settings: settings, topic: topic, thread: thread)
     }
 
     deinit {
-        let (connection, call) = state.withLock { ($0.connection, $0.call) }
-        connection?.wakeUp.stop()
-        if let call { ServiceThread.shared.cancelCall(call) }
+        Task.detached(executorPreference: thread) { [session] in await session.end() }
     }
 
     /// Includes changes while hidden: a watcher of many machines also shows the idle ones.
-    public var delivery: BackendDelivery { BackendDelivery(includesHidden: true) }
+    public var delivery: BackendDelivery {
+        // A broker that does not answer ends the connection earlier, after 1.5 keep-alive intervals.
+        BackendDelivery(
+            includesHidden: true,
+            minimumInterval: settings.interval,
+            updateTimeLimit: settings.keepAlive * 2
+        )
+    }
 
     /// The topic of the state.
     package var stateTopic: String { topic.state }
 
     /// Keeps the handle, to report the loss of the broker and to retry.
     public func attach(to control: IndicatorControl) {
-        state.withLock { $0.control = control }
+        self.control.withLock { $0 = control }
     }
 
-    /// Connects. Throws if that fails, or if the next attempt is not due yet.
+    /// Connects. Throws if the broker has not accepted the client after a second; the attempt continues then.
     public func start() async throws {
         if let problem = MQTTTopic.problem(withPrefix: settings.topic) {
             throw MQTTError.invalidTopic("\(settings.topic) (\(problem))")
         }
-        // After a start, the latest snapshot is delivered again.
-        outbox.state.withLock { $0.snapshot = nil }
-        try await connection().waitUntilConnected(within: Self.startTimeout)
+        let control = control.withLock { $0 }
+        try await withTaskExecutorPreference(thread) { try await session.start(control) }
     }
 
-    /// Queues the snapshot for the connection's thread.
+    /// Publishes the snapshot. Returns when the broker has acknowledged it.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
-        outbox.add(snapshot)
-        guard let connection = state.withLock({ $0.connection }) else {
-            throw state.withLock { $0.lastError } ?? MQTTError.lost(settings.brokerName, reason: "it is closed")
-        }
-        connection.wakeUp.wake()
+        try await withTaskExecutorPreference(thread) { try await session.publish(snapshot) }
     }
 
     /// Removes the retained state and disconnects. Returns when that is delivered, or after 0.7 s.
     public func stop() async {
-        await state.withLock { $0.connection }?.stop()
+        await withTaskExecutorPreference(thread) { await session.end() }
     }
 
-    /// The current connection, or a new one if the next attempt is due.
-    private func connection() throws -> MQTTConnection {
-        let (connection, isNew) = try state.withLock { state throws(MQTTError) in
-            if let connection = state.connection { return (connection, false) }
-            if ServiceThread.now < state.nextAttempt, let error = state.lastError { throw error }
-            state.epoch += 1
-            let connection = try MQTTConnection(
-                settings: settings,
-                topic: topic,
-                epoch: state.epoch,
-                outbox: outbox
-            )
-            state.connection = connection
-            return (connection, true)
+    /// Connects and publishes once: removes the will of no process, which the right to publish states permits. Returns
+    /// whether the broker speaks MQTT 5, with which it would have reported that it forbids that.
+    static func probe(_ settings: MQTTSettings, _ topic: MQTTTopic, within limit: Duration) async throws -> Bool {
+        let thread = ServiceThread(name: "ind-mqtt", isKept: false)
+        let probe = Task.detached(executorPreference: thread) {
+            let id = "ind-probe-\(topic.instance)"
+            let connection = try await MQTTConnection.open(id: id, settings: settings, on: thread)
+            let client = connection.client
+            try client.publish(topic: topic.lost, payload: [], retain: true)
+            while client.unacknowledged > 0 {
+                guard !Task.isCancelled else {
+                    connection.close()
+                    throw MQTTError.lost("\(client.url)", reason: "it does not answer")
+                }
+                try await connection.turn()
+            }
+            await connection.disconnect()
+            return client.isVersion5
         }
-        guard isNew else { return connection }
-        let control = state.withLock { $0.control }
-        connection.run(
-            onConnected: { control.retry() },
-            onEnd: { [weak self] error, duration in self?.ended(error, after: duration) }
-        )
-        return connection
-    }
-
-    /// The number of failures up to which the pause grows.
-    package static let mostFailures = 6
-
-    /// How long to wait before the next attempt.
-    ///
-    /// Random, so that thousands of clients do not reconnect to a restarted broker simultaneously.
-    package static func pause(afterFailures failures: Int) -> Duration {
-        .seconds(min(60, Double(1 << failures)) * .random(in: 0.25...1))
-    }
-
-    private func ended(_ error: MQTTError?, after duration: Duration?) {
-        let (control, wait) = state.withLock { state in
-            state.connection = nil
-            state.lastError = error
-            guard error != nil else { return (state.control, nil as Duration?) }
-            state.failures = duration ?? .zero >= Self.successTime ? 1 : min(state.failures + 1, Self.mostFailures)
-            let wait = Self.pause(afterFailures: state.failures)
-            state.nextAttempt = ServiceThread.now + wait.wholeNanoseconds
-            return (state.control, wait)
-        }
-        guard let error, let wait else { return }
-        control.surfaceWasLost("\(error)")
-        let call = ServiceThread.shared.call(at: ServiceThread.now + wait.wholeNanoseconds) { control.retry() }
-        state.withLock { $0.call = call }
+        let call = thread.call(at: ServiceThread.now + limit.wholeNanoseconds) { probe.cancel() }
+        defer { thread.cancelCall(call) }
+        return try await probe.value
     }
 }
 
-/// What waits to be published. Outlives connections.
-final class MQTTOutbox: Sendable {
-    struct State: Sendable {
-        /// The latest snapshot, if it has not been published.
-        var snapshot: IndicatorSnapshot?
-        var finished = FinishedActivities()
-        /// Sent, but not acknowledged by the broker.
-        var sent = FinishedActivities()
+extension MQTTBackend: ConnectedBackend {}
+
+/// The connections of a backend, one after the other. Only used on its thread.
+private final class MQTTSession: @unchecked Sendable {
+    // `@unchecked`: only used on the thread.
+
+    /// How long ``start(_:)`` waits for the broker, and for a name server.
+    private static let startLimit = Duration.seconds(1)
+    /// How long a connection that was made later waits for the next start: the backend may have been removed.
+    private static let unusedLimit = Duration.seconds(5)
+    /// How long the broker may delay ``end()``.
+    private static let farewellLimit = Duration.milliseconds(700)
+
+    private let settings: MQTTSettings
+    private let topic: MQTTTopic
+    private let thread: ServiceThread
+    private var control = IndicatorControl()
+    private var connection: MQTTConnection?
+    /// The attempt to connect.
+    private var attempt: Task<Void, Never>?
+    /// Why the latest attempt has failed.
+    private var failure: MQTTError?
+    private var starter: CheckedContinuation<Void, any Error>?
+    /// The number of the connection.
+    private var epoch = 0
+    /// The number of the latest state on the connection.
+    private var seq = 0
+    private var latest = IndicatorSnapshot()
+
+    init(settings: MQTTSettings, topic: MQTTTopic, thread: ServiceThread) {
+        (self.settings, self.topic, self.thread) = (settings, topic, thread)
     }
 
-    let state = Locked(State())
+    func start(_ control: IndicatorControl) async throws {
+        self.control = control
+        if let connection, connection.fault == nil { return }
+        if attempt == nil { connect() }
+        let call = thread.call(at: ServiceThread.now + Self.startLimit.wholeNanoseconds) { [weak self] in
+            guard let self else { return }
+            let error = failure ?? .unreachable(settings.brokerName, reason: "no answer yet")
+            starter.take()?.resume(throwing: error)
+        }
+        defer { thread.cancelCall(call) }
+        try await withCheckedThrowingContinuation { starter = $0 }
+    }
 
-    func add(_ snapshot: IndicatorSnapshot) {
-        state.withLock { state in
-            state.snapshot = snapshot
-            state.finished.append(snapshot.finishedActivities)
+    private func connect() {
+        (epoch, seq, connection) = (epoch + 1, 0, nil)
+        let will = MQTTReport.lost(epoch: epoch).payload
+        attempt = Task.detached(executorPreference: thread) { [settings, topic, thread, weak self] in
+            let result: Result<MQTTConnection, MQTTError>
+            do throws(MQTTError) {
+                let id = "ind-\(topic.instance)"
+                result = .success(
+                    try await MQTTConnection.open(id: id, settings: settings, on: thread) { client in
+                        client.setWill(topic: topic.lost, payload: will, expiry: MQTTReport.lostExpiry)
+                    }
+                )
+            } catch {
+                result = .failure(error)
+            }
+            if !Task.isCancelled, let self { connected(result) } else { try? result.get().close() }
         }
     }
 
-    func takeSnapshot() -> IndicatorSnapshot? { state.withLock { $0.snapshot.take() } }
+    private func connected(_ result: Result<MQTTConnection, MQTTError>) {
+        attempt = nil
+        switch result {
+        case .failure(let error):
+            failure = error
+            starter.take()?.resume(throwing: error)
+        case .success(let connection):
+            (self.connection, failure) = (connection, nil)
+            connection.onEnd = { [weak self] in self?.control.surfaceWasLost("\($0)") }
+            guard let starter = starter.take() else {
+                // The start has failed meanwhile.
+                control.retry()
+                let end = ServiceThread.now + Self.unusedLimit.wholeNanoseconds
+                thread.call(at: end) { [self] in if seq == 0 { connection.close() } }
+                return
+            }
+            starter.resume()
+        }
+    }
 
-    var hasSnapshot: Bool { state.withLock { $0.snapshot != nil } }
-
-    func takeEvents(epoch: Int) -> MQTTEvents? {
-        state.withLock { state in
-            guard !state.finished.isEmpty else { return nil }
-            let finished = state.finished.takeAll()
-            state.sent.append(finished)
-            return MQTTEvents(
+    func publish(_ snapshot: IndicatorSnapshot) async throws(MQTTError) {
+        guard let connection else { throw .lost(settings.brokerName, reason: "it is closed") }
+        if let fault = connection.fault { throw fault }
+        latest = snapshot.withoutFinished
+        let finished = snapshot.finishedActivities
+        if !finished.isEmpty {
+            let events = MQTTEvents(
                 epoch: epoch,
                 finished: finished.latest.map(MQTTEvents.Finished.init),
                 omitted: finished.omittedCount
             )
+            try connection.client.publish(topic: topic.events, payload: events.payload, retain: false)
         }
+        try publishState(on: connection)
+        while connection.client.unacknowledged > 0 { try await connection.turn() }
     }
 
-    /// Discards what was sent: the broker has acknowledged all of it.
-    func confirmEvents() { state.withLock { $0.sent = FinishedActivities() } }
-
-    /// Queues again what was sent: the connection was lost before the broker acknowledged it.
-    func restoreEvents() {
-        state.withLock { state in
-            state.sent.append(state.finished)
-            state.finished = state.sent.takeAll()
+    private func publishState(on connection: MQTTConnection) throws(MQTTError) {
+        let client = connection.client
+        let standard = client.isVersion5 ? MQTTReport.standardRefresh : MQTTReport.shortRefresh
+        let interval = settings.refresh.map { Int(clamping: max($0.components.seconds, 1)) } ?? standard
+        seq += 1
+        let report = MQTTReport(latest, epoch: epoch, seq: seq, refresh: interval)
+        let expiry = UInt32(report.expiry)
+        try client.publish(topic: topic.state, payload: report.payload, retain: true, expiry: expiry)
+        // Of the previous connection. A watcher ignores its will after this state.
+        if seq == 1, epoch > 1 { try client.publish(topic: topic.lost, payload: [], retain: true) }
+        // After the state, in case that the broker permits only that.
+        if seq == 1, let prefix = settings.homeAssistantTopic {
+            let discovery = HomeAssistantDiscovery(prefix: prefix, topic: topic, silence: interval * 3 / 2)
+            for message in discovery.messages {
+                try client.publish(topic: message.topic, payload: message.payload, retain: true)
+            }
         }
+        connection.refresh = (
+            .now + .seconds(interval),
+            { [unowned self, unowned connection] () throws(MQTTError) in try publishState(on: connection) }
+        )
     }
 
-    var hasEvents: Bool { state.withLock { !$0.finished.isEmpty } }
+    /// Removes the retained state and disconnects. Does not disconnect if the broker does not acknowledge in time, so
+    /// that it publishes the will.
+    func end() async {
+        attempt.take()?.cancel()
+        guard let connection = connection.take() else { return }
+        defer { connection.close() }
+        (connection.onEnd, connection.refresh) = ({ _ in }, nil)
+        let client = connection.client
+        let deadline = ContinuousClock.now + Self.farewellLimit
+        try? await {
+            if seq > 0 { try client.publish(topic: topic.state, payload: [], retain: true) }
+            // A late will.
+            if seq > 0, epoch > 1 { try client.publish(topic: topic.lost, payload: [], retain: true) }
+            while client.unacknowledged > 0 {
+                guard .now < deadline else { return }
+                try await connection.turn(until: deadline)
+            }
+            await connection.disconnect(within: ContinuousClock.now.duration(to: deadline))
+        }()
+    }
 }
 #endif

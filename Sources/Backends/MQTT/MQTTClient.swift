@@ -1,25 +1,29 @@
 #if MQTT
 import CLinux
 import CMosquitto
-import Foundation
+package import Foundation
 import IndicatorCore
-package import IndicatorThreads
+import IndicatorThreads
 
-/// A connection to an MQTT broker through libmosquitto, driven by the thread that creates it.
+/// A connection to an MQTT broker through libmosquitto, driven by the thread that creates it, which waits for
+/// ``interest()`` in poll(2): that of an ``MQTTConnection``.
 ///
-/// The thread sleeps in poll(2) until data arrives, a deadline passes, or ``WakeUp/wake()`` is called. With MQTT 5,
-/// acknowledgements report what the broker's ACL forbids, and messages expire.
+/// With MQTT 5, acknowledgements report what the broker's ACL forbids, and messages expire.
 package final class MQTTClient {
     /// A received message.
-    struct Message {
+    package struct Message {
         /// The topic.
-        var topic: String
+        package var topic: String
         /// The payload.
-        var payload: UnsafeRawBufferPointer
+        package var payload: UnsafeRawBufferPointer
         /// Whether the broker had retained it.
-        var isRetained: Bool
+        package var isRetained: Bool
         /// The seconds until it expires on the broker; `nil` for never.
-        var expiry: UInt32?
+        package var expiry: UInt32?
+
+        package init(topic: String, payload: UnsafeRawBufferPointer, isRetained: Bool, expiry: UInt32?) {
+            (self.topic, self.payload, self.isRetained, self.expiry) = (topic, payload, isRetained, expiry)
+        }
     }
 
     /// The largest packet that the client accepts from a broker of MQTT 5, which does not send it larger ones. Other
@@ -28,16 +32,16 @@ package final class MQTTClient {
     /// The largest file of certificates; the system's authorities have a quarter of a megabyte.
     private static let largestFile = 8_000_000
     /// How long the broker may take to accept the client.
-    static let attemptLimit = Duration.seconds(20)
+    package static let attemptLimit = Duration.seconds(20)
 
     /// The reason code of the broker's CONNACK; `nil` until it arrives.
     private(set) var connectionAnswer: Int32?
     /// How many messages the broker has not acknowledged.
     package private(set) var unacknowledged = 0
     /// How many subscriptions the broker has not acknowledged.
-    var unansweredSubscriptions = 0
+    package var unansweredSubscriptions = 0
     /// Called with each received message.
-    var onMessage: (Message) -> Void = { _ in }
+    package var onMessage: (Message) -> Void = { _ in }
 
     /// Whether it speaks MQTT 5, not 3.1.1.
     package let isVersion5: Bool
@@ -51,9 +55,10 @@ package final class MQTTClient {
     private let keepAlive: Int32
     /// How often to call libmosquitto's keep-alive check, in seconds: three times in each interval.
     private var checkInterval: Int32
+    private var nextCheck = ContinuousClock.now
     private var refusal: (what: String, reason: String)?
     /// Whether the broker has closed the connection before it answered.
-    private var wasClosed = false
+    private(set) var wasClosed = false
     /// Whether the TCP connection is established.
     private var isOpen = false
 
@@ -163,59 +168,7 @@ package final class MQTTClient {
         }
     }
 
-    /// A connection to the first address that accepts the client, beginning with a random one of the settings.
-    ///
-    /// - Parameters:
-    ///   - wakeUp: stops the attempts.
-    ///   - prepare: is called with each client before it connects.
-    static func connected(
-        id: String,
-        settings: MQTTSettings,
-        _ wakeUp: WakeUp,
-        prepare: (MQTTClient) -> Void = { _ in }
-    ) throws(MQTTError) -> MQTTClient {
-        var problem: MQTTError?
-        let start = Int.random(in: 0...max(settings.urls.count - 1, 0))
-        for url in settings.urls[start...] + settings.urls[..<start] {
-            for address in url.addresses {
-                for isVersion5 in [true, false] where settings.protocolVersion != (isVersion5 ? .version311 : .version5)
-                {
-                    guard !wakeUp.isStopped else {
-                        throw problem ?? .unreachable("\(url)", reason: "its name was not resolved in time")
-                    }
-                    let client = try MQTTClient(id: id, settings: settings, url: url, isVersion5: isVersion5)
-                    prepare(client)
-                    do throws(MQTTError) {
-                        try client.connect(to: address, wakeUp)
-                        return client
-                    } catch {
-                        // What a broker rejects explains more than that another one is down.
-                        switch (problem, error) {
-                        case (.refused, .unreachable), (.tls, .unreachable): break
-                        default: problem = error
-                        }
-                        if case .wrongVersion = error { continue }
-                        guard client.wasClosed else { break }
-                    }
-                }
-            }
-        }
-        throw problem ?? .invalidURL(reason: "there is none")
-    }
-
-    /// Connects. Returns when the broker has accepted the client.
-    private func connect(to address: String, _ wakeUp: WakeUp) throws(MQTTError) {
-        let deadline = ContinuousClock.now + Self.attemptLimit
-        try connect(to: address)
-        while !isConnected {
-            guard !wakeUp.isStopped, .now < deadline else {
-                throw .unreachable("\(url)", reason: "it does not answer")
-            }
-            try turn(wakeUp, until: deadline)
-        }
-    }
-
-    /// Begins to connect. ``turn(_:until:)`` does the rest.
+    /// Begins to connect. ``turn(_:)`` does the rest.
     ///
     /// - Parameter address: an address of the host; by default the first that libmosquitto resolves.
     package func connect(to address: String? = nil) throws(MQTTError) {
@@ -262,34 +215,34 @@ package final class MQTTClient {
     /// For QoS 1, NATS has a consumer with a leader on one of its nodes. When that node dies, one connection in about
     /// ten gets no further message, though it stays open (seen with 2.9.10). No session outlives its connection
     /// here, so QoS 1 would save no message.
-    func subscribe(to filter: String) throws(MQTTError) {
+    package func subscribe(to filter: String) throws(MQTTError) {
         let status = mosquitto_subscribe(handle, nil, filter, isVersion5 ? 1 : 0)
         guard status == 0 else { throw .lost("\(url)", reason: reason(status)) }
         unansweredSubscriptions += 1
     }
 
-    /// Disconnects: the broker discards the will. The connection closes during ``turn(_:until:)``.
-    func disconnect() { mosquitto_disconnect(handle) }
+    /// Disconnects: the broker discards the will. The connection closes during ``turn(_:)``.
+    package func disconnect() { mosquitto_disconnect(handle) }
 
     /// The socket of the connection, also while connecting; negative if there is none.
     package var socket: Int32 { mosquitto_socket(handle) }
 
-    /// Sleeps until the socket is ready, ``WakeUp/wake()`` is called, or `deadline`; then reads and writes.
-    package func turn(_ wakeUp: WakeUp, until deadline: ContinuousClock.Instant? = nil) throws(MQTTError) {
-        guard socket >= 0 else { throw closed }
-        var descriptors = [
-            pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
-        ]
+    /// What to wait for, and when to call ``turn(_:)`` in any case.
+    package func interest() -> (descriptors: [pollfd], deadline: ContinuousClock.Instant) {
+        var events = Int16(POLLIN)
         // While the TLS handshake waits for the peer, libmosquitto constantly asks to write.
-        if isConnected || !url.usesTLS ? mosquitto_want_write(handle) : !isOpen {
-            descriptors[0].events |= Int16(POLLOUT)
-        }
-        if !isConnected { descriptors[0].events |= Int16(LINUX_POLLRDHUP) }
-        let keepAliveCheck = ContinuousClock.now + .seconds(checkInterval)
-        poll(&descriptors, 2, WakeUp.milliseconds(until: min(deadline ?? keepAliveCheck, keepAliveCheck)))
-        if descriptors[1].revents != 0 { wakeUp.clear() }
-        let events = Int32(descriptors[0].revents)
+        if isConnected || !url.usesTLS ? mosquitto_want_write(handle) : !isOpen { events |= Int16(POLLOUT) }
+        if !isConnected { events |= Int16(LINUX_POLLRDHUP) }
+        return ([pollfd(fd: socket, events: events, revents: 0)], nextCheck)
+    }
+
+    /// Reads and writes.
+    ///
+    /// - Parameter descriptors: those of ``interest()``, with the results of poll(2).
+    package func turn(_ descriptors: [pollfd]) throws(MQTTError) {
+        guard socket >= 0 else { throw closed }
+        defer { nextCheck = .now + .seconds(checkInterval) }
+        let events = Int32(descriptors.first?.revents ?? 0)
         if !isOpen, events & Int32(POLLERR | POLLHUP) != 0, let problem = connectionProblem { throw lost(problem) }
         isOpen = isOpen || events & Int32(POLLOUT) != 0
         // Also continues a TLS handshake, even if the socket is only writable.
@@ -433,25 +386,6 @@ package final class MQTTClient {
 extension MQTTURL {
     /// The host as certificates have it: without the dot after which no search domain is tried.
     fileprivate var certifiedHost: String { host.hasSuffix(".") ? String(host.dropLast()) : host }
-
-    /// All addresses of the host as numbers, because libmosquitto tries only one of a name, unless that one is refused
-    /// immediately.
-    fileprivate var addresses: [String] {
-        var hints = addrinfo()
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        var first: UnsafeMutablePointer<addrinfo>?
-        // libmosquitto reports the error.
-        guard getaddrinfo(host, nil, &hints, &first) == 0 else { return [host] }
-        defer { freeaddrinfo(first) }
-        var addresses: [String] = []
-        for item in sequence(first: first, next: { $0?.pointee.ai_next }).compactMap(\.self?.pointee) {
-            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-            getnameinfo(item.ai_addr, item.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
-            let address = text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } } ?? host
-            if !addresses.contains(address) { addresses.append(address) }
-        }
-        return addresses
-    }
 }
 
 extension mosq_err_t {

@@ -1,213 +1,171 @@
 #if MQTT
-import Foundation
+package import Foundation
 import IndicatorCore
-import IndicatorThreads
+package import IndicatorThreads
 
-/// One connection of an ``MQTTBackend`` to its broker, with the thread that serves it.
-final class MQTTConnection: Sendable {
-    private struct State: Sendable {
-        var result: Result<Void, MQTTError>?
-        var hasEnded = false
-        /// Whether the backend has started with this connection. Nothing is published before.
-        var isUsed = false
-        var starter: CheckedContinuation<Void, any Error>?
-        var stoppers: [CheckedContinuation<Void, Never>] = []
-    }
+/// A connection to a broker, for which a thread waits together with its other work. Only used on that thread.
+package final class MQTTConnection: PollSource, @unchecked Sendable {
+    // `@unchecked`: only used on the thread.
 
-    /// How long the broker may delay ``stop()``.
-    private static let farewellLimit = Duration.milliseconds(700)
-    /// How long a connection waits for the next start: the backend may have been stopped in the meantime.
-    private static let unusedLimit = Duration.seconds(5)
-    /// How many messages may be unacknowledged. Beyond that, publishing waits, and the latest snapshot wins.
-    private static let outgoingLimit = 4
+    package let client: MQTTClient
+    /// Why it has ended.
+    private(set) var fault: MQTTError?
+    /// What to publish at a time if nothing else is until then.
+    var refresh: (due: ContinuousClock.Instant, publish: () throws(MQTTError) -> Void)?
+    /// Called when it ends while no task waits for it.
+    var onEnd: (MQTTError) -> Void = { _ in }
 
-    let wakeUp: WakeUp
+    private let thread: ServiceThread
+    private var waiters: [(end: ContinuousClock.Instant?, resume: @Sendable (()) -> Void)] = []
 
-    private let settings: MQTTSettings
-    private let topic: MQTTTopic
-    private let epoch: Int
-    private let outbox: MQTTOutbox
-    private let state = Locked(State())
-
-    init(
-        settings: MQTTSettings,
-        topic: MQTTTopic,
-        epoch: Int,
-        outbox: MQTTOutbox
-    ) throws(MQTTError) {
-        guard let wakeUp = SpareDescriptors.makeWakeUp() else {
+    private init(_ client: MQTTClient, on thread: ServiceThread) throws(MQTTError) {
+        (self.client, self.thread) = (client, thread)
+        guard SpareDescriptors.exist(), thread.add(self) else {
             throw .noResources(reason: SpareDescriptors.problem)
         }
-        self.wakeUp = wakeUp
-        self.settings = settings
-        self.topic = topic
-        self.epoch = epoch
-        self.outbox = outbox
     }
 
-    /// Begins to connect.
+    /// A connection to the first address that accepts the client, beginning with a random one of the settings.
     ///
     /// - Parameters:
-    ///   - onConnected: called if nothing waits in ``waitUntilConnected(within:)`` when the broker accepts the client.
-    ///   - onEnd: called at the end with the error (`nil` after ``stop()``) and how long the client was connected.
-    func run(
-        onConnected: @escaping @Sendable () -> Void,
-        onEnd: @escaping @Sendable (MQTTError?, Duration?) -> Void
-    ) {
-        let isStarted = ThreadStarter.start(named: "ind-mqtt") {
-            var connectedAt: ContinuousClock.Instant?
-            var fault: MQTTError?
-            do throws(MQTTError) {
-                let client = try self.connect()
-                connectedAt = .now
-                if !self.finishStart(.success(())) { onConnected() }
-                let hasPublished = try self.serve(client)
-                self.end(client, clears: hasPublished)
-            } catch {
-                // An error while stopping is not a failure.
-                if !self.wakeUp.isStopped { fault = error }
-            }
-            // The next connection sends unacknowledged events again.
-            self.outbox.restoreEvents()
-            onEnd(fault, connectedAt?.duration(to: .now))
-            self.finish(fault)
-        }
-        if !isStarted {
-            let error = MQTTError.noResources(reason: "could not create a thread")
-            onEnd(error, nil)
-            finish(error)
-        }
-    }
-
-    /// Returns when the broker has accepted the client. Throws the reason if it has not.
-    func waitUntilConnected(within limit: Duration) async throws {
-        let end = ServiceThread.now + limit.wholeNanoseconds
-        let call = ServiceThread.shared.call(at: end) { [self] in
-            let error = MQTTError.unreachable(settings.brokerName, reason: "no answer yet")
-            let starter = state.withLock { $0.starter.take() }
-            starter?.resume(throwing: error)
-        }
-        defer { ServiceThread.shared.cancelCall(call) }
-        try await withCheckedThrowingContinuation { continuation in
-            let result = state.withLock { state in
-                state.isUsed = state.result != nil
-                if state.result == nil { state.starter = continuation }
-                return state.result
-            }
-            if let result { continuation.resume(with: result.mapError { $0 }) }
-        }
-    }
-
-    /// Ends the connection. Returns when pending messages are delivered, or after 0.7 s.
-    func stop() async {
-        wakeUp.stop()
-        await withCheckedContinuation { continuation in
-            let hasEnded = state.withLock { state in
-                if !state.hasEnded { state.stoppers.append(continuation) }
-                return state.hasEnded
-            }
-            if hasEnded { continuation.resume() }
-        }
-    }
-
-    // MARK: - On the thread
-
-    private func connect() throws(MQTTError) -> MQTTClient {
-        try MQTTClient.connected(id: "ind-\(topic.instance)", settings: settings, wakeUp) { client in
-            let will = MQTTReport.lost(epoch: epoch).payload
-            client.setWill(topic: topic.lost, payload: will, expiry: MQTTReport.lostExpiry)
-        }
-    }
-
-    /// Publishes until the backend is stopped. Returns whether a state was published.
-    private func serve(_ client: MQTTClient) throws(MQTTError) -> Bool {
-        let unusedEnd = ContinuousClock.now + Self.unusedLimit
-        while !state.withLock({ $0.isUsed }) {
-            guard !wakeUp.isStopped, .now < unusedEnd else { return false }
-            try client.turn(wakeUp, until: unusedEnd)
-        }
-        let standard = client.isVersion5 ? MQTTReport.standardRefresh : MQTTReport.shortRefresh
-        let interval = settings.refresh.map { Int(clamping: max($0.components.seconds, 1)) } ?? standard
-        var seq = 0
-        var latest: IndicatorSnapshot?
-        var nextMessage = ContinuousClock.now
-        var refresh = ContinuousClock.now + .seconds(interval)
-        var wasEvents = true
-        while !wakeUp.isStopped {
-            var deadline = refresh
-            if client.unacknowledged == 0 { outbox.confirmEvents() }
-            if outbox.hasSnapshot || outbox.hasEvents { deadline = min(deadline, nextMessage) }
-            if client.unacknowledged < Self.outgoingLimit, .now >= deadline {
-                // Alternately, if both wait.
-                if !wasEvents || !outbox.hasSnapshot, let events = outbox.takeEvents(epoch: epoch) {
-                    try client.publish(topic: topic.events, payload: events.payload, retain: false)
-                    wasEvents = true
-                } else if let snapshot = outbox.takeSnapshot() ?? latest {
-                    latest = snapshot
-                    seq += 1
-                    let report = MQTTReport(snapshot, epoch: epoch, seq: seq, refresh: interval)
-                    let expiry = UInt32(report.expiry)
-                    try client.publish(topic: topic.state, payload: report.payload, retain: true, expiry: expiry)
-                    // Of the previous connection. A watcher ignores its will after this state.
-                    if seq == 1, epoch > 1 { try client.publish(topic: topic.lost, payload: [], retain: true) }
-                    // After the state, in case that the broker permits only that.
-                    if seq == 1, let prefix = settings.homeAssistantTopic {
-                        let discovery = HomeAssistantDiscovery(prefix: prefix, topic: topic, silence: interval * 3 / 2)
-                        for message in discovery.messages {
-                            try client.publish(topic: message.topic, payload: message.payload, retain: true)
-                        }
+    ///   - id: the client's identifier.
+    ///   - settings: the broker.
+    ///   - thread: the thread on which this is called.
+    ///   - prepare: called with each client before it connects.
+    /// - Throws: also if the task is cancelled.
+    package static func open(
+        id: String,
+        settings: MQTTSettings,
+        on thread: ServiceThread,
+        prepare: (MQTTClient) -> Void = { _ in }
+    ) async throws(MQTTError) -> MQTTConnection {
+        var problem: MQTTError?
+        let start = Int.random(in: 0...max(settings.urls.count - 1, 0))
+        for url in settings.urls[start...] + settings.urls[..<start] {
+            for address in await url.addresses(for: thread) {
+                for isVersion5 in [true, false] where settings.protocolVersion != (isVersion5 ? .version311 : .version5)
+                {
+                    guard !Task.isCancelled else {
+                        throw problem ?? .unreachable("\(url)", reason: "its name was not resolved in time")
                     }
-                    refresh = .now + .seconds(interval)
-                    wasEvents = false
+                    let client = try MQTTClient(id: id, settings: settings, url: url, isVersion5: isVersion5)
+                    prepare(client)
+                    do throws(MQTTError) {
+                        return try await connected(client, to: address, on: thread)
+                    } catch {
+                        // What a broker rejects explains more than that another one is down.
+                        switch (problem, error) {
+                        case (.refused, .unreachable), (.tls, .unreachable): break
+                        default: problem = error
+                        }
+                        if case .wrongVersion = error { continue }
+                        guard client.wasClosed else { break }
+                    }
                 }
-                nextMessage = .now + settings.interval
-            } else {
-                try client.turn(wakeUp, until: client.unacknowledged < Self.outgoingLimit ? deadline : nil)
             }
         }
-        return seq > 0
+        throw problem ?? .invalidURL(reason: "there is none")
     }
 
-    /// Removes the retained state and disconnects. Does not disconnect if the broker does not acknowledge in time, so
-    /// that it publishes the will.
-    private func end(_ client: MQTTClient, clears: Bool) {
-        let deadline = ContinuousClock.now + Self.farewellLimit
-        try? {
-            if let events = outbox.takeEvents(epoch: epoch) {
-                try client.publish(topic: topic.events, payload: events.payload, retain: false)
+    private static func connected(
+        _ client: MQTTClient,
+        to address: String,
+        on thread: ServiceThread
+    ) async throws(MQTTError) -> MQTTConnection {
+        let deadline = ContinuousClock.now + MQTTClient.attemptLimit
+        try client.connect(to: address)
+        let connection = try MQTTConnection(client, on: thread)
+        do throws(MQTTError) {
+            while !client.isConnected {
+                guard !Task.isCancelled, .now < deadline else {
+                    throw .unreachable("\(client.url)", reason: "it does not answer")
+                }
+                try await connection.turn(until: deadline)
             }
-            if clears { try client.publish(topic: topic.state, payload: [], retain: true) }
-            // A late will.
-            if clears, epoch > 1 { try client.publish(topic: topic.lost, payload: [], retain: true) }
-            while client.unacknowledged > 0 {
-                guard .now < deadline else { return }
-                try client.turn(wakeUp, until: deadline)
-            }
-            outbox.confirmEvents()
-            client.disconnect()
-            while client.socket >= 0, .now < deadline { try client.turn(wakeUp, until: deadline) }
-        }()
+        } catch {
+            connection.close()
+            throw error
+        }
+        return connection
     }
 
-    /// Reports the result to ``waitUntilConnected(within:)``, if it still waits.
-    private func finishStart(_ result: Result<Void, MQTTError>) -> Bool {
-        let starter = state.withLock { state in
-            state.result = result
-            state.isUsed = state.starter != nil
-            return state.starter.take()
-        }
-        starter?.resume(with: result.mapError { $0 })
-        return starter != nil
+    /// Suspends until something was read or written, until `deadline`, or until the task is cancelled. Throws if the
+    /// connection has ended.
+    package func turn(until deadline: ContinuousClock.Instant? = nil) async throws(MQTTError) {
+        if let fault { throw fault }
+        await thread.wait(orCancelled: ()) { waiters.append((deadline, $0)) }
+        if let fault { throw fault }
     }
 
-    private func finish(_ fault: MQTTError?) {
-        _ = finishStart(.failure(fault ?? .lost(settings.brokerName, reason: "it was stopped")))
-        let stoppers = state.withLock { state in
-            state.hasEnded = true
-            defer { state.stoppers = [] }
-            return state.stoppers
+    /// Disconnects, so that the broker discards the will, and closes when that is sent, or after `limit`. Also in a
+    /// cancelled task.
+    package func disconnect(within limit: Duration = .milliseconds(500)) async {
+        client.disconnect()
+        await Task.detached(executorPreference: thread) { [self] in
+            let deadline = ContinuousClock.now + limit
+            while client.socket >= 0, .now < deadline, (try? await turn(until: deadline)) != nil {}
+            close()
+        }.value
+    }
+
+    /// Ends the connection. Without ``disconnect(within:)``, the broker publishes the will.
+    package func close() {
+        onEnd = { _ in }
+        end(fault ?? .lost("\(client.url)", reason: "it is closed"))
+    }
+
+    private func end(_ error: MQTTError) {
+        (fault, refresh) = (error, nil)
+        thread.remove(self)
+        if waiters.isEmpty { onEnd(error) } else { resumeWaiters() }
+    }
+
+    private func resumeWaiters() {
+        for waiter in exchange(&waiters, with: []) { waiter.resume(()) }
+    }
+
+    package func interest() -> (descriptors: [pollfd], deadline: ContinuousClock.Instant?) {
+        let (descriptors, check) = client.interest()
+        return (descriptors, ([check, refresh?.due].compactMap(\.self) + waiters.compactMap(\.end)).min())
+    }
+
+    package func turn(_ descriptors: [pollfd]) {
+        do throws(MQTTError) {
+            try client.turn(descriptors)
+            if let refresh, refresh.due <= .now { try refresh.publish() }
+            resumeWaiters()
+        } catch {
+            end(error)
         }
-        for stopper in stoppers { stopper.resume() }
+    }
+}
+
+extension MQTTURL {
+    /// All addresses of the host as numbers, because libmosquitto tries only one of a name, unless that one is refused
+    /// immediately. None if the task is cancelled while a name server is asked.
+    fileprivate func addresses(for thread: ServiceThread) async -> [String] {
+        if let numeric = addresses(flags: AI_NUMERICHOST) { return numeric }
+        return await thread.wait(orCancelled: [host]) { finish in
+            // libmosquitto reports the error.
+            ServiceThread.forCallersCode.call(at: .min) { finish(addresses(flags: 0) ?? [host]) }
+        }
+    }
+
+    private func addresses(flags: Int32) -> [String]? {
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        hints.ai_flags = flags
+        var first: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(host, nil, &hints, &first) == 0 else { return nil }
+        defer { freeaddrinfo(first) }
+        var addresses: [String] = []
+        for item in sequence(first: first, next: { $0?.pointee.ai_next }).compactMap(\.self?.pointee) {
+            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+            getnameinfo(item.ai_addr, item.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
+            let address = text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } } ?? host
+            if !addresses.contains(address) { addresses.append(address) }
+        }
+        return addresses
     }
 }
 #endif

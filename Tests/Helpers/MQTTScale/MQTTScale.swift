@@ -293,12 +293,9 @@ private final class Crowd {
 
     private var members: [Member]
     private let settings: MQTTSettings
-    private let wakeUp: WakeUp
 
     init(numbers: Range<Int>) throws {
         settings = try MQTTScale.settings()
-        guard let wakeUp = WakeUp() else { throw POSIXError(.EMFILE) }
-        self.wakeUp = wakeUp
         members = numbers.map {
             let topic = MQTTTopic(
                 prefix: MQTTSettings.standardTopic,
@@ -355,7 +352,9 @@ private final class Crowd {
                 try client.connect()
                 return
             }
-            try client.turn(wakeUp, until: now)
+            var descriptors = client.interest().descriptors
+            poll(&descriptors, 1, 0)
+            try client.turn(descriptors)
             guard client.isConnected else { return }
             if member.seq == 0 {
                 member.lives += 1
@@ -370,8 +369,9 @@ private final class Crowd {
         } catch MQTTError.noResources(let reason) {
             throw MQTTError.noResources(reason: reason)
         } catch {
-            member.failures = member.isBorn ? 1 : min(member.failures + 1, MQTTBackend.mostFailures)
-            member.nextAttempt = now + MQTTBackend.pause(afterFailures: member.failures)
+            member.failures = member.isBorn ? 1 : min(member.failures + 1, 6)
+            // As a runner does, which begins with a second.
+            member.nextAttempt = now + MQTTWatcher.pause(afterFailures: member.failures - 1)
             (member.client, member.isBorn) = (nil, false)
         }
     }

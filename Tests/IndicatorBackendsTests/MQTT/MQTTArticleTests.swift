@@ -1,6 +1,7 @@
 #if MQTT
 import Foundation
 import IndicatorBackends
+import IndicatorCommands
 import IndicatorCore
 import IndicatorThreads
 import TestSupport

@@ -89,12 +89,11 @@ import Testing
         let (manager, topic) = try manager(settings)
         #expect(await eventually { reader.output.contains("0 \(topic) {") })
         for number in 0..<200 { manager.begin("Step \(number)").end(.succeeded) }
-        #expect(await eventually { (manager.backendStatuses.first?.updatesDelivered ?? 0) > 1 })
         // `shutdown()` does not wait for the interval.
         await manager.shutdown()
         #expect(await eventually { reader.output.contains("0 \(topic) \n") })
         let messages = reader.output.split(separator: "\n").filter { $0.hasPrefix("0 \(topic)") }
-        #expect(messages.count == 3, "the first state, finished activities, the removal: \(messages)")
+        #expect(messages.count == 4, "the first state, finished activities, the last state, the removal: \(messages)")
         #expect(messages.first { $0.contains("/events") }?.contains("Step 199") == true)
     }
 
@@ -134,6 +133,26 @@ import Testing
         #expect(await eventually { reader.output.hasSuffix("0 \(topic) \n") })
         #expect(messages().dropFirst(count).contains { $0.contains("/events") })
         #expect(messages().count <= count + 3)
+    }
+
+    @Test("A connection has no thread of its own beside that of the backend, and without one there is none")
+    func threads() async throws {
+        let broker = try await MosquittoBroker()
+        let config = "backends: [mqtt]\nmqtt: {url: '\(broker.url)', host: h}\n"
+        let folder = try TemporaryDirectory()
+        let path = try folder.write(config, to: "c.yaml")
+        let app = try Daemon(try Command.built("desktop-probe"), ["config=\(path)"])
+        func threads() -> [String] {
+            let tasks = "/proc/\(app.processID)/task"
+            return ((try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []).compactMap {
+                try? String(contentsOfFile: "\(tasks)/\($0)/comm", encoding: .utf8)
+            }
+        }
+        #expect(try await eventually { try await broker.retained().count == 1 })
+        #expect(threads().filter { $0.contains("mqtt") } == ["ind-mqtt\n"])
+        await broker.end()
+        #expect(await eventually { !threads().contains("ind-mqtt\n") })
+        await app.end()
     }
 
     @Test("Each indicator has its own client identifier, and keeps it when it reconnects; keep-alive is 15 s")

@@ -127,10 +127,9 @@ import Testing
         let (manager, topic) = try manager(broker)
         let activity = ManagedActivity("Before", in: manager)
         #expect(try await eventually { try await broker.retained()[topic]?.contains("Before") == true })
-        let delivered = manager.backendStatuses[0].updatesDelivered
         broker.send(SIGSTOP)
         for number in 0..<100 { activity.label = "Step \(number)" }
-        #expect(await eventually { manager.backendStatuses[0].updatesDelivered > delivered })
+        #expect(try await eventually { try broker.unreadBytes > 0 })
         activity.label = "After"
         broker.send(SIGCONT)
         #expect(try await eventually { try await broker.retained()[topic]?.contains("After") == true })
@@ -261,11 +260,9 @@ import Testing
         var reader: Daemon
         repeat {
             #expect(await eventually { manager.backendStatuses[0].state == .running })
-            let before = manager.backendStatuses[0].updatesDelivered
             broker.send(SIGSTOP)
             manager.begin("Meanwhile").end(.succeeded)
             // It is sent into a connection that the broker does not read.
-            #expect(await eventually { manager.backendStatuses[0].updatesDelivered > before })
             #expect(try await eventually { try broker.unreadBytes > 0 })
             await broker.end()
             try await broker.start()
@@ -345,17 +342,6 @@ import Testing
     private static func canReplaceResolver() async throws -> Bool {
         let command = withResolver("/etc/resolv.conf") + ["true"]
         return try await Command.run(command[0], Array(command.dropFirst()), package: "util-linux").status == 0
-    }
-
-    @Test("The pauses between attempts grow to a minute, and differ between clients", arguments: 1...7)
-    func pauses(failures: Int) {
-        #expect(MQTTBackend.mostFailures == 6)
-        let longest = Duration.seconds([2, 4, 8, 16, 32, 60, 60][failures - 1])
-        let pauses = (0..<100).map { _ in MQTTBackend.pause(afterFailures: failures) }
-        #expect(pauses.allSatisfy { (longest / 4...longest).contains($0) })
-        #expect(Set(pauses).count > 50)
-        // They are spread over the whole range: each end has a chance of 0.8^100 to be missed.
-        #expect(pauses.contains { $0 < longest * 0.4 } && pauses.contains { $0 > longest * 0.85 })
     }
 
     @Test("A broker that closes immediately or sends invalid data causes an error, not a crash")

@@ -1,6 +1,6 @@
 #if MQTT
 import Foundation
-import IndicatorCore
+package import IndicatorBackends
 import IndicatorThreads
 
 /// Watches the indicators on an MQTT broker.
@@ -32,9 +32,8 @@ package struct MQTTWatcher: Sendable {
     ///   - once: whether to return when the indicators on the broker are reported.
     ///   - report: called on the watcher's thread. Until it returns, no further message is read.
     package func run(once: Bool = false, _ report: @escaping @Sendable (Report) throws -> Void) async throws {
-        try await Self.onThread { wakeUp in
-            try Watch(watcher: self, wakeUp: wakeUp, report: report).run(once: once)
-        }
+        let watch = try Watch(watcher: self, report: report)
+        try await withTaskExecutorPreference(watch.thread) { try await watch.run(once: once) }
     }
 
     /// Removes the lost indicators from the broker. Returns their topics, or throws `CancellationError`.
@@ -47,50 +46,15 @@ package struct MQTTWatcher: Sendable {
         silentFor silence: Duration? = nil,
         _ report: @escaping @Sendable (Report) throws -> Void = { _ in }
     ) async throws -> [MQTTTopic] {
-        let forgotten = Locked<[MQTTTopic]>([])
-        try await Self.onThread { wakeUp in
-            let topics = try Watch(watcher: self, wakeUp: wakeUp, report: report).forgetLost(silentFor: silence)
-            forgotten.withLock { $0 = topics }
-        }
-        return forgotten.withLock { $0 }
+        let watch = try Watch(watcher: self, report: report)
+        return try await withTaskExecutorPreference(watch.thread) { try await watch.forgetLost(silentFor: silence) }
     }
 
-    /// Connects and publishes once: removes the will of no process, which the right to publish states permits. Returns
-    /// whether the broker speaks MQTT 5, with which it would have reported that it forbids that.
-    static func probe(_ settings: MQTTSettings, _ topic: MQTTTopic, within limit: Duration) async throws -> Bool {
-        let isVersion5 = Locked(false)
-        try await onThread { wakeUp in
-            let call = ServiceThread.shared.call(at: ServiceThread.now + limit.wholeNanoseconds) { wakeUp.stop() }
-            defer { ServiceThread.shared.cancelCall(call) }
-            let client = try MQTTClient.connected(id: "ind-probe-\(topic.instance)", settings: settings, wakeUp)
-            try client.publish(topic: topic.lost, payload: [], retain: true)
-            while client.unacknowledged > 0 {
-                guard !wakeUp.isStopped else { throw MQTTError.lost("\(client.url)", reason: "it does not answer") }
-                try client.turn(wakeUp)
-            }
-            client.disconnect()
-            try? client.turn(wakeUp, until: .now + .milliseconds(500))
-            isVersion5.withLock { $0 = client.isVersion5 }
-        }
-        return isVersion5.withLock { $0 }
-    }
-
-    private static func onThread(_ body: @escaping @Sendable (WakeUp) throws -> Void) async throws {
-        guard let wakeUp = SpareDescriptors.makeWakeUp() else {
-            throw MQTTError.noResources(reason: SpareDescriptors.problem)
-        }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let isStarted = ThreadStarter.start(named: "ind-watch") {
-                    continuation.resume(with: Result { try body(wakeUp) })
-                }
-                if !isStarted {
-                    continuation.resume(throwing: MQTTError.noResources(reason: "could not create a thread"))
-                }
-            }
-        } onCancel: {
-            wakeUp.stop()
-        }
+    /// How long to wait before the next attempt.
+    ///
+    /// Random, so that thousands of clients do not reconnect to a restarted broker simultaneously.
+    package static func pause(afterFailures failures: Int) -> Duration {
+        .seconds(min(60, Double(1 << failures)) * .random(in: 0.25...1))
     }
 
     /// The topic filters to subscribe to, in pairs, one after the other, so that the retained messages of each fit into
@@ -129,10 +93,13 @@ package struct MQTTWatcher: Sendable {
     }
 }
 
-/// The state of a watcher's thread.
-private final class Watch {
+/// A run of a watcher. Only used on its thread.
+private final class Watch: @unchecked Sendable {
+    // `@unchecked`: only used on the thread.
+
+    let thread = ServiceThread(name: "ind-watch", isKept: false)
+
     private let watcher: MQTTWatcher
-    private let wakeUp: WakeUp
     private let report: (MQTTWatcher.Report) throws -> Void
 
     private var roster: MQTTRoster
@@ -147,82 +114,79 @@ private final class Watch {
     /// When the latest retained message for a subscription arrived.
     private var lastRetained: ContinuousClock.Instant?
 
-    init(watcher: MQTTWatcher, wakeUp: WakeUp, report: @escaping (MQTTWatcher.Report) throws -> Void) {
+    init(watcher: MQTTWatcher, report: @escaping (MQTTWatcher.Report) throws -> Void) throws(MQTTError) {
         self.watcher = watcher
-        self.wakeUp = wakeUp
         self.report = report
         roster = MQTTRoster(prefix: watcher.settings.topic)
+        guard thread.start() else { throw .noResources(reason: "could not create a thread") }
     }
 
-    func run(once: Bool) throws {
-        while !wakeUp.isStopped {
+    func run(once: Bool) async throws {
+        while !Task.isCancelled {
             do {
-                let client = try connect()
-                try follow(client, untilComplete: once)
-                disconnect(client)
+                let connection = try await connect()
+                defer { connection.close() }
+                try await follow(connection, untilComplete: once)
+                await connection.disconnect()
                 if once { return }
             } catch let error as MQTTError {
                 guard hasFollowed else { throw error }
                 if failures == 0 { try report(.notice(error.reason)) }
                 failures = min(failures + 1, 5)
-                let end = ContinuousClock.now + MQTTBackend.pause(afterFailures: failures)
-                while !wakeUp.isStopped, .now < end { wakeUp.wait(until: end) }
+                let pause = MQTTWatcher.pause(afterFailures: failures)
+                await thread.sleep(until: ServiceThread.now + pause.wholeNanoseconds)
             }
         }
     }
 
-    func forgetLost(silentFor silence: Duration?) throws -> [MQTTTopic] {
-        let client = try connect()
+    func forgetLost(silentFor silence: Duration?) async throws -> [MQTTTopic] {
+        let connection = try await connect()
+        defer { connection.close() }
         let start = ContinuousClock.now
-        try follow(client, untilComplete: true)
+        try await follow(connection, untilComplete: true)
         var lost = Set(roster.lost)
         if let silence {
             let end = start + silence
-            while !wakeUp.isStopped, .now < end { try process(client) }
+            while !Task.isCancelled, .now < end { try await process(connection) }
             lost = Set(roster.lost).union(roster.silent(for: silence, at: .now))
         }
         for topic in lost {
-            try waitUntilAcknowledged(client, exceptFor: 15)
-            try client.publish(topic: topic.state, payload: [], retain: true)
-            try client.publish(topic: topic.lost, payload: [], retain: true)
+            try await waitUntilAcknowledged(connection, exceptFor: 15)
+            try connection.client.publish(topic: topic.state, payload: [], retain: true)
+            try connection.client.publish(topic: topic.lost, payload: [], retain: true)
         }
-        try waitUntilAcknowledged(client)
-        disconnect(client)
+        try await waitUntilAcknowledged(connection)
+        await connection.disconnect()
         return lost.sorted { $0.state < $1.state }
     }
 
     /// Waits until the broker has acknowledged all messages, or all but a few. Throws if the task is cancelled.
-    private func waitUntilAcknowledged(_ client: MQTTClient, exceptFor count: Int = 0) throws {
+    private func waitUntilAcknowledged(_ connection: MQTTConnection, exceptFor count: Int = 0) async throws {
         while true {
-            if wakeUp.isStopped { throw CancellationError() }
-            if client.unacknowledged <= count { return }
-            try client.turn(wakeUp)
+            if Task.isCancelled { throw CancellationError() }
+            if connection.client.unacknowledged <= count { return }
+            try await connection.turn()
         }
     }
 
-    private func connect() throws(MQTTError) -> MQTTClient {
+    private func connect() async throws(MQTTError) -> MQTTConnection {
         let id = "ind-watch-\(String(UInt64.random(in: 0...UInt64.max), radix: 36))"
-        return try MQTTClient.connected(id: id, settings: watcher.settings, wakeUp)
-    }
-
-    private func disconnect(_ client: MQTTClient) {
-        client.disconnect()
-        try? client.turn(wakeUp, until: .now + .milliseconds(500))
+        return try await MQTTConnection.open(id: id, settings: watcher.settings, on: thread)
     }
 
     /// Subscribes and reports events until the watcher is stopped or, if `untilComplete`, has all retained messages.
-    private func follow(_ client: MQTTClient, untilComplete: Bool = false) throws {
-        roster.connected(at: .now, isVersion5: client.isVersion5)
-        client.onMessage = { [unowned self] in receive($0) }
-        for filters in watcher.filters where !wakeUp.isStopped { try subscribe(client, to: filters) }
+    private func follow(_ connection: MQTTConnection, untilComplete: Bool = false) async throws {
+        roster.connected(at: .now, isVersion5: connection.client.isVersion5)
+        connection.client.onMessage = { [unowned self] in receive($0) }
+        for filters in watcher.filters where !Task.isCancelled { try await subscribe(connection, to: filters) }
         if hasFollowed { try report(.notice("reconnected to the broker")) }
         (hasFollowed, failures) = (true, 0)
-        while !wakeUp.isStopped, !untilComplete || !roster.isComplete { try process(client) }
+        while !Task.isCancelled, !untilComplete || !roster.isComplete { try await process(connection) }
     }
 
     /// Waits for messages, and reports events and notices.
-    private func process(_ client: MQTTClient) throws {
-        try client.turn(wakeUp, until: .now + .seconds(1))
+    private func process(_ connection: MQTTConnection) async throws {
+        try await connection.turn(until: .now + .seconds(1))
         if let error { throw error }
         for event in roster.advance(to: .now) { try report(.event(event)) }
         try notify(of: roster.ignoredCount, &nextIgnoredNotice) {
@@ -253,15 +217,16 @@ private final class Watch {
     /// The reverse does not hold: if the broker pauses before it reads the second subscription, there may be room for
     /// that answer again. The roster counts what then appears later. With MQTT 3.1.1 a late answer tells nothing: a
     /// cluster may first have to elect a leader.
-    private func subscribe(_ client: MQTTClient, to filters: (String, String)) throws {
+    private func subscribe(_ connection: MQTTConnection, to filters: (String, String)) async throws {
+        let client = connection.client
         lastRetained = nil
         try client.subscribe(to: filters.0)
         try client.subscribe(to: filters.1)
         let limit = ContinuousClock.now + MQTTClient.attemptLimit
-        while client.unansweredSubscriptions > 0, !wakeUp.isStopped {
+        while client.unansweredSubscriptions > 0, !Task.isCancelled {
             let end = lastRetained.map { $0 + MQTTRoster.quietTime } ?? limit
             if .now < end {
-                try client.turn(wakeUp, until: end)
+                try await connection.turn(until: end)
                 if let error { throw error }
             } else if lastRetained == nil {
                 throw MQTTError.lost("\(client.url)", reason: "it does not answer a subscription")

@@ -1,4 +1,6 @@
 #if MQTT
+package import IndicatorBackends
+
 /// The indicators on a broker as a watcher has received them: a plain value that processes each message.
 package struct MQTTRoster {
     /// A change of an indicator.

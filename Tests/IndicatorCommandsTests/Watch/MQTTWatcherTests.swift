@@ -1,6 +1,7 @@
 #if MQTT
 import Foundation
 import IndicatorBackends
+import IndicatorCommands
 import IndicatorThreads
 import TestSupport
 import Testing
@@ -42,6 +43,16 @@ import Testing
         let watcher = MQTTWatcher(settings: MQTTSettings(url: try MQTTURL(broker.url)))
         #expect(try await watcher.forgetLost(silentFor: .seconds(2)).map(\.instance) == ["lost", "silent"])
         #expect(try await broker.retained().keys.sorted() == ["indicator/1/h/a/alive"])
+    }
+
+    @Test("The pauses between attempts grow to a minute, and differ between clients", arguments: 1...7)
+    func pauses(failures: Int) {
+        let longest = Duration.seconds([2, 4, 8, 16, 32, 60, 60][failures - 1])
+        let pauses = (0..<100).map { _ in MQTTWatcher.pause(afterFailures: failures) }
+        #expect(pauses.allSatisfy { (longest / 4...longest).contains($0) })
+        #expect(Set(pauses).count > 50)
+        // They are spread over the whole range: each end has a chance of 0.8^100 to be missed.
+        #expect(pauses.contains { $0 < longest * 0.4 } && pauses.contains { $0 > longest * 0.85 })
     }
 }
 #endif

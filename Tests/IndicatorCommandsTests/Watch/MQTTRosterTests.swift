@@ -1,9 +1,10 @@
 #if MQTT
 import Foundation
+import IndicatorBackends
 import IndicatorCore
 import Testing
 
-@testable import IndicatorBackends
+@testable import IndicatorCommands
 
 /// How a watcher processes messages, without a broker and on a manual clock.
 @Suite struct MQTTRosterTests {
