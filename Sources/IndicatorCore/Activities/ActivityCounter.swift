@@ -3,15 +3,16 @@ public import Synchronization
 
 /// Counts the activities in progress without a lock, and decides which changes of the count concern the state machine.
 ///
-/// One atomic ``word`` holds everything that a change depends on: the number of activities in progress, the phase,
-/// which is the latest decision of the state machine, and whether every change must be reported. The upper bits hold
-/// how many of the activities are members of groups, which only the owner of the lock changes.
+/// One atomic ``word`` holds everything that a change depends on: the number of activities in progress, the phase, and
+/// whether every change must be reported. The phase is the state that the state machine has decided, and `nil` while
+/// the indicator is disabled. The upper bits hold how many of the activities are members of groups, which only the
+/// owner of the lock changes.
 ///
 /// ## Which changes concern the state machine
 ///
-/// All changes while ``reportsChanges`` is set; a first beginning in the phase ``Phase/inactive``; a last end in the
-/// phase ``Phase/active``. In the other phases a delay runs or the indicator is disabled, and the machine decides by
-/// the state at the end of that phase (rule 10 of <doc:RulesOfVisibility>).
+/// All changes while ``reportsChanges`` is set; a first beginning in the phase ``IndicatorState/inactive``; a last end
+/// in the phase ``IndicatorState/active``. In the other phases a delay runs or the indicator is disabled, and the
+/// machine decides by what is the case at the end of that phase (rule 10 of <doc:RulesOfVisibility>).
 ///
 /// ## Why no edge is lost
 ///
@@ -33,22 +34,6 @@ public import Synchronization
 /// `Tests/Models/ActivityCounter.pml` describes this protocol for the model checker `spin`.
 @usableFromInline
 package final class ActivityCounter: Sendable {
-    /// The latest decision of the state machine, as far as it affects changes of the count.
-    package enum Phase: UInt64, Sendable {
-        /// Hidden, enabled, and no delay runs: a first beginning is reported.
-        case inactive
-        /// Disabled: nothing is reported.
-        case disabled
-        /// The start delay runs: nothing is reported.
-        case delayingStart
-        /// Shown, and no delay runs: a last end is reported.
-        case active
-        /// The completion delay runs, or work has begun again since it began: nothing is reported, last ends are timed.
-        case delayingCompletion
-
-        package var isVisible: Bool { self == .active || self == .delayingCompletion }
-    }
-
     /// One activity in ``word``: the count is in the 36 bits from here on, the phase in the three bits below.
     @usableFromInline static var unit: UInt64 { 16 }
     /// One member of a group: 24 bits. A member and its group are counted, too: if there are members, the word is at
@@ -68,18 +53,33 @@ package final class ActivityCounter: Sendable {
     /// - Parameters:
     ///   - phase: the first phase.
     ///   - time: the clock of ``takeTimeOfLastEnd()``.
-    package init(phase: Phase, time: TimeSource) {
-        word = Atomic(phase.rawValue * Self.phaseUnit)
+    package init(phase: IndicatorState?, time: TimeSource) {
+        word = Atomic(Self.word(phase: phase))
         self.time = time
     }
 
     private static func count(of word: UInt64) -> Int { Int(word % memberUnit / unit) }
 
-    private static func phase(of word: UInt64) -> Phase {
-        guard let phase = Phase(rawValue: word % unit / phaseUnit) else {
-            preconditionFailure("a phase that was never stored")
+    private static func phase(of word: UInt64) -> IndicatorState? {
+        switch word % unit / phaseUnit {
+        case 0: .inactive
+        case 1: .delayingStart
+        case 2: .active
+        case 3: .delayingCompletion
+        default: nil
         }
-        return phase
+    }
+
+    private static func word(phase: IndicatorState?) -> UInt64 {
+        let number: UInt64 =
+            switch phase {
+            case .inactive: 0
+            case .delayingStart: 1
+            case .active: 2
+            case .delayingCompletion: 3
+            case nil: 4
+            }
+        return number * phaseUnit
     }
 
     // MARK: - For the threads that begin and end activities
@@ -164,12 +164,12 @@ package final class ActivityCounter: Sendable {
     /// sequentially consistent: a machine that has requested reports sees the change, or the result is `true`.
     var reportsChanges: Bool { word.load(ordering: .sequentiallyConsistent) & Self.reportingBit != 0 }
 
-    /// The latest decision of the state machine.
-    package var phase: Phase { Self.phase(of: current) }
+    /// The state that the state machine has decided; `nil` while the indicator is disabled.
+    package var phase: IndicatorState? { Self.phase(of: current) }
 
     /// ``word``, or that of a disabled indicator in a child of fork(2).
     private var current: UInt64 {
-        ForkedProcess.isChild ? Phase.disabled.rawValue * Self.phaseUnit : word.load(ordering: .acquiring)
+        ForkedProcess.isChild ? Self.word(phase: nil) : word.load(ordering: .acquiring)
     }
 
     /// The state of the indicator, derived from the phase and the count.
@@ -182,7 +182,7 @@ package final class ActivityCounter: Sendable {
         let count = Self.count(of: word) - Int(word / Self.memberUnit)
         let state: IndicatorState =
             switch Self.phase(of: word) {
-            case .inactive, .disabled: .inactive
+            case .inactive, nil: .inactive
             case .delayingStart: .delayingStart
             case .active, .delayingCompletion: count > 0 ? .active : .delayingCompletion
             }
@@ -208,15 +208,15 @@ package final class ActivityCounter: Sendable {
 
     /// Sets the phase. Returns whether any activity was in progress at that moment.
     @discardableResult
-    package func setPhase(_ phase: Phase) -> Bool {
+    package func setPhase(_ phase: IndicatorState?) -> Bool {
         // Only the owner of the lock changes these bits.
         let old = word.load(ordering: .acquiring)
-        let difference = (Self.phase(of: old).rawValue ^ phase.rawValue) * Self.phaseUnit
+        let difference = (old % Self.unit & ~Self.reportingBit) ^ Self.word(phase: phase)
         if difference == 0 { return old >= Self.unit }
         return word.bitwiseXor(difference, ordering: .acquiringAndReleasing).newValue >= Self.unit
     }
 
-    /// When work last ended while the phase was ``Phase/delayingCompletion``, if it did since the last call. Read
+    /// When work last ended in the phase ``IndicatorState/delayingCompletion``, if it did since the last call. Read
     /// ``isBusy`` first.
     package func takeTimeOfLastEnd() -> Duration? {
         let nanoseconds = lastEnd.exchange(.min, ordering: .acquiringAndReleasing)

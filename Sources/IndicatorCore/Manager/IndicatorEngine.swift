@@ -401,7 +401,7 @@ package final class IndicatorEngine: Sendable {
     /// Whether the engine is closed or shut down.
     package var isClosed: Bool { read { $0.isShutDown } }
 
-    package var isEnabled: Bool { counter.phase != .disabled }
+    package var isEnabled: Bool { counter.phase != nil }
 
     package var delays: IndicatorDelays {
         get { read { $0.delays } }

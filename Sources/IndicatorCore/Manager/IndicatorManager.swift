@@ -78,7 +78,7 @@ public final class IndicatorManager: ActivityContainer {
     public var state: IndicatorState { engine.counter.state }
 
     /// Whether the indicator is shown. Takes no lock.
-    public var isVisible: Bool { engine.counter.phase.isVisible }
+    public var isVisible: Bool { engine.counter.phase?.isVisible ?? false }
 
     /// How many activities are in progress; a group and its members are one. Takes no lock.
     public var activityCount: Int { engine.counter.publicCount }

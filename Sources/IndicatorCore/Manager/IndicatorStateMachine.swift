@@ -33,8 +33,8 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     private var visibility: VisibilityStateMachine
     private(set) var list: ActivityList
     private var publication: PublicationState
-    /// The phase that the current input has published, if any.
-    private var phaseAtPublication: ActivityCounter.Phase?
+    /// The visibility's state that the current input has published, if any.
+    private var publishedState: IndicatorState?
     private var isOrphaned = false
     private var lifetimeCheckDue: Duration?
     /// The time of the last ``Actions/wake``, until it comes.
@@ -249,15 +249,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     // MARK: - Visibility
 
     /// The counter's phase for the current state.
-    private var phase: ActivityCounter.Phase {
-        guard visibility.isEnabled else { return .disabled }
-        return switch visibility.state {
-        case .inactive: .inactive
-        case .delayingStart: .delayingStart
-        case .active: .active
-        case .delayingCompletion: .delayingCompletion
-        }
-    }
+    private var phase: IndicatorState? { visibility.isEnabled ? visibility.state : nil }
 
     /// Passes unreported changes to the visibility machine, as if they had happened before any due deadline (rule 10 of
     /// <doc:RulesOfVisibility>).
@@ -266,7 +258,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
         switch phase {
         case .inactive, .active:
             return []
-        case .disabled, .delayingStart:
+        case nil, .delayingStart:
             return visibility.setBusy(isBusy, at: visibility.latest)
         case .delayingCompletion:
             // Taken in any case: an end is obsolete when work has begun again.
@@ -316,7 +308,7 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     private func setReportsChanges(_ reportsChanges: Bool) { counter.setReportsChanges(reportsChanges || isOrphaned) }
 
     private mutating func publish(state: IndicatorState? = nil, _ change: VisibilityChange? = nil, at now: Duration) {
-        phaseAtPublication = phase
+        publishedState = visibility.state
         // Before the snapshot is made: a change that it does not contain is reported.
         setReportsChanges(isObserved)
         counter.setPhase(phase)
@@ -340,8 +332,8 @@ package struct IndicatorStateMachine: ~Copyable, Sendable {
     private mutating func finish(hasChanged: Bool, _ now: Now) -> Actions? {
         settle(now)
         // The state may have changed since it was published.
-        if hasChanged, phaseAtPublication != phase { publishSoon(now) }
-        phaseAtPublication = nil
+        if hasChanged, publishedState != visibility.state { publishSoon(now) }
+        publishedState = nil
         setTimer()
         return actions.isEmpty ? nil : exchange(&actions, with: Actions())
     }

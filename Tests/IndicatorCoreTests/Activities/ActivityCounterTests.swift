@@ -11,18 +11,18 @@ import Testing
 @Suite struct ActivityCounterTests {
     private let clock = VirtualClock()
 
-    private func counter(_ phase: ActivityCounter.Phase) -> ActivityCounter {
+    private func counter(_ phase: IndicatorState?) -> ActivityCounter {
         ActivityCounter(phase: phase, time: .reading(clock))
     }
 
     @Test(
         "Only the edges that a phase needs are reported to the state machine",
         arguments: [
-            (ActivityCounter.Phase.inactive, true, false), (.disabled, false, false), (.delayingStart, false, false),
+            (IndicatorState?.some(.inactive), true, false), (nil, false, false), (.delayingStart, false, false),
             (.active, false, true), (.delayingCompletion, false, false),
         ]
     )
-    func edges(phase: ActivityCounter.Phase, reportsBeginning: Bool, needsLockToEnd: Bool) {
+    func edges(phase: IndicatorState?, reportsBeginning: Bool, needsLockToEnd: Bool) {
         let counter = counter(phase)
         #expect(counter.begin() == reportsBeginning)
         #expect(!counter.begin())
