@@ -218,7 +218,7 @@ public final class ActivityTracker<Value: Sendable>: Sendable {
         }
 
         /// How many subscriptions are called before the lock is taken again.
-        static var batchSize: Int { 8 }
+        static var batchSize: Int { 4 }
 
         private static func address(_ subscriber: any AnyObject & Sendable) -> UInt64 {
             UInt64(UInt(bitPattern: ObjectIdentifier(subscriber)))
