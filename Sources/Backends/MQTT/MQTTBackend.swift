@@ -2,6 +2,7 @@
 import Foundation
 public import IndicatorCore
 package import IndicatorThreads
+import Synchronization
 
 /// Publishes the indicator to an MQTT broker, for watching many machines.
 ///
@@ -36,6 +37,7 @@ public final class MQTTBackend: IndicatorBackend {
     private let settings: MQTTSettings
     private let session: MQTTSession
     private let control = Locked(IndicatorControl())
+    private let hasStarted = Atomic(false)
 
     /// Creates a backend. It does not use the network before ``start()``.
     ///
@@ -53,16 +55,17 @@ public final class MQTTBackend: IndicatorBackend {
     }
 
     deinit {
+        guard hasStarted.load(ordering: .relaxed) else { return }
         Task.detached(executorPreference: thread) { [session] in await session.end() }
     }
 
     /// Includes changes while hidden: a watcher of many machines also shows the idle ones.
     public var delivery: BackendDelivery {
-        // A broker that does not answer ends the connection earlier, after 1.5 keep-alive intervals.
+        // Before, a broker that does not answer ends the connection: two intervals, and two checks of a third.
         BackendDelivery(
             includesHidden: true,
             minimumInterval: settings.interval,
-            updateTimeLimit: settings.keepAlive * 2
+            updateTimeLimit: settings.keepAlive * 3
         )
     }
 
@@ -79,6 +82,7 @@ public final class MQTTBackend: IndicatorBackend {
         if let problem = MQTTTopic.problem(withPrefix: settings.topic) {
             throw MQTTError.invalidTopic("\(settings.topic) (\(problem))")
         }
+        hasStarted.store(true, ordering: .relaxed)
         let control = control.withLock { $0 }
         try await withTaskExecutorPreference(thread) { try await session.start(control) }
     }
@@ -100,11 +104,11 @@ public final class MQTTBackend: IndicatorBackend {
         let probe = Task.detached(executorPreference: thread) {
             let id = "ind-probe-\(topic.instance)"
             let connection = try await MQTTConnection.open(id: id, settings: settings, on: thread)
+            defer { connection.close() }
             let client = connection.client
             try client.publish(topic: topic.lost, payload: [], retain: true)
             while client.unacknowledged > 0 {
                 guard !Task.isCancelled else {
-                    connection.close()
                     throw MQTTError.lost("\(client.url)", reason: "it does not answer")
                 }
                 try await connection.turn()
@@ -118,7 +122,9 @@ public final class MQTTBackend: IndicatorBackend {
     }
 }
 
-extension MQTTBackend: ConnectedBackend {}
+extension MQTTBackend: ConnectedBackend {
+    package func willStop() { thread.call(at: .min) { [session] in session.willEnd() } }
+}
 
 /// The connections of a backend, one after the other. Only used on its thread.
 private final class MQTTSession: @unchecked Sendable {
@@ -128,7 +134,7 @@ private final class MQTTSession: @unchecked Sendable {
     private static let startLimit = Duration.seconds(1)
     /// How long a connection that was made later waits for the next start: the backend may have been removed.
     private static let unusedLimit = Duration.seconds(5)
-    /// How long the broker may delay ``end()``.
+    /// How long the broker may delay the end, from ``willEnd()`` on.
     private static let farewellLimit = Duration.milliseconds(700)
 
     private let settings: MQTTSettings
@@ -146,13 +152,17 @@ private final class MQTTSession: @unchecked Sendable {
     /// The number of the latest state on the connection.
     private var seq = 0
     private var latest = IndicatorSnapshot()
+    /// A connection that the backend has not started with yet.
+    private var unused: MQTTConnection?
+    /// When the end must be over; `nil` before ``willEnd()``.
+    private var endLimit: ContinuousClock.Instant?
 
     init(settings: MQTTSettings, topic: MQTTTopic, thread: ServiceThread) {
         (self.settings, self.topic, self.thread) = (settings, topic, thread)
     }
 
     func start(_ control: IndicatorControl) async throws {
-        self.control = control
+        (self.control, unused, endLimit) = (control, nil, nil)
         if let connection, connection.fault == nil { return }
         if attempt == nil { connect() }
         let call = thread.call(at: ServiceThread.now + Self.startLimit.wholeNanoseconds) { [weak self] in
@@ -179,7 +189,7 @@ private final class MQTTSession: @unchecked Sendable {
             } catch {
                 result = .failure(error)
             }
-            if !Task.isCancelled, let self { connected(result) } else { try? result.get().close() }
+            if !Task.isCancelled, let self { connected(result) } else { await (try? result.get())?.disconnect() }
         }
     }
 
@@ -194,17 +204,32 @@ private final class MQTTSession: @unchecked Sendable {
             connection.onEnd = { [weak self] in self?.control.surfaceWasLost("\($0)") }
             guard let starter = starter.take() else {
                 // The start has failed meanwhile.
+                unused = connection
                 control.retry()
                 let end = ServiceThread.now + Self.unusedLimit.wholeNanoseconds
-                thread.call(at: end) { [self] in if seq == 0 { connection.close() } }
+                thread.call(at: end) { [weak self] in self?.endUnused(connection) }
                 return
             }
             starter.resume()
         }
     }
 
+    private func endUnused(_ connection: MQTTConnection) {
+        guard unused === connection else { return }
+        unused = nil
+        Task.detached(executorPreference: thread) { [self] in await end() }
+    }
+
     func publish(_ snapshot: IndicatorSnapshot) async throws(MQTTError) {
         guard let connection else { throw .lost(settings.brokerName, reason: "it is closed") }
+        do throws(MQTTError) { try await publish(snapshot, on: connection) } catch {
+            // Without removing what was published before.
+            connection.close()
+            throw error
+        }
+    }
+
+    private func publish(_ snapshot: IndicatorSnapshot, on connection: MQTTConnection) async throws(MQTTError) {
         if let fault = connection.fault { throw fault }
         latest = snapshot.withoutFinished
         let finished = snapshot.finishedActivities
@@ -217,7 +242,9 @@ private final class MQTTSession: @unchecked Sendable {
             try connection.client.publish(topic: topic.events, payload: events.payload, retain: false)
         }
         try publishState(on: connection)
-        while connection.client.unacknowledged > 0 { try await connection.turn() }
+        while connection.client.unacknowledged > 0, endLimit.map({ .now < $0 }) ?? true {
+            try await connection.turn(until: endLimit)
+        }
     }
 
     private func publishState(on connection: MQTTConnection) throws(MQTTError) {
@@ -243,15 +270,23 @@ private final class MQTTSession: @unchecked Sendable {
         )
     }
 
-    /// Removes the retained state and disconnects. Does not disconnect if the broker does not acknowledge in time, so
-    /// that it publishes the will.
+    /// The backend is to be stopped: a broker that does not answer delays that only for a limited time.
+    func willEnd() {
+        endLimit = endLimit ?? .now + Self.farewellLimit
+        connection?.resumeWaiters()
+    }
+
+    /// Removes the retained state and disconnects, unless the connection is lost. If the broker does not acknowledge in
+    /// time, does not disconnect, so that it publishes the will.
     func end() async {
         attempt.take()?.cancel()
+        unused = nil
         guard let connection = connection.take() else { return }
         defer { connection.close() }
+        guard connection.fault == nil else { return }
         (connection.onEnd, connection.refresh) = ({ _ in }, nil)
         let client = connection.client
-        let deadline = ContinuousClock.now + Self.farewellLimit
+        let deadline = endLimit ?? .now + Self.farewellLimit
         try? await {
             if seq > 0 { try client.publish(topic: topic.state, payload: [], retain: true) }
             // A late will.

@@ -257,6 +257,8 @@ package final class MQTTClient {
         if socket >= 0 { try check(mosquitto_loop_misc(handle)) }
         if let connectionAnswer, connectionAnswer != 0 { throw rejection(connectionAnswer) }
         if let refusal { throw .refused(url, what: refusal.what, reason: refusal.reason) }
+        // A broker of MQTT 5 has ended it with a packet, which is no error of libmosquitto's.
+        guard socket >= 0 else { throw closed }
     }
 
     /// Why there is no connection to the host; `nil` if it was there, and the peer has closed it.
@@ -281,7 +283,8 @@ package final class MQTTClient {
         // libmosquitto reports an error of TLS also as EPROTO, since 2.0.21 even while the certificate is verified.
         let isTLS = status == MOSQ_ERR_TLS.code || status == MOSQ_ERR_ERRNO.code && errno == EPROTO && url.usesTLS
         if isTLS { return tlsError }
-        let isClosed = status == MOSQ_ERR_ERRNO.code && [EPIPE, ECONNRESET].contains(errno)
+        // 0: in the middle of a packet.
+        let isClosed = status == MOSQ_ERR_ERRNO.code && [0, EPIPE, ECONNRESET].contains(errno)
         return isClosed || status == MOSQ_ERR_CONN_LOST.code ? closed : lost(reason(status))
     }
 

@@ -42,7 +42,11 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
         var problem: MQTTError?
         let start = Int.random(in: 0...max(settings.urls.count - 1, 0))
         for url in settings.urls[start...] + settings.urls[..<start] {
-            for address in await url.addresses(for: thread) {
+            guard let addresses = await url.addresses(for: thread) else {
+                problem = problem ?? .unreachable("\(url)", reason: "its host name could not be resolved")
+                continue
+            }
+            for address in addresses {
                 for isVersion5 in [true, false] where settings.protocolVersion != (isVersion5 ? .version311 : .version5)
                 {
                     guard !Task.isCancelled else {
@@ -120,7 +124,8 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
         if waiters.isEmpty { onEnd(error) } else { resumeWaiters() }
     }
 
-    private func resumeWaiters() {
+    /// Ends the current calls of ``turn(until:)``.
+    func resumeWaiters() {
         for waiter in exchange(&waiters, with: []) { waiter.resume(()) }
     }
 
@@ -142,12 +147,11 @@ package final class MQTTConnection: PollSource, @unchecked Sendable {
 
 extension MQTTURL {
     /// All addresses of the host as numbers, because libmosquitto tries only one of a name, unless that one is refused
-    /// immediately. None if the task is cancelled while a name server is asked.
-    fileprivate func addresses(for thread: ServiceThread) async -> [String] {
+    /// immediately, and would block this thread. `nil` if there is none.
+    fileprivate func addresses(for thread: ServiceThread) async -> [String]? {
         if let numeric = addresses(flags: AI_NUMERICHOST) { return numeric }
         return await thread.wait(orCancelled: [host]) { finish in
-            // libmosquitto reports the error.
-            ServiceThread.forCallersCode.call(at: .min) { finish(addresses(flags: 0) ?? [host]) }
+            ServiceThread.forCallersCode.call(at: .min) { finish(addresses(flags: 0)) }
         }
     }
 

@@ -179,6 +179,7 @@ private final class Watch: @unchecked Sendable {
         roster.connected(at: .now, isVersion5: connection.client.isVersion5)
         connection.client.onMessage = { [unowned self] in receive($0) }
         for filters in watcher.filters where !Task.isCancelled { try await subscribe(connection, to: filters) }
+        guard !Task.isCancelled else { return }
         if hasFollowed { try report(.notice("reconnected to the broker")) }
         (hasFollowed, failures) = (true, 0)
         while !Task.isCancelled, !untilComplete || !roster.isComplete { try await process(connection) }

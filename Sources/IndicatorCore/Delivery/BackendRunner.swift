@@ -36,6 +36,7 @@ final class BackendRunner: SnapshotReceiver {
 
     private let delivery: BackendDelivery
     private let backend: any IndicatorBackend
+    private let connected: (any ConnectedBackend)?
     private let time: TimeSource
     private let logger: Logger
     private let thread: ServiceThread
@@ -54,7 +55,7 @@ final class BackendRunner: SnapshotReceiver {
         self.backend = backend
         self.time = time
         self.logger = logger.inBackground
-        let connected = backend as? any ConnectedBackend
+        connected = backend as? any ConnectedBackend
         thread = connected?.thread ?? ServiceThread(name: "ind-\(name)")
         let retryScale = connected == nil ? 1 : Double.random(in: 0.25...1)
         storage = Locked(Storage(machine: BackendRunnerStateMachine(delivery: delivery, retryScale: retryScale)))
@@ -106,6 +107,7 @@ final class BackendRunner: SnapshotReceiver {
 
     func startDelivery() {
         if !storage.withLock({ $0.hasBegun }) { thread.tryAgain() }
+        if let connected, storage.withLock({ $0.machine.isFinishing }) { connected.willStop() }
         change { _, _ in [] }
     }
 
@@ -116,7 +118,7 @@ final class BackendRunner: SnapshotReceiver {
 
     /// Stops the backend and starts it again, as if an update had thrown an error with this text.
     func surfaceWasLost(_ reason: String) {
-        change { machine, _ in machine.surfaceWasLost(reason) }
+        change { machine, now in machine.surfaceWasLost(reason, at: now) }
     }
 
     /// Lets the backend deliver the waiting snapshots and stops it, or gives it up after the time limit.

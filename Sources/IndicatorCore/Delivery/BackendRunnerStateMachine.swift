@@ -51,6 +51,8 @@ struct BackendRunnerStateMachine: Sendable {
 
     /// The longest time between two attempts to start a backend: a minute.
     static var longestRetryDelay: Duration { .seconds(60) }
+    /// How long a backend must run until its earlier failures are forgotten: half a minute.
+    static var successTime: Duration { .seconds(30) }
     /// How long a backend that makes progress may take to finish: 5 seconds.
     static var longestFinish: Duration { .seconds(5) }
 
@@ -66,6 +68,7 @@ struct BackendRunnerStateMachine: Sendable {
     /// The earliest time of the next update; see ``BackendDelivery/minimumInterval``.
     private var nextUpdate: Duration?
     private var failures = 0
+    private var startedAt = Duration.zero
     private var outage: String?
     /// How many updates were dropped since the queue was last empty.
     private var dropsOfOutage = 0
@@ -137,11 +140,14 @@ struct BackendRunnerStateMachine: Sendable {
     }
 
     /// Stops and restarts a running backend that has lost its surface.
-    mutating func surfaceWasLost(_ reason: String) -> [Event] {
+    mutating func surfaceWasLost(_ reason: String, at now: Duration) -> [Event] {
         guard case .running = phase, finish == nil else { return [] }
-        phase = .failed
-        return fail(reason)
+        defer { phase = .failed }
+        return fail(reason, at: now)
     }
+
+    /// Whether the backend is being ended.
+    var isFinishing: Bool { finish != nil }
 
     /// Ends the backend: the waiting snapshots are delivered, then it is stopped.
     mutating func finish(timeLimit: Duration, at now: Duration) {
@@ -194,22 +200,21 @@ struct BackendRunnerStateMachine: Sendable {
         switch (call.operation, error) {
         case (.start, nil):
             phase = .running
-            (delivered, nextUpdate) = (nil, nil)
+            (delivered, nextUpdate, startedAt) = (nil, nil, now)
             if let latest, inbox.count == 0 { inbox.restart(with: latest) }
         case (.start, let error?):
-            events += fail(error)
+            events += fail(error, at: now)
             events.append(waitToRetry(from: now))
         case (.update(let snapshot, let isRepetition), nil):
             // A repetition must not report finished activities again.
             delivered = snapshot.withoutFinished
-            failures = 0
             if !isRepetition { updatesDelivered += 1 }
             if snapshot.isVisible, let interval = delivery.animationInterval {
                 repetitionDue = max(call.begunAt + interval, now)
             }
         case (.update(let snapshot, _), let error?):
             inbox.keepFinished(of: snapshot)
-            events += fail(error)
+            events += fail(error, at: now)
             phase = .failed
             if case .everyTransition = delivery.mode { updatesDropped += 1 }
         case (.stop, _):
@@ -253,7 +258,9 @@ struct BackendRunnerStateMachine: Sendable {
         return .waitsToRetry(retryDelay)
     }
 
-    private mutating func fail(_ error: String) -> [Event] {
+    private mutating func fail(_ error: String, at now: Duration) -> [Event] {
+        // A surface that is lost again and again is tried as seldom as one that cannot be started.
+        if case .running = phase, now - startedAt >= Self.successTime { failures = 0 }
         failures += 1
         lastError = error
         if outage == nil { outages += 1 }

@@ -9,7 +9,8 @@ package import IndicatorThreads
 ///
 /// 1. ``attach(to:)``, once, when the backend is added to a manager.
 /// 2. ``start()``. If it throws, the backend is ``BackendState/unavailable(reason:)`` and `start()` is called again:
-///    after 1 second, then 2, 4, … up to once a minute, or immediately after ``IndicatorControl/retry``.
+///    after 1 second, then 2, 4, … up to once a minute, or immediately after ``IndicatorControl/retry``. After it has
+///    run for half a minute, it begins with a second again.
 /// 3. ``update(_:)``, whenever there is something new to show. If it throws, the backend is unavailable: ``stop()`` is
 ///    called, then `start()` again as in step 2, and the latest snapshot is delivered once that succeeds.
 /// 4. ``stop()``, when the backend is removed or the manager is shut down. `start()` may be called again later.
@@ -67,6 +68,14 @@ package protocol ConnectedBackend: IndicatorBackend {
     /// The thread on which it is called. Backends that share a connection have the same one, so their calls must not
     /// block: they suspend.
     var thread: ServiceThread { get }
+
+    /// Called when the backend is to be stopped, before the last snapshots are delivered: a call that waits for a peer
+    /// should return soon. On any thread; must not block.
+    func willStop()
+}
+
+extension ConnectedBackend {
+    package func willStop() {}
 }
 
 /// Which snapshots a backend receives, and how.

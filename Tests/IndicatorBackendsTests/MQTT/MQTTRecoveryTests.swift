@@ -150,7 +150,10 @@ import Testing
         #expect(try await eventually { try await broker.retained()[topic]?.contains("Working") == true })
         broker.send(SIGSTOP)
         for number in 0..<1000 { activity.label = "Step \(number)" }
+        // While it waits for an acknowledgement.
+        #expect(try await eventually { try broker.unreadBytes > 0 })
         await manager.shutdown()
+        #expect(manager.backendStatuses[0].state == .stopped, "not given up")
         broker.send(SIGCONT)
         // The broker publishes the will, unless it reads the removal before the connection ends.
         #expect(
@@ -286,6 +289,68 @@ import Testing
         broker.send(SIGCONT)
         #expect(await eventually { (try? await backend.start()) != nil })
         await backend.stop()
+    }
+
+    @Test("A connection that is made after the end of the indicator leaves no death")
+    func lateConnection() async throws {
+        let broker = try await MosquittoBroker()
+        broker.send(SIGSTOP)
+        let (manager, topic) = try manager(broker)
+        #expect(await eventually { manager.backendStatuses[0].state.description.contains("no answer yet") })
+        await manager.shutdown()
+        broker.send(SIGCONT)
+        #expect(await eventually { broker.log.contains(/Client ind-\S+ disconnected\./) })
+        #expect(try await broker.retained()[topic + "/lost"] == nil)
+    }
+
+    @Test("What a broker forbids does not remove what it has allowed")
+    func forbidden() async throws {
+        let broker = try await MosquittoBroker(
+            settings: "allow_anonymous true\nacl_file FOLDER/acl",
+            files: ["acl": "topic readwrite indicator/1/+/app/+\ntopic read #\n"]
+        )
+        let reader = try await broker.reader()
+        let (manager, topic) = try manager(broker)
+        #expect(await eventually { reader.output.contains("0 \(topic) {") })
+        manager.begin("Working").end()
+        #expect(await eventually { manager.backendStatuses[0].lastError?.contains("rejected a message") == true })
+        // The next connection.
+        #expect(await eventually { reader.output.contains(#""epoch":2,"#) })
+        #expect(!reader.output.contains("0 \(topic) \n"))
+        await manager.shutdown()
+    }
+
+    @Test("A broker that ends the connection with a packet is noticed at once")
+    func disconnection() async throws {
+        let address = try LoopbackAddress()
+        // Accepts the client, acknowledges nothing, and disconnects, but does not close.
+        let server = try Daemon(
+            "python3",
+            [
+                "-c",
+                """
+                import socket
+                s = socket.create_server(('\(address.host)', \(address.port)))
+                print('ready', flush=True)
+                kept = []
+                while True:
+                    c, _ = s.accept()
+                    kept.append(c)
+                    c.recv(1000)
+                    c.sendall(bytes([0x20, 3, 0, 0, 0]))
+                    c.recv(1000)
+                    c.sendall(bytes([0xE0, 2, 0x8B, 0]))
+                    print('disconnected', flush=True)
+                """,
+            ]
+        )
+        #expect(await eventually { server.output == "ready\n" })
+        var settings = MQTTSettings(url: try MQTTURL("mqtt://\(address.host):\(address.port)"))
+        // Otherwise it would be noticed after a third of it.
+        settings.keepAlive = .seconds(3600)
+        let manager = IndicatorManager(backends: [MQTTBackend(applicationName: "x", settings: settings)])
+        #expect(await eventually { server.output.count { $0 == "\n" } > 2 })
+        await manager.shutdown()
     }
 
     @Test("An app that a signal terminates removes its state")

@@ -182,6 +182,27 @@ import Testing
         #expect(machine.deadline() == deadline)
     }
 
+    @Test func aBackendThatIsLostAgainAndAgainIsTriedMoreAndMoreSeldom() {
+        var machine = BackendRunnerStateMachine(delivery: BackendDelivery())
+        var now = Duration.zero
+        func pause(afterRunning time: Duration) -> Duration? {
+            _ = machine.nextOperation(at: now)
+            _ = machine.finished(error: nil, at: now)
+            _ = machine.post(IndicatorSnapshot(state: .active))
+            _ = machine.nextOperation(at: now)
+            _ = machine.finished(error: nil, at: now)
+            now += time
+            _ = machine.surfaceWasLost("lost", at: now)
+            _ = machine.nextOperation(at: now)
+            _ = machine.finished(error: nil, at: now)
+            let pause = machine.deadline().map { $0 - now }
+            now += pause ?? .zero
+            return pause
+        }
+        #expect((0..<3).map { _ in pause(afterRunning: .seconds(29)) } == [.seconds(1), .seconds(2), .seconds(4)])
+        #expect(pause(afterRunning: .seconds(30)) == .seconds(1))
+    }
+
     @Test func aBackendThatBlocksItsThreadForeverBlocksNothingElse() async throws {
         let semaphore = DispatchSemaphore(value: 0)
         let blocked = (0..<8).map { number in

@@ -223,7 +223,7 @@ private struct RunnerTrace {
                     _ = machine.retry(at: now)
                     earliestStart = min(earliestStart, now)
                 } else if source.chance(1, of: 4), isStarted {
-                    _ = machine.surfaceWasLost("lost")
+                    _ = machine.surfaceWasLost("lost", at: now)
                     mustStop = true
                 }
             }
