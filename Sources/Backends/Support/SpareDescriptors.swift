@@ -1,5 +1,4 @@
 import Foundation
-import IndicatorThreads
 
 /// Whether the process has descriptors left for an indicator.
 ///
@@ -7,9 +6,6 @@ import IndicatorThreads
 enum SpareDescriptors {
     /// How many must be free: up to four for a connection, and up to four for libdispatch at its first use.
     static let reserve = 8
-
-    /// A new wake-up; `nil` if it would use one of the last descriptors.
-    static func makeWakeUp() -> WakeUp? { exist() ? WakeUp() : nil }
 
     /// Why there is no connection if too few are free.
     static let problem = "the process has fewer than \(reserve) descriptors left"
