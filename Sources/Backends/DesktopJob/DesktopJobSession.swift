@@ -13,8 +13,14 @@ final class DesktopJobSession: BusSession {
         case none
         /// The server has not answered yet.
         case requested
-        /// At this path.
-        case shown(String)
+        case shown(Place)
+    }
+
+    /// An object of one server. Another server that owns the name later may show another app's job at the same path.
+    private struct Place {
+        /// The unique name of its connection.
+        var server: String
+        var path: String
     }
 
     /// Five times a second: Plasma draws no faster.
@@ -109,9 +115,10 @@ final class DesktopJobSession: BusSession {
 
     func receive(_ signal: BusMessage) {
         service.receive(signal)
-        if case .shown(signal.path) = view, signal.interface == Self.viewInterface, signal.member == "cancelRequested" {
-            control.requestCancellation(label)
-        }
+        guard case .shown(let place) = view, (signal.sender, signal.path) == (place.server, place.path),
+            (signal.interface, signal.member) == (Self.viewInterface, "cancelRequested")
+        else { return }
+        control.requestCancellation(label)
     }
 
     func update(on bus: BusShare) throws -> ContinuousClock.Instant? {
@@ -121,7 +128,7 @@ final class DesktopJobSession: BusSession {
         failure = failed ?? failure
         guard snapshot.isVisible else {
             // A view that was requested ends when it is there.
-            if case .shown(let path) = view { terminate(path, on: bus) }
+            if case .shown(let place) = view { terminate(place, on: bus) }
             if case .none = view { failure = nil }
             return nil
         }
@@ -130,10 +137,10 @@ final class DesktopJobSession: BusSession {
         case .none:
             if requestedFor != snapshot.visibilityID { request(snapshot, on: bus) }
             return nil
-        case .shown(let path):
+        case .shown(let place):
             if !isKillable, control.isCancellable() {
                 // The capabilities of a view are constant.
-                send("terminate", [.uint32(Self.cancelled), .string(""), .properties([])], to: path, on: bus)
+                send("terminate", [.uint32(Self.cancelled), .string(""), .properties([])], to: place, on: bus)
                 view = .none
                 request(snapshot, on: bus)
                 return nil
@@ -145,7 +152,7 @@ final class DesktopJobSession: BusSession {
             guard !changes.isEmpty else { return nil }
             label = snapshot.label
             (sent, sentAt) = (new, .now)
-            send("update", [.properties(changes)], to: path, on: bus)
+            send("update", [.properties(changes)], to: place, on: bus)
             return nil
         }
     }
@@ -153,7 +160,7 @@ final class DesktopJobSession: BusSession {
     func end(on bus: BusShare) {
         hasEnded = true
         setShownFile(nil)
-        if case .shown(let path) = view { terminate(path, on: bus) }
+        if case .shown(let place) = view { terminate(place, on: bus) }
     }
 
     deinit { setShownFile(nil) }
@@ -187,10 +194,12 @@ final class DesktopJobSession: BusSession {
         )
         // No time limit: the answer of a slow server is a view, which must be ended.
         bus.call(call, within: nil) { [unowned bus] result in
-            guard case .success(let reply) = result, reply.signature == "o", let path = reply.arguments.first?.text
+            guard case .success(let reply) = result, reply.signature == "o", let path = reply.arguments.first?.text,
+                let server = reply.sender
             else { return self.wasRefused(result) }
-            self.view = .shown(path)
-            if self.hasEnded { self.terminate(path, on: bus) }
+            let place = Place(server: server, path: path)
+            self.view = .shown(place)
+            if self.hasEnded { self.terminate(place, on: bus) }
         }
     }
 
@@ -202,23 +211,23 @@ final class DesktopJobSession: BusSession {
         }
     }
 
-    private func terminate(_ path: String, on bus: BusShare) {
+    private func terminate(_ place: Place, on bus: BusShare) {
         var (code, message) = (UInt32(0), "")
         if let failure {
             (code, message) = (Self.failed, Self.markup(failure.outcome.message ?? ""))
             if settings.whenDone == .never { code = Self.cancelled }
-            send("update", [.properties([BusProperty("title", title(failure.label))])], to: path, on: bus)
+            send("update", [.properties([BusProperty("title", title(failure.label))])], to: place, on: bus)
         }
-        send("terminate", [.uint32(code), .string(message), .properties([])], to: path, on: bus)
+        send("terminate", [.uint32(code), .string(message), .properties([])], to: place, on: bus)
         view = .none
         failure = nil
     }
 
-    private func send(_ member: String, _ arguments: [BusValue], to path: String, on bus: BusShare) {
+    private func send(_ member: String, _ arguments: [BusValue], to place: Place, on bus: BusShare) {
         bus.send(
             .call(
-                Self.server,
-                path: path,
+                place.server,
+                path: place.path,
                 interface: Self.viewInterface,
                 member: member,
                 arguments,

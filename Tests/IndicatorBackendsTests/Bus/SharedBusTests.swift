@@ -69,7 +69,7 @@ import Testing
         #expect(try await bus.busctl("list").output.contains("org.activityindicator") == false)
         #expect(jobs.views.count == 1)
         try await probe.tell("end")
-        #expect(await eventually { jobs.views[0].end != nil })
+        #expect(await eventually { jobs.views.first?.end != nil })
         try await probe.shutdown()
         #expect(try await eventually { try await connections(of: probe, to: bus) == "0 0" })
     }

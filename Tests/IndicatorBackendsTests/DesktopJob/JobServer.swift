@@ -27,6 +27,7 @@ final class JobServer: Sendable {
     private struct State: Sendable {
         var views: [View] = []
         var requestCount = 0
+        var strayCallCount = 0
     }
 
     private final class Record: @unchecked Sendable {
@@ -53,6 +54,9 @@ final class JobServer: Sendable {
     /// How often a view was requested.
     var requestCount: Int { recorded.state.withLock { $0.requestCount } }
 
+    /// How many calls were for a view that this server does not have.
+    var strayCallCount: Int { recorded.state.withLock { $0.strayCallCount } }
+
     /// Those that have not ended.
     var open: [View] { views.filter { $0.end == nil } }
 
@@ -71,7 +75,12 @@ final class JobServer: Sendable {
         // Only this thread changes it.
         defer { recorded.state.withLock { [state] in $0 = state } }
         let arguments = message.arguments
-        func index() -> Int? { message.path.flatMap { $0.split(separator: "_").last }.flatMap { Int($0) } }
+        func index() -> Int? {
+            let index = message.path.flatMap { $0.split(separator: "_").last }.flatMap { Int($0) }
+            if let index, state.views.indices.contains(index) { return index }
+            state.strayCallCount += 1
+            return nil
+        }
         switch message.member {
         case "requestView":
             state.requestCount += 1
