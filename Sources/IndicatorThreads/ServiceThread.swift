@@ -33,7 +33,8 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
 
     /// Runs what may run code of the app, such as the `deinit` of a value, and may block: no timer waits for it, nor,
     /// unless 16 pieces block at the same time, the rest of such work.
-    package static let forCallersCode = ServiceThread(name: "ind-callers", isKept: false, limit: 16, isNeeded: true)
+    package static let forCallersCode =
+        ServiceThread(name: "ind-callers", idleTime: .seconds(1), limit: 16, isNeeded: true)
 
     private let name: String
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -42,12 +43,15 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     private var calls = CallHeap()
     private var lastCall: UInt64 = 0
     private var isJobsTurn = false
-    /// The time until which the thread waits; `nil` while it does not.
+    /// The time until which a thread waits, at most one; `nil` while none does.
     private var waitsUntil: Int64?
     /// How many threads there are, and how many there may be.
     private var count = 0
     private let limit: Int
-    private var isKept: Bool
+    /// Whether a thread is being started; it then starts another one if there is work for that.
+    private var isStarting = false
+    /// In nanoseconds.
+    private var idleTime: Int64
     private let isNeeded: Bool
     /// The earliest time of the next attempt to start a thread, after one has failed.
     private var nextAttempt = Int64.min
@@ -60,13 +64,14 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - name: the name in debuggers. Linux uses the first 15 bytes.
-    ///   - isKept: whether it waits for work until ``close()``. Otherwise it ends without work and sources, and new
-    ///     work starts another.
-    ///   - limit: how many threads share the work. Another one starts while all work; order is then not kept.
+    ///   - idleTime: how long it waits without work and sources before it ends; new work then starts another. `nil`:
+    ///     until ``close()``.
+    ///   - limit: how many threads share the work. Another one starts while all work, and ends when another one waits;
+    ///     order is then not kept.
     ///   - isNeeded: whether ``shared`` does the work while no thread can be created. Otherwise the work waits.
-    package init(name: String, isKept: Bool = true, limit: Int = 1, isNeeded: Bool = false) {
+    package init(name: String, idleTime: Duration? = nil, limit: Int = 1, isNeeded: Bool = false) {
         self.name = name
-        self.isKept = isKept
+        self.idleTime = idleTime.map { Int64($0 / .nanoseconds(1)) } ?? .max
         self.limit = limit
         self.isNeeded = isNeeded
         pthread_mutex_init(mutex, nil)
@@ -104,19 +109,40 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         return call
     }
 
-    /// Adds work for a time, and starts the thread, or wakes it if it would wait longer.
+    /// Adds work for a time, and starts a thread, or wakes one that would wait longer.
     private func add(at time: Int64, _ body: () -> Void) {
-        let mustStart: Bool? =
-            withMutex {
-                let isWoken = waitsUntil.map { time < $0 } ?? false
-                if isWoken { signal() }
-                body()
-                guard count < limit, count == 0 || !isWoken && limit > 1 else { return nil }
-                guard Self.now >= nextAttempt else { return count == 0 ? false : nil }
-                count += 1
-                return true
-            } ?? nil
-        if mustStart == true { startThread() } else if mustStart == false { retryLater() }
+        let need = withMutex {
+            if let waitsUntil, time < waitsUntil { signal() }
+            body()
+            return self.need()
+        }
+        if let need { meet(need) }
+    }
+
+    private enum Need {
+        case nothing, thread
+        /// The last attempt to start one has just failed.
+        case laterThread
+    }
+
+    /// Whether there is work that no thread waits for. Called with the mutex locked.
+    ///
+    /// Callers start one thread at a time, which starts the next one: that takes longer than anything else here.
+    private func need() -> Need {
+        let waiting = waitsUntil == nil ? 0 : 1
+        guard count < limit, !isStarting, jobs.count + calls.count > waiting else { return .nothing }
+        guard Self.now >= nextAttempt else { return .laterThread }
+        count += 1
+        isStarting = true
+        return .thread
+    }
+
+    private func meet(_ need: Need) {
+        switch need {
+        case .nothing: break
+        case .thread: startThread()
+        case .laterThread: retryLater()
+        }
     }
 
     /// Starts a thread that could not be created, unless the last attempt was less than a second ago.
@@ -139,31 +165,31 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
     @discardableResult
     private func startThread() -> Bool {
         if ThreadStarter.start(named: name, { self.work(isOwn: true) }) { return true }
-        let isWithout = withMutex {
-            count -= 1
-            nextAttempt = Self.now + 1_000_000_000
-            return count == 0
-        }
-        if isWithout == true {
-            ThreadStarter.reportShortage()
-            retryLater()
-        }
+        let (isWithout, need) =
+            withMutex {
+                count -= 1
+                isStarting = false
+                nextAttempt = Self.now + 1_000_000_000
+                return (count == 0, self.need())
+            } ?? (false, .nothing)
+        if isWithout { ThreadStarter.reportShortage() }
+        meet(need)
         return false
     }
 
     /// Lets ``shared`` do the work, or start a thread for it later.
     private func retryLater() {
         guard self !== Self.shared else { return }
-        let attempt = withMutex { exchange(&isRetryScheduled, with: true) ? nil : isNeeded ? .min : nextAttempt }
+        let attempt = withMutex {
+            exchange(&isRetryScheduled, with: true) ? nil : isNeeded && count == 0 ? .min : nextAttempt
+        }
         guard let attempt = attempt ?? nil else { return Self.shared.tryAgain() }
         Self.shared.call(at: attempt) { [self] in
-            let mustStart = withMutex {
+            let need = withMutex {
                 isRetryScheduled = false
-                guard !isNeeded, count == 0, !jobs.isEmpty || !calls.isEmpty else { return false }
-                count = 1
-                return true
+                return isNeeded && count == 0 && Self.now < nextAttempt ? nil : self.need()
             }
-            if isNeeded { work(isOwn: false) } else if mustStart == true { startThread() }
+            if let need = need ?? nil { meet(need) } else { work(isOwn: false) }
         }
     }
 
@@ -206,15 +232,15 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         if let call { cancelCall(call) }
     }
 
-    /// Lets the thread end when it has no more work.
+    /// Lets the threads end when they have no more work.
     package func close() {
         withMutex {
-            isKept = false
+            idleTime = 0
             signal()
         }
     }
 
-    /// Ends the current wait. Called with the mutex locked.
+    /// Ends a wait. Called with the mutex locked.
     private func signal() {
         if let wakeUp { wakeUp.wake() } else { pthread_cond_signal(condition) }
     }
@@ -257,7 +283,9 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
 
     /// - Parameter isOwn: whether this is a thread of its own, which waits for more work.
     private func work(isOwn: Bool) {
-        while let next = withMutex({ next(isOwn: isOwn) }) ?? nil {
+        withMutex { if isOwn { isStarting = false } }
+        while let (next, need) = withMutex({ next(isOwn: isOwn).map { ($0, isOwn ? need() : .nothing) } }) ?? nil {
+            meet(need)
             switch next {
             case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
             case .call(let body): body()
@@ -321,7 +349,7 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
         private static var partSize: Int { 1024 }
 
         private var parts: [[Call]] = []
-        private var count = 0
+        private(set) var count = 0
 
         var isEmpty: Bool { count == 0 }
         /// The next call.
@@ -371,35 +399,38 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
 
     /// Waits for work; `nil` when the thread should end. Called with the mutex locked.
     private func next(isOwn: Bool) -> Work? {
+        var idleSince: Int64?
         while true {
             let first = calls.first
             let left = first.map { $0.time == .min ? 0 : $0.time - Self.now }
             // Jobs and calls alternate, so that neither starves the other.
             isJobsTurn.toggle()
             if isJobsTurn || left ?? 1 > 0, let job = jobs.popFirst() { return .job(job) }
-            if let first, let left {
-                if left <= 0, let body = first.body.take() {
-                    calls.remove(first)
-                    return .call(body)
-                }
-                guard isOwn else { return nil }
-                waitsUntil = first.time
-                if let wakeUp { return .sources(wakeUp, first.time) }
-                let (seconds, nanoseconds) = first.time.quotientAndRemainder(dividingBy: 1_000_000_000)
-                var end = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
-                pthread_cond_timedwait(condition, mutex, &end)
-                waitsUntil = nil
-            } else if !isOwn {
-                return nil
-            } else if isKept || wakeUp != nil {
-                waitsUntil = .max
-                if let wakeUp { return .sources(wakeUp, .max) }
-                pthread_cond_wait(condition, mutex)
-                waitsUntil = nil
-            } else {
+            if let first, let left, left <= 0, let body = first.body.take() {
+                calls.remove(first)
+                return .call(body)
+            }
+            guard isOwn else { return nil }
+            var end = first?.time ?? .max
+            if first == nil, wakeUp == nil, idleTime < .max {
+                idleSince = idleSince ?? Self.now
+                end = (idleSince ?? 0) + idleTime
+            }
+            // One thread that waits is enough.
+            if waitsUntil != nil || first == nil && end <= Self.now {
                 count -= 1
                 return nil
             }
+            waitsUntil = end
+            if let wakeUp { return .sources(wakeUp, end) }
+            if end == .max {
+                pthread_cond_wait(condition, mutex)
+            } else {
+                let (seconds, nanoseconds) = end.quotientAndRemainder(dividingBy: 1_000_000_000)
+                var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
+                pthread_cond_timedwait(condition, mutex, &time)
+            }
+            waitsUntil = nil
         }
     }
 }

@@ -13,7 +13,7 @@ package final class MessageBus: @unchecked Sendable {
     private static let known = Locked<[DBusAddress: MessageBus]>([:])
 
     /// It exists while there is work for it, or a connection.
-    package let thread = ServiceThread(name: "ind-dbus", isKept: false)
+    package let thread = ServiceThread(name: "ind-dbus", idleTime: .zero)
     private var connections: [Connection] = []
 
     /// The bus with this address; always the same one.

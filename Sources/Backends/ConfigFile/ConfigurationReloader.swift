@@ -32,7 +32,7 @@ final class ConfigurationReloader: ManagerResource {
     private let triggers: ConfigurationReloadTriggers
     private let state: Locked<State>
     /// Reads the configuration: reading a file may block.
-    private let thread = ServiceThread(name: "config-reload", isKept: false)
+    private let thread = ServiceThread(name: "config-reload", idleTime: .zero)
     /// The engine, which closes this reloader. Not a weak reference to the manager: that would make activities slower.
     private let engine: IndicatorEngine
 

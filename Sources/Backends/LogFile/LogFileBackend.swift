@@ -91,7 +91,7 @@ public final class LogFileBackend: IndicatorBackend {
     private let formatter: LogLineFormatter
     private let state: Locked<State>
     /// Writes delayed labels. Ends when there are none.
-    private let labelThread = ServiceThread(name: "log-labels", isKept: false)
+    private let labelThread = ServiceThread(name: "log-labels", idleTime: .zero)
 
     /// Makes a backend. Nothing is opened before ``start()``.
     ///

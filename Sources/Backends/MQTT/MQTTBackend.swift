@@ -32,7 +32,7 @@ public final class MQTTBackend: IndicatorBackend {
     public let name: String
 
     let topic: MQTTTopic
-    package let thread = ServiceThread(name: "ind-mqtt", isKept: false)
+    package let thread = ServiceThread(name: "ind-mqtt", idleTime: .zero)
 
     private let settings: MQTTSettings
     private let session: MQTTSession
@@ -100,7 +100,7 @@ public final class MQTTBackend: IndicatorBackend {
     /// Connects and publishes once: removes the will of no process, which the right to publish states permits. Returns
     /// whether the broker speaks MQTT 5, with which it would have reported that it forbids that.
     static func probe(_ settings: MQTTSettings, _ topic: MQTTTopic, within limit: Duration) async throws -> Bool {
-        let thread = ServiceThread(name: "ind-mqtt", isKept: false)
+        let thread = ServiceThread(name: "ind-mqtt", idleTime: .zero)
         let probe = Task.detached(executorPreference: thread) {
             let id = "ind-probe-\(topic.instance)"
             let connection = try await MQTTConnection.open(id: id, settings: settings, on: thread)

@@ -207,7 +207,7 @@ package final class ProcessSignals: Sendable {
         // Otherwise, no backend has ever begun.
         guard ServiceThread.shared.start() else { return }
         // On a separate thread, if it can be created: the app may block all others.
-        let thread = ServiceThread(name: "shutdown", isKept: false, isNeeded: true)
+        let thread = ServiceThread(name: "shutdown", idleTime: .zero, isNeeded: true)
         Task(executorPreference: thread) {
             await withTaskGroup { group in
                 for engine in engines { group.addTask { await engine.shutdown(timeLimit: Self.shutdownLimit) } }

@@ -97,7 +97,7 @@ package struct MQTTWatcher: Sendable {
 private final class Watch: @unchecked Sendable {
     // `@unchecked`: only used on the thread.
 
-    let thread = ServiceThread(name: "ind-watch", isKept: false)
+    let thread = ServiceThread(name: "ind-watch", idleTime: .zero)
 
     private let watcher: MQTTWatcher
     private let report: (MQTTWatcher.Report) throws -> Void

@@ -17,7 +17,7 @@ struct BackgroundLogHandler: LogHandler {
     static var capacity: Int { 256 }
 
     private static let state = Locked(State())
-    private static let thread = ServiceThread(name: "ind-log", isKept: false)
+    private static let thread = ServiceThread(name: "ind-log", idleTime: .zero)
 
     private var logger: Logger
 

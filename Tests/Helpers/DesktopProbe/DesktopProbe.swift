@@ -84,7 +84,7 @@ struct DesktopProbe {
 /// The user's requests to cancel.
 final class Requests: Sendable {
     let outcome = Locked("none")
-    private let thread = ServiceThread(name: "requests", isKept: false)
+    private let thread = ServiceThread(name: "requests", idleTime: .zero)
 
     /// Begins an activity whose task waits until it is cancelled.
     func begin(_ label: String, in manager: IndicatorManager) {

@@ -9,7 +9,7 @@ import TestSupport
 @Suite struct ServiceThreadTests {
     @Test("Calls are made in the order of their times, and a cancelled call is not made")
     func order() async {
-        let thread = ServiceThread(name: "order", isKept: false)
+        let thread = ServiceThread(name: "order", idleTime: .zero)
         let made = Locked<[String]>([])
         let gate = DispatchSemaphore(value: 0)
         _ = thread.call(at: ServiceThread.now) { gate.wait() }
@@ -32,7 +32,7 @@ import TestSupport
     @Test("Of many calls in any order, also cancelled ones, the others are made in the order of their times")
     func many() async {
         var generator = SplitMix(state: 11)
-        let thread = ServiceThread(name: "many", isKept: false)
+        let thread = ServiceThread(name: "many", idleTime: .zero)
         let made = Locked<[Int]>([])
         let gate = DispatchSemaphore(value: 0)
         thread.call(at: ServiceThread.now) { gate.wait() }
@@ -52,7 +52,7 @@ import TestSupport
 
     @Test("A task that waits on the thread continues with the first value, or when it is cancelled, on the thread")
     func waiting() async {
-        let thread = ServiceThread(name: "waiting", isKept: false)
+        let thread = ServiceThread(name: "waiting", idleTime: .zero)
         let tasks = (0..<3).map { number in
             Task.detached(executorPreference: thread) {
                 if number == 2 { await thread.sleep(until: ServiceThread.now + 1000) }
@@ -100,7 +100,7 @@ import TestSupport
     @Test("While a thread waits for a source, it makes calls; it ends when the source is removed")
     func source() async {
         struct Source: @unchecked Sendable { let pipe: Pipe }
-        let thread = ServiceThread(name: "source", isKept: false)
+        let thread = ServiceThread(name: "source", idleTime: .zero)
         let source = Source(pipe: Pipe())
         let made = Locked(0)
         func turns() -> [Int] { source.pipe.turns.withLock { $0 } }
@@ -120,7 +120,7 @@ import TestSupport
 
     @Test("A sleeping thread wakes up for an earlier call")
     func earlier() async {
-        let thread = ServiceThread(name: "earlier", isKept: false)
+        let thread = ServiceThread(name: "earlier", idleTime: .zero)
         let made = Locked(false)
         let late = thread.call(at: ServiceThread.now + 3600 * 1_000_000_000) {}
         #expect(await eventually { threadState(named: "earlier") == "S" })
@@ -134,7 +134,7 @@ import TestSupport
 
     @Test("A thread that is not kept ends when there is nothing to do, and a new one is started when there is")
     func ending() async {
-        let thread = ServiceThread(name: "ending", isKept: false)
+        let thread = ServiceThread(name: "ending", idleTime: .zero)
         for _ in 0..<3 {
             await Task(executorPreference: thread) {}.value
             #expect(await eventually { threadState(named: "ending") == nil })
@@ -144,6 +144,38 @@ import TestSupport
         #expect(await eventually { threadState(named: "kept") == "S" })
         kept.close()
         #expect(await eventually { threadState(named: "kept") == nil })
+    }
+
+    @Test("Several threads share the work while some of it blocks; one waits for more, and ends when it is idle")
+    func pool() async {
+        let pool = ServiceThread(name: "pool", idleTime: .seconds(600), limit: 3)
+        let begun = Locked(0)
+        let gate = DispatchSemaphore(value: 0)
+        for round in 1...20 {
+            // In later rounds, one thread waits at first.
+            for number in 0..<5 {
+                let block: @Sendable () -> Void = {
+                    begun.withLock { $0 += 1 }
+                    gate.wait()
+                }
+                if number < 2 {
+                    pool.call(at: .min, block)
+                } else {
+                    Task(executorPreference: pool) { block() }
+                }
+            }
+            #expect(await eventually { begun.withLock { $0 } == 5 * round - 2 })
+            #expect(threadStates(named: "pool").count == 3)
+            for _ in 0..<5 { gate.signal() }
+            #expect(await eventually { begun.withLock { $0 } == 5 * round })
+            #expect(await eventually { threadStates(named: "pool") == ["S"] })
+        }
+        pool.close()
+        #expect(await eventually { threadStates(named: "pool").isEmpty })
+
+        let brief = ServiceThread(name: "brief", idleTime: .milliseconds(1), limit: 3)
+        await Task(executorPreference: brief) {}.value
+        #expect(await eventually { threadStates(named: "brief").isEmpty })
     }
 
     @Test("The captures of a call are released when it is cancelled and when it was made")
@@ -177,14 +209,16 @@ import TestSupport
         withExtendedLifetime(objects) {}
     }
 
-    /// The state of the process's thread with this name: `S` while it waits; `nil` when there is none.
-    private func threadState(named name: String) -> String? {
-        for thread in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? [] {
+    private func threadState(named name: String) -> String? { threadStates(named: name).first }
+
+    /// The states of the process's threads with this name: `S` while one waits.
+    private func threadStates(named name: String) -> [String] {
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+        return threads.compactMap { thread in
             let status = (try? String(contentsOfFile: "/proc/self/task/\(thread)/status", encoding: .utf8)) ?? ""
             let lines = status.split(separator: "\n").map { $0.split(separator: "\t") }
-            guard lines.first?.last.map(String.init) == name else { continue }
+            guard lines.first?.last.map(String.init) == name else { return nil }
             return lines.first { $0.first == "State:" }?.dropFirst().first.map { String($0.prefix(1)) }
         }
-        return nil
     }
 }

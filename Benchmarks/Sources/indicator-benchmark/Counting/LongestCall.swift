@@ -12,8 +12,12 @@ enum LongestCall {
             ("statuses of a tracker", statuses),
             ("subscribers to requests to cancel", cancellationRequests),
         ].map { name, round in
-            // A call that is long by itself is so in each round, unlike one that the hypervisor interrupts.
-            (name, (0..<3).map { _ in round(count) }.min() ?? 0)
+            var calls = Calls()
+            for _ in 0..<5 {
+                calls.beginRound()
+                round(count, &calls)
+            }
+            return (name, calls.longest)
         }
         return Figure(
             name: name,
@@ -25,42 +29,50 @@ enum LongestCall {
     }
 
     /// Begins work in all, and releases them in another order, which cancels their timers.
-    private static func indicators(_ count: Int) -> Double {
-        var longest = Longest()
+    private static func indicators(_ count: Int, _ calls: inout Calls) {
         var managers = (0..<count).map { _ in IndicatorManager() }.shuffled()
-        for manager in managers { longest.measure { manager.incrementActivityCount() } }
+        for manager in managers { calls.measure { manager.incrementActivityCount() } }
         managers.shuffle()
-        while !managers.isEmpty { longest.measure { _ = managers.removeLast() } }
-        return longest.milliseconds
+        while !managers.isEmpty { calls.measure { _ = managers.removeLast() } }
     }
 
-    private static func statuses(_ count: Int) -> Double {
+    private static func statuses(_ count: Int, _ calls: inout Calls) {
         let tracker = ActivityTracker<Int>()
-        var longest = Longest()
-        var all = (0..<count).map { _ in longest.measure { tracker.statuses } }
+        var all = (0..<count).map { _ in calls.measure { tracker.statuses } }
         for number in 0..<20 {
-            let activity = longest.measure { ManagedTrackedActivity(number, in: tracker) }
-            longest.measure { activity.end() }
+            let activity = calls.measure { ManagedTrackedActivity(number, in: tracker) }
+            calls.measure { activity.end() }
         }
-        while !all.isEmpty { longest.measure { _ = all.removeLast() } }
-        return longest.milliseconds
+        while !all.isEmpty { calls.measure { _ = all.removeLast() } }
     }
 
-    private static func cancellationRequests(_ count: Int) -> Double {
+    private static func cancellationRequests(_ count: Int, _ calls: inout Calls) {
         let manager = IndicatorManager()
-        var longest = Longest()
-        var all = (0..<count).map { _ in longest.measure { manager.cancellationRequests } }
-        while !all.isEmpty { longest.measure { _ = all.removeLast() } }
-        return longest.milliseconds
+        var all = (0..<count).map { _ in calls.measure { manager.cancellationRequests } }
+        while !all.isEmpty { calls.measure { _ = all.removeLast() } }
     }
 
-    private struct Longest {
-        private(set) var milliseconds = 0.0
+    /// The shortest time of each call in several rounds: a call that is long by itself is so in each of them, unlike
+    /// one that the hypervisor interrupts.
+    private struct Calls {
+        private var milliseconds: [Double] = []
+        private var number = 0
+
+        var longest: Double { milliseconds.max() ?? 0 }
+
+        mutating func beginRound() { number = 0 }
 
         mutating func measure<Result>(_ call: () -> Result) -> Result {
             let start = Self.now
-            defer { milliseconds = max(milliseconds, Self.now - start) }
-            return call()
+            let result = call()
+            let time = Self.now - start
+            if number < milliseconds.count {
+                milliseconds[number] = min(milliseconds[number], time)
+            } else {
+                milliseconds.append(time)
+            }
+            number += 1
+            return result
         }
 
         /// The processor's time of this thread, in milliseconds.
