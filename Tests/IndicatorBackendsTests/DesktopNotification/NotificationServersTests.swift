@@ -32,7 +32,9 @@ import Testing
         #expect(identifiers[1] != 0)
         #expect(monitor.shown.allSatisfy { $0.timeout > 0 && $0.timeout <= 60_000 })
         try await probe.tell("end")
-        #expect(await eventually { monitor.calls.last?.member == "CloseNotification" })
+        // On a busy machine, the bubble of notify-osd may have ended by itself, after ten seconds.
+        func hasExpired() -> Bool { program == .notifyOSD && monitor.closingReasons == [1] }
+        #expect(await eventually { monitor.calls.last?.member == "CloseNotification" || hasExpired() })
         #expect(monitor.calls.last?.identifier == identifiers[1])
         // notify-osd does not report it.
         if program != .notifyOSD { #expect(await closed.shows("NotificationClosed (uint32 \(identifiers[1]), ")) }
