@@ -192,7 +192,6 @@ struct CacheControl: Sendable {
     var noStore: Bool { directives["no-store"] != nil }
     var noCache: Bool { directives["no-cache"] != nil }
     var onlyIfCached: Bool { directives["only-if-cached"] != nil }
-    var mustUnderstand: Bool { directives["must-understand"] != nil }
     /// An invalid value counts as 0: the response is stale (RFC 9111 §4.2.1).
     var maxAge: Double? { seconds("max-age") }
     var minFresh: Double? { seconds("min-fresh") }

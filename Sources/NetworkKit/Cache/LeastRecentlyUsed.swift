@@ -19,9 +19,6 @@ struct LeastRecentlyUsed<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     var count: Int { entries.count }
     var keys: [Key] { Array(entries.keys) }
 
-    /// Returns a value without marking it as used.
-    func peek(_ key: Key) -> Value? { entries[key]?.value }
-
     /// Returns a value and marks it as used.
     mutating func use(_ key: Key) -> Value? {
         guard entries[key] != nil else { return nil }
