@@ -413,8 +413,9 @@ package final class ServiceThread: TaskExecutor, @unchecked Sendable {
             guard isOwn else { return nil }
             var end = first?.time ?? .max
             if first == nil, wakeUp == nil, idleTime < .max {
-                idleSince = idleSince ?? Self.now
-                end = (idleSince ?? 0) + idleTime
+                let since = idleSince ?? Self.now
+                idleSince = since
+                end = since + idleTime
             }
             // One thread that waits is enough.
             if waitsUntil != nil || first == nil && end <= Self.now {
