@@ -2,21 +2,37 @@
 
 import PackageDescription
 
+// Products of other packages.
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
+let dequeModule = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
+let flyingFox = Target.Dependency.product(name: "FlyingFox", package: "FlyingFox")
+let flyingSocks = Target.Dependency.product(name: "FlyingSocks", package: "FlyingFox")
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let inMemoryLogging = Target.Dependency.product(name: "InMemoryLogging", package: "swift-log")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let metricsTestKit = Target.Dependency.product(name: "MetricsTestKit", package: "swift-metrics")
+let openCombine = Target.Dependency.product(name: "OpenCombine", package: "OpenCombine")
+let serviceLifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let subprocess = Target.Dependency.product(name: "Subprocess", package: "swift-subprocess")
+let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
+let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
+let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+
+// C libraries that a trait chooses.
+let dbus = Target.Dependency.target(name: "CDBus", condition: .when(traits: ["DBus"]))
+let gdkPixbuf = Target.Dependency.target(name: "CGdkPixbuf", condition: .when(traits: ["Images"]))
+let mosquitto = Target.Dependency.target(name: "CMosquitto", condition: .when(traits: ["MQTT"]))
+let notify = Target.Dependency.target(name: "CNotify", condition: .when(traits: ["DesktopNotification"]))
+
 let package = Package(
     name: "swift-indicator",
     platforms: [.macOS(.v15)],
     products: [
-        .library(name: "IndicatorCore", targets: ["IndicatorCore"]),
-        .library(name: "IndicatorBackends", targets: ["IndicatorBackends"]),
-        .library(name: "IndicatorTesting", targets: ["IndicatorTesting"]),
-        .library(name: "NetworkKit", targets: ["NetworkKit"]),
-        .library(name: "NetworkKitTesting", targets: ["NetworkKitTesting"]),
-        .library(name: "IndicatorOpenCombine", targets: ["IndicatorOpenCombine"]),
-        .library(name: "IndicatorServiceLifecycle", targets: ["IndicatorServiceLifecycle"]),
-        .executable(name: "indicator", targets: ["indicator"]),
-        .library(name: "IndicatorMetrics", targets: ["IndicatorMetrics"]),
-        .executable(name: "indicator-demo", targets: ["indicator-demo"]),
-    ],
+        "IndicatorCore", "IndicatorBackends", "IndicatorTesting", "IndicatorMetrics", "IndicatorOpenCombine",
+        "IndicatorServiceLifecycle", "NetworkKit", "NetworkKitTesting",
+    ].map { .library(name: $0, targets: [$0]) }
+        + ["indicator", "indicator-demo"].map { .executable(name: $0, targets: [$0]) },
     traits: [
         .trait(
             name: "DesktopNotification",
@@ -29,421 +45,225 @@ let package = Package(
         .default(enabledTraits: ["DesktopNotification", "DBus", "Images"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
-        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.0"),
-        .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
         .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
+        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.0"),
     ],
     targets: [
-        // Threads, timers, locks, and ordering between threads. Independent of indicators.
-        .target(
-            name: "IndicatorThreads",
-            dependencies: [
-                "CLinux",
-                .product(name: "DequeModule", package: "swift-collections"),
-            ]
-        ),
-        .target(
-            name: "IndicatorCore",
-            dependencies: [
-                "CLinux",
-                "IndicatorThreads",
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "Logging", package: "swift-log"),
-            ]
-        ),
-        .target(
-            name: "IndicatorBackends",
-            dependencies: [
-                "CLinux",
-                "IndicatorCore",
-                "IndicatorThreads",
-                .target(name: "CDBus", condition: .when(traits: ["DBus"])),
-                .target(name: "CNotify", condition: .when(traits: ["DesktopNotification"])),
-                .target(name: "CMosquitto", condition: .when(traits: ["MQTT"])),
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Yams", package: "Yams"),
-            ],
-            path: "Sources/Backends"
-        ),
-        // For the tests of apps: the in-memory backend and the virtual clock.
+        // What the C library's Swift module lacks; threads, timers and locks; JSON by tokens, with positions.
+        .systemLibrary(name: "CLinux"),
+        .target(name: "IndicatorThreads", dependencies: ["CLinux", dequeModule]),
+        .target(name: "JSONScanning"),
+
+        // The indicator, and for the tests of apps the in-memory backend and the virtual clock.
+        .target(name: "IndicatorCore", dependencies: ["CLinux", "IndicatorThreads", dequeModule, logging]),
         .target(name: "IndicatorTesting", dependencies: ["IndicatorCore", "IndicatorThreads"]),
+
+        // One adapter each.
+        .target(name: "IndicatorMetrics", dependencies: ["IndicatorCore", "IndicatorThreads", coreMetrics]),
         .target(
             name: "IndicatorOpenCombine",
-            dependencies: [
-                "IndicatorCore",
-                "IndicatorThreads",
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "OpenCombine", package: "OpenCombine"),
-            ]
+            dependencies: ["IndicatorCore", "IndicatorThreads", dequeModule, openCombine]
         ),
-        .target(
-            name: "IndicatorServiceLifecycle",
-            dependencies: [
-                "IndicatorCore",
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-            ]
-        ),
-        .target(
-            name: "IndicatorMetrics",
-            dependencies: [
-                "IndicatorCore",
-                "IndicatorThreads",
-                .product(name: "CoreMetrics", package: "swift-metrics"),
-            ]
-        ),
+        .target(name: "IndicatorServiceLifecycle", dependencies: ["IndicatorCore", serviceLifecycle]),
+
+        // The backends. libnotify is loaded when it is first used: CNotify has declarations only.
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .systemLibrary(
             name: "CMosquitto",
             pkgConfig: "libmosquitto",
             providers: [.apt(["libmosquitto-dev", "libssl-dev"])]
         ),
+        .systemLibrary(name: "CNotify", providers: [.apt(["libnotify-dev"])]),
+        .target(
+            name: "IndicatorBackends",
+            dependencies: [
+                "CLinux", "IndicatorCore", "IndicatorThreads", dbus, dequeModule, logging, mosquitto, notify, yams,
+            ],
+            path: "Sources/Backends"
+        ),
+
+        // The network starter kit, and for the tests of apps responses without a server.
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CGdkPixbuf"),
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
-        // Declarations only: libnotify is loaded when it is first used.
-        .systemLibrary(name: "CNotify", providers: [.apt(["libnotify-dev"])]),
-        // Reads JSON by tokens, with positions: for NetworkKit and for traces.
-        .target(name: "JSONScanning"),
         .target(
             name: "NetworkKit",
             dependencies: [
-                "CCurl",
-                "CZlib",
-                "IndicatorCore",
-                "IndicatorThreads",
-                "JSONScanning",
-                .target(name: "CGdkPixbuf", condition: .when(traits: ["Images"])),
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
+                "CCurl", "CZlib", "IndicatorCore", "IndicatorThreads", "JSONScanning", dequeModule, gdkPixbuf,
+                httpTypes,
             ]
         ),
-        // For the tests of apps: responses without a server.
-        .target(
-            name: "NetworkKitTesting",
-            dependencies: [
-                "IndicatorThreads",
-                "NetworkKit",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ]
-        ),
-        // The commands that both programs share.
+        .target(name: "NetworkKitTesting", dependencies: ["IndicatorThreads", "NetworkKit", httpTypes]),
+
+        // The programs, and the commands that both share.
         .target(
             name: "IndicatorCommands",
             dependencies: [
-                "IndicatorBackends",
-                "IndicatorCore",
-                "IndicatorTesting",
-                "IndicatorThreads",
-                "JSONScanning",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "DequeModule", package: "swift-collections"),
-                .product(name: "Logging", package: "swift-log"),
+                "IndicatorBackends", "IndicatorCore", "IndicatorTesting", "IndicatorThreads", "JSONScanning",
+                argumentParser, dequeModule, logging,
             ]
         ),
-        // Declarations of the C library that its Swift module lacks.
-        .systemLibrary(name: "CLinux"),
         .executableTarget(
             name: "indicator",
             dependencies: [
-                "CLinux",
-                "IndicatorBackends",
-                "IndicatorCommands",
-                "IndicatorCore",
-                "IndicatorThreads",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
+                "CLinux", "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "IndicatorThreads", argumentParser,
+                logging,
             ]
         ),
         .executableTarget(
             name: "indicator-demo",
             dependencies: [
-                "IndicatorBackends",
-                "IndicatorCommands",
-                "IndicatorCore",
-                "IndicatorTesting",
-                "IndicatorThreads",
-                "NetworkKit",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "FlyingFox", package: "FlyingFox"),
-                .product(name: "FlyingSocks", package: "FlyingFox"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
+                "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "IndicatorTesting", "IndicatorThreads",
+                "NetworkKit", argumentParser, flyingFox, flyingSocks, httpTypes, logging,
             ]
         ),
-        .target(
-            name: "TestSupport",
-            dependencies: [
-                "IndicatorCore",
-                "IndicatorTesting",
-                "IndicatorThreads",
-                .product(name: "Subprocess", package: "swift-subprocess"),
-                .product(name: "SystemPackage", package: "swift-system"),
-            ],
-            path: "Tests/TestSupport"
-        ),
-        .executableTarget(
-            name: "terminal-title-helper",
-            dependencies: [
-                "IndicatorBackends",
-                "IndicatorCore",
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            path: "Tests/Helpers/TerminalTitleHelper"
-        ),
-        .executableTarget(
-            name: "terminal-progress-helper",
-            dependencies: [
-                "IndicatorBackends",
-                "IndicatorCore",
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            path: "Tests/Helpers/TerminalProgressHelper"
-        ),
-        .testTarget(
-            name: "IndicatorCoreTests",
-            dependencies: [
-                "core-probe",
-                "IndicatorCore",
-                "IndicatorThreads",
-                "IndicatorTesting",
-                "TestSupport",
-                .product(name: "InMemoryLogging", package: "swift-log"),
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            resources: [.copy("Resources/traces"), .copy("Resources/histories")]
-        ),
-        // A process that forks, and one whose clock is moved.
-        .executableTarget(
-            name: "core-probe",
-            dependencies: ["IndicatorCore", "IndicatorThreads", .product(name: "Logging", package: "swift-log")],
-            path: "Tests/Helpers/CoreProbe"
-        ),
-        // An app with a config file, for tests that send it signals.
+
+        // The programs that the tests start.
         .executableTarget(
             name: "configuration-helper",
-            dependencies: [
-                "IndicatorBackends",
-                "IndicatorCore",
-                "IndicatorTesting",
-                .product(name: "Logging", package: "swift-log"),
-            ],
+            dependencies: ["IndicatorBackends", "IndicatorCore", "IndicatorTesting", logging],
             path: "Tests/Helpers/ConfigurationHelper"
         ),
-        // A process for the tests of the log file: shares a file, reaches limits, changes its user.
+        .executableTarget(
+            name: "core-probe",
+            dependencies: ["IndicatorCore", "IndicatorThreads", logging],
+            path: "Tests/Helpers/CoreProbe"
+        ),
+        .executableTarget(
+            name: "desktop-probe",
+            dependencies: ["IndicatorBackends", "IndicatorCore", "IndicatorThreads", dbus, logging, notify],
+            path: "Tests/Helpers/DesktopProbe"
+        ),
         .executableTarget(
             name: "log-file-writer",
             dependencies: ["IndicatorBackends", "IndicatorCore", "IndicatorThreads"],
             path: "Tests/Helpers/LogFileWriter"
         ),
-        // An app with the desktop backends, which tests kill or let run out of descriptors.
         .executableTarget(
-            name: "desktop-probe",
+            name: "mqtt-scale",
             dependencies: [
-                "IndicatorBackends",
-                "IndicatorCore",
-                "IndicatorThreads",
-                .target(name: "CDBus", condition: .when(traits: ["DBus"])),
-                .target(name: "CNotify", condition: .when(traits: ["DesktopNotification"])),
-                .product(name: "Logging", package: "swift-log"),
+                "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "IndicatorThreads", argumentParser,
             ],
-            path: "Tests/Helpers/DesktopProbe"
+            path: "Tests/Helpers/MQTTScale"
         ),
-        .testTarget(
-            name: "IndicatorBackendsTests",
-            dependencies: [
-                "IndicatorBackends",
-                "IndicatorCommands",
-                "IndicatorCore",
-                "IndicatorTesting",
-                "IndicatorThreads",
-                "TestSupport",
-                "configuration-helper",
-                "desktop-probe",
-                "log-file-writer",
-                .product(name: "InMemoryLogging", package: "swift-log"),
-                "terminal-progress-helper",
-                "terminal-title-helper",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Subprocess", package: "swift-subprocess"),
-            ]
-        ),
-        // A process that tests measure, kill, or run on a full disk.
         .executableTarget(
             name: "network-probe",
             dependencies: ["CCurl", "NetworkKit"],
             path: "Tests/Helpers/NetworkProbe"
         ),
-        .testTarget(
-            name: "NetworkKitTests",
-            dependencies: [
-                "desktop-probe",
-                "IndicatorCore",
-                "IndicatorTesting",
-                "IndicatorThreads",
-                "network-probe",
-                "NetworkKit",
-                "NetworkKitTesting",
-                "TestSupport",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Subprocess", package: "swift-subprocess"),
-            ]
-        ),
-        .testTarget(
-            name: "IndicatorOpenCombineTests",
-            dependencies: [
-                "IndicatorCore",
-                "IndicatorTesting",
-                "IndicatorThreads",
-                "IndicatorOpenCombine",
-                "TestSupport",
-                .product(name: "OpenCombine", package: "OpenCombine"),
-            ]
-        ),
-        // A daemon with a service group, for tests that send it signals.
         .executableTarget(
             name: "service-helper",
             dependencies: [
-                "IndicatorBackends",
-                "IndicatorCore",
-                "IndicatorServiceLifecycle",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                "IndicatorBackends", "IndicatorCore", "IndicatorServiceLifecycle", logging, serviceLifecycle,
+                unixSignals,
             ],
             path: "Tests/Helpers/ServiceHelper"
         ),
-        .testTarget(
-            name: "IndicatorServiceLifecycleTests",
-            dependencies: ["service-helper", "TestSupport"]
+        .executableTarget(
+            name: "terminal-progress-helper",
+            dependencies: ["IndicatorBackends", "IndicatorCore", logging],
+            path: "Tests/Helpers/TerminalProgressHelper"
+        ),
+        .executableTarget(
+            name: "terminal-title-helper",
+            dependencies: ["IndicatorBackends", "IndicatorCore", logging],
+            path: "Tests/Helpers/TerminalTitleHelper"
+        ),
+
+        // The tests, and what they share. The fuzz targets run their seeds, or with Scripts/fuzz libFuzzer's mutations.
+        .target(
+            name: "TestSupport",
+            dependencies: ["IndicatorCore", "IndicatorTesting", "IndicatorThreads", subprocess, systemPackage],
+            path: "Tests/TestSupport"
+        ),
+        .executableTarget(
+            name: "fuzz",
+            dependencies: [
+                "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "JSONScanning", "NetworkKit", dbus,
+            ],
+            path: "Tests/Fuzz",
+            exclude: ["Seeds"]
         ),
         .testTarget(
-            name: "IndicatorCommandsTests",
+            name: "IndicatorCoreTests",
             dependencies: [
-                "desktop-probe",
-                "indicator",
-                "indicator-demo",
-                "IndicatorBackends",
-                "IndicatorCommands",
-                "IndicatorCore",
-                "IndicatorTesting",
-                "IndicatorThreads",
-                "TestSupport",
+                "IndicatorCore", "IndicatorTesting", "IndicatorThreads", "TestSupport", "core-probe", inMemoryLogging,
+                logging,
+            ],
+            resources: [.copy("Resources/traces"), .copy("Resources/histories")]
+        ),
+        .testTarget(
+            name: "IndicatorBackendsTests",
+            dependencies: [
+                "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "IndicatorTesting", "IndicatorThreads",
+                "TestSupport", "configuration-helper", "desktop-probe", "log-file-writer", "terminal-progress-helper",
+                "terminal-title-helper", inMemoryLogging, logging, subprocess,
             ]
         ),
         .testTarget(
-            name: "IndicatorToolTests",
+            name: "NetworkKitTests",
             dependencies: [
-                "desktop-probe",
-                "indicator",
-                "IndicatorCore",
-                "IndicatorThreads",
-                "TestSupport",
-                .product(name: "Subprocess", package: "swift-subprocess"),
-                .product(name: "SystemPackage", package: "swift-system"),
+                "IndicatorCore", "IndicatorTesting", "IndicatorThreads", "NetworkKit", "NetworkKitTesting",
+                "TestSupport", "desktop-probe", "network-probe", httpTypes, subprocess,
             ]
         ),
         .testTarget(
             name: "IndicatorMetricsTests",
             dependencies: [
-                "IndicatorCore",
-                "IndicatorMetrics",
-                "IndicatorTesting",
-                "TestSupport",
-                .product(name: "CoreMetrics", package: "swift-metrics"),
-                .product(name: "MetricsTestKit", package: "swift-metrics"),
+                "IndicatorCore", "IndicatorMetrics", "IndicatorTesting", "TestSupport", coreMetrics, metricsTestKit,
             ]
         ),
-        // Measures thousands of indicators on one MQTT broker, and the cost of one in its app.
-        .executableTarget(
-            name: "mqtt-scale",
+        .testTarget(
+            name: "IndicatorOpenCombineTests",
             dependencies: [
-                "IndicatorBackends",
-                "IndicatorCommands",
-                "IndicatorCore",
-                "IndicatorThreads",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "Tests/Helpers/MQTTScale"
+                "IndicatorCore", "IndicatorOpenCombine", "IndicatorTesting", "IndicatorThreads", "TestSupport",
+                openCombine,
+            ]
+        ),
+        .testTarget(name: "IndicatorServiceLifecycleTests", dependencies: ["TestSupport", "service-helper"]),
+        .testTarget(
+            name: "IndicatorCommandsTests",
+            dependencies: [
+                "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "IndicatorTesting", "IndicatorThreads",
+                "TestSupport", "desktop-probe", "indicator", "indicator-demo",
+            ]
+        ),
+        .testTarget(
+            name: "IndicatorToolTests",
+            dependencies: [
+                "IndicatorCore", "IndicatorThreads", "TestSupport", "desktop-probe", "indicator", subprocess,
+                systemPackage,
+            ]
         ),
         .testTarget(
             name: "IndicatorDemoTests",
             dependencies: [
-                "IndicatorCommands",
-                "IndicatorCore",
-                "IndicatorThreads",
-                "indicator-demo",
-                "NetworkKit",
-                "TestSupport",
-                .product(name: "FlyingFox", package: "FlyingFox"),
-                .product(name: "FlyingSocks", package: "FlyingFox"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
+                "IndicatorCommands", "IndicatorCore", "IndicatorThreads", "NetworkKit", "TestSupport", "indicator-demo",
+                flyingFox, flyingSocks, httpTypes,
             ]
         ),
     ],
     swiftLanguageModes: [.v6]
 )
 
-// Only the libraries, without what the programs and the tests need: as a dependency of an app, and for Scripts/fuzz,
-// which compiles every module for libFuzzer. SwiftPM reads the manifest of a dependency from its repository, as if that
-// were the root folder, and then in a folder of its build.
-let folder = Context.packageDirectory
-let isDependency =
-    folder == "/" || folder.contains("/.build/checkouts/") || folder.contains("/SourcePackages/checkouts/")
-let isFuzzed = Context.environment["INDICATOR_FUZZ"] != nil
-if isDependency || isFuzzed {
-    package.targets.removeAll {
-        $0.type == .test || $0.type == .executable || ["IndicatorCommands", "TestSupport"].contains($0.name)
-    }
-    package.products.removeAll { $0 is Product.Executable || isFuzzed }
-    let packages = package.targets.flatMap(\.dependencies).compactMap { dependency in
-        if case .productItem(_, let package, _, _) = dependency { package } else { nil }
-    }
-    package.dependencies.removeAll { dependency in
-        guard case .sourceControl(_, let location, _) = dependency.kind else { return false }
-        return !packages.contains { location.hasSuffix("/\($0)") }
-    }
-}
-if isFuzzed {
-    package.targets.append(
-        .executableTarget(
-            name: "fuzz",
-            dependencies: [
-                "CDBus", "IndicatorBackends", "IndicatorCore", "IndicatorTesting", "JSONScanning", "NetworkKit",
-            ],
-            path: "Tests/Fuzz",
-            // Of the linked folder Replay, only the trace reader is compiled.
-            exclude: ["Seeds", "Replay/Replayer.swift", "Replay/ReplayTimeline.swift"]
-        )
-    )
-}
-
-// For Scripts/thread-sanitizer: only the tests that it runs, because the sanitizer needs a full build.
-if Context.environment["INDICATOR_THREAD_SANITIZER"] != nil {
-    package.targets.removeAll {
-        $0.type == .test && !["IndicatorBackendsTests", "IndicatorCoreTests"].contains($0.name)
-    }
-    for target in package.targets where target.name == "IndicatorBackendsTests" {
-        target.exclude = [
-            "ConfigFile", "LogFile", "Registry", "Support", "Terminal", "TerminalNotification", "TerminalProgress",
-            "TerminalTitle", "Text",
-        ]
-    }
+// For a sanitizer, which needs a build of its own: INDICATOR_TESTS=IndicatorCoreTests,… keeps only these test targets.
+if let kept = Context.environment["INDICATOR_TESTS"]?.split(separator: ",").map(String.init) {
+    package.targets.removeAll { $0.type == .test && !kept.contains($0.name) }
 }
 
 for target in package.targets where target.type != .system {
-    target.swiftSettings =
-        (target.swiftSettings ?? []) + [
-            .enableUpcomingFeature("ExistentialAny"),
-            .enableUpcomingFeature("MemberImportVisibility"),
-            .enableUpcomingFeature("InternalImportsByDefault"),
-        ]
+    target.swiftSettings = [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+    ]
 }

@@ -1,3 +1,4 @@
+#if DBus && DEBUG
 import CDBus
 import Foundation
 
@@ -164,3 +165,4 @@ private struct BusGenerator {
         return types
     }
 }
+#endif

@@ -1,19 +1,27 @@
+// A release build has no internals to test.
+#if DEBUG
 import Foundation
 import IndicatorCore
 import JSONScanning
 
 @testable import IndicatorBackends
+@testable import IndicatorCommands
 @testable import NetworkKit
 
 /// The fuzz targets by name. A target ends the process when an invariant does not hold.
-let fuzzTargets: [String: @Sendable ([UInt8]) -> Void] = [
-    "cache": fuzzCacheFile,
-    "config-json": { fuzzConfiguration($0, path: "indicator.json") },
-    "config-yaml": { fuzzConfiguration($0, path: "indicator.yaml") },
-    "dbus": fuzzBusDecoder,
-    "text": fuzzText,
-    "trace": fuzzTrace,
-]
+let fuzzTargets: [String: @Sendable ([UInt8]) -> Void] = {
+    var targets: [String: @Sendable ([UInt8]) -> Void] = [
+        "cache": fuzzCacheFile,
+        "config-json": { fuzzConfiguration($0, path: "indicator.json") },
+        "config-yaml": { fuzzConfiguration($0, path: "indicator.yaml") },
+        "text": fuzzText,
+        "trace": fuzzTrace,
+    ]
+    #if DBus
+    targets["dbus"] = fuzzBusDecoder
+    #endif
+    return targets
+}()
 
 // MARK: - The config file
 
@@ -155,3 +163,4 @@ private func fuzzText(_ bytes: [UInt8]) {
         }
     }
 }
+#endif
