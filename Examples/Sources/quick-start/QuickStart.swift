@@ -1,16 +1,15 @@
 import IndicatorBackends
 import IndicatorCore
 
-/// A complete program: an indicator from the user's config file, and work that it shows.
+/// A complete program: bars in the terminal unless the user's config file chooses something else, and work to show.
 @main
 struct QuickStart {
     static func main() async throws {
-        let indicator = IndicatorManager.configured(for: "quick-start")
-
+        let defaults = ConfigurationValues(backends: ["terminalTitle", "terminalProgress"])
+        let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "quick-start", defaults: defaults))
         for _ in (1...3).tracked("Counting to three", in: indicator) {
             try await Task.sleep(for: .seconds(1))
         }
-
         await indicator.shutdown()
     }
 }

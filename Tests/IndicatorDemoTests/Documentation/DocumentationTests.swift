@@ -44,9 +44,31 @@ import Testing
     @Test func everyLinkOfTheReadmeLeadsToAFile() throws {
         let readme = try Self.text(of: "README.md")
         let links = readme.matches(of: /\]\(([^)]+)\)/).map { String($0.output.1) }.filter { !$0.hasPrefix("http") }
-        #expect(links.count > 5)
+        #expect(links.count > 3)
         for link in links {
             #expect(FileManager.default.fileExists(atPath: Self.root.appendingPathComponent(link).path), "\(link)")
+        }
+    }
+    /// A reader who knows an article's title finds its file, and its page by its address.
+    @Test(arguments: documents.dropFirst())
+    func theTitleOfAnArticleIsTheNameOfItsFile(article: String) throws {
+        let name = URL(filePath: article).deletingPathExtension().lastPathComponent
+        let title = try Self.text(of: article).prefix { $0 != "\n" }.dropFirst(2)
+        #expect(title.filter { $0.isLetter }.lowercased() == name.lowercased())
+    }
+
+    @Test(arguments: ["README.md", "SECURITY.md"])
+    func everyLinkToTheSiteLeadsToAnArticleOrALibrary(document: String) throws {
+        let pages = Set(
+            Self.documents.dropFirst().map { path in
+                let parts = path.lowercased().dropLast(3).split(separator: "/").suffix(2)
+                return parts.map { $0.replacing(".docc", with: "") }.joined(separator: "/")
+            }
+        )
+        let links = try Self.text(of: document).matches(of: /github\.io\/swift-indicator\/documentation\/([^)]+)\)/)
+        #expect(links.count > 1)
+        for link in links.map({ String($0.output.1) }) {
+            #expect(pages.contains(link) || pages.contains("\(link)/\(link)"), "\(link)")
         }
     }
 }
