@@ -6,10 +6,6 @@ import PackageDescription
 let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v15)],
-    products: [
-        // For the package in Statistics.
-        .library(name: "Workloads", targets: ["Workloads"])
-    ],
     dependencies: [
         .package(name: "swift-indicator", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),

@@ -15,7 +15,6 @@ let package = Package(
         .package(name: "swift-indicator", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
@@ -51,14 +50,6 @@ let package = Package(
         ),
         // Interruptible stages, each a loop whose steps may fail.
         .executableTarget(name: "pipeline", dependencies: indicator),
-        // A SwiftNIO server, whose main thread blocks.
-        .executableTarget(
-            name: "nio-server",
-            dependencies: indicator + [
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ]
-        ),
     ]
 )
 

@@ -85,8 +85,7 @@ import Testing
         #expect(details.remaining == .seconds(2))
     }
 
-    /// Real work, sampled ten times a second. `Scripts/estimates` compares the estimates with those of other libraries
-    /// and draws them; `remaining` is what it has computed.
+    /// Real work, sampled ten times a second, and the estimates that the article draws.
     private struct History: Decodable {
         var what: String
         var total: Double
