@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The generated completion scripts in the real shells.
-@Suite struct CompletionTests {
+@Suite(.needs(.shells)) struct CompletionTests {
     @Test(
         "A shell completes commands and files after exec, and config files",
         arguments: [

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `indicator exec` in a terminal where its predecessor was killed.
-@Suite(.timeLimit(.minutes(10))) struct ExecLeftoverTests {
+@Suite(.needs("tmux", package: "tmux"), .timeLimit(.minutes(10))) struct ExecLeftoverTests {
     private let program: ExecProgram
 
     init() throws {

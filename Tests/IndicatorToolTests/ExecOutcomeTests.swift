@@ -172,6 +172,7 @@ import Testing
 
     @Test(
         "One notification on the desktop, and none while the command runs",
+        .needs(.notifications),
         arguments: [
             ([], "exit 3", "Failed after 0 s: exit status 3"), (["--notify", "failures"], "exit 0", nil),
         ]
@@ -234,7 +235,7 @@ import Testing
             .matches(of: /\]777;notify;([^\u{1B}]*)\u{1B}/).map { String($0.1) }
     }
 
-    @Test("A shell's command leaves no notification while the window of its terminal is focused")
+    @Test("A shell's command leaves no notification while the window of its terminal is focused", .needs(.screen))
     func focus() async throws {
         let display = try Daemon("Xvfb", ["-displayfd", "1", "-noreset", "-nolisten", "tcp"], package: "xvfb")
         #expect(await eventually { display.output.contains("\n") })
@@ -293,7 +294,11 @@ import Testing
         #expect(shown == (body.map { ["make;\($0)"] } ?? []))
     }
 
-    @Test("A hundred commands leave nothing behind: no process, bus name, notification, title or line, and no file")
+    @Test(
+        "A hundred commands leave nothing behind: no process, bus name, notification, title or line, and no file",
+        .needs("tmux", package: "tmux"),
+        .needs(.notifications)
+    )
     func nothingIsLeft() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -364,7 +369,12 @@ import Testing
     }
 
     #if MQTT
-    @Test("A broker that cannot be used, or forbids publishing, is reported at the end", arguments: [false, true])
+    @Test(
+        "A broker that cannot be used, or forbids publishing, is reported at the end",
+        .needs("python3", package: "python3"),
+        .needs(.broker),
+        arguments: [false, true]
+    )
     func broker(isUsable: Bool) async throws {
         let broker = try await MosquittoBroker(
             isRunning: isUsable,
@@ -400,6 +410,7 @@ import Testing
 
     @Test(
         "--pid shows how much of its file a program has read",
+        .needs(.broker),
         arguments: [
             "cp large fifo", "dd if=large of=fifo bs=64k", "tar -cf - large >fifo", "rsync --bwlimit=1 large copy",
         ]
@@ -427,7 +438,10 @@ import Testing
         #expect(await eventually { exec.status == 0 })
     }
 
-    @Test("--pid shows a running process, with its position in the largest file that it reads, until it ends")
+    @Test(
+        "--pid shows a running process, with its position in the largest file that it reads, until it ends",
+        .needs(.broker)
+    )
     func runningProcess() async throws {
         let broker = try await MosquittoBroker()
         try Self.configure(program, backends: "mqtt", more: "mqtt: {url: '\(broker.url)', interval: 0}\n")

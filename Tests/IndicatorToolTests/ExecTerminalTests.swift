@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `indicator exec` with bars: the command is behind a pseudo terminal, and nothing of that shows.
-@Suite(.timeLimit(.minutes(10))) struct ExecTerminalTests {
+@Suite(.needs("tmux", package: "tmux"), .timeLimit(.minutes(10))) struct ExecTerminalTests {
     private let program: ExecProgram
 
     init() throws {
@@ -86,7 +86,11 @@ import Testing
         open(path, "w").write("\\n".join(lines))
         """
 
-    @Test("The window and its history hold exactly the text of the command", arguments: 1...6)
+    @Test(
+        "The window and its history hold exactly the text of the command",
+        .needs("python3", package: "python3"),
+        arguments: 1...6
+    )
     func text(seed: Int) async throws {
         let script = try program.home.write(Self.printer, to: "printer")
         let expected = program.home.appending("expected")
@@ -134,7 +138,7 @@ import Testing
         }
     }
 
-    @Test("A pager has the whole window; after it, the window is as before")
+    @Test("A pager has the whole window; after it, the window is as before", .needs("less", package: "less"))
     func fullScreen() async throws {
         try await inTerminal { tmux in
             let text = try program.home.write((1...100).map { "line \($0)" }.joined(separator: "\n"), to: "text")
@@ -152,7 +156,10 @@ import Testing
         }
     }
 
-    @Test("Ctrl-Z waits until every process of the command has restored the screen")
+    @Test(
+        "Ctrl-Z waits until every process of the command has restored the screen",
+        .needs("python3", package: "python3")
+    )
     func slowStop() async throws {
         let child = """
             import os, signal, sys, time
@@ -412,6 +419,7 @@ import Testing
 
     @Test(
         "After kill -KILL, the terminal has its modes again, and the command has ended",
+        .needs("ps", package: "procps"),
         arguments: ["bash --norc", "dash -i"]
     )
     func killed(shell: String) async throws {

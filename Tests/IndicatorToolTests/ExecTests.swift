@@ -97,6 +97,7 @@ import Testing
 
     @Test(
         "The command has the same environment, arguments, descriptors, signals and group as without it",
+        .needs("python3", package: "python3"),
         arguments: [
             "env | LC_ALL=C sort", "tr '\\0' '\\n' </proc/$$/cmdline",
             "ls /proc/$$/fd", "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status",
@@ -133,7 +134,11 @@ import Testing
         #expect(try await program.run(["sh", "-c", script], directly: true).output == " 61 ff 01 62\n")
     }
 
-    @Test("It adds two processes while the command runs, and leaves nothing behind", .timeLimit(.minutes(5)))
+    @Test(
+        "It adds two processes while the command runs, and leaves nothing behind",
+        .needs("ps", package: "procps"),
+        .timeLimit(.minutes(5))
+    )
     func processes() async throws {
         let before = try FileManager.default.contentsOfDirectory(atPath: program.home.path).sorted()
         // One process group: the shell, the program, the command.
@@ -291,6 +296,7 @@ import Testing
 
     @Test(
         "A signal reaches the command once: sent to the group or the program, by a key, or by the command to its group",
+        .needs("python3", package: "python3"),
         arguments: [("group", 1), ("process", 1), ("process group process group", 4), ("key", 1), ("command", 1)],
         [false, true]
     )
@@ -313,7 +319,11 @@ import Testing
         }
     }
 
-    @Test("A signal to a job of an interactive shell reaches the command once", arguments: ["%1", "$!"])
+    @Test(
+        "A signal to a job of an interactive shell reaches the command once",
+        .needs("python3", package: "python3"),
+        arguments: ["%1", "$!"]
+    )
     func signalToTheJob(target: String) async throws {
         let counter = try program.home.write(Self.counter, to: "counter")
         for (name, prefix) in [("direct", ""), ("exec", "'\(program.path)' exec -- ")] {
@@ -350,7 +360,7 @@ import Testing
 
     @Test(
         "With any limit of processes and threads, the command runs, and the indicator is off or on",
-        .enabled(if: getuid() == 0, "needs root, to run it as a user without other processes")
+        .needs(.root)
     )
     func processLimits() async throws {
         try program.configure("startDelay: 0\n")
@@ -371,7 +381,7 @@ import Testing
 
     @Test(
         "Without any thread, the command runs with one message, and is shown as soon as a thread can be created",
-        .enabled(if: getuid() == 0, "needs root, to run it as a user without other processes")
+        .needs(.root)
     )
     func threadsReturn() async throws {
         let log = program.home.appending("log")
@@ -441,7 +451,7 @@ import Testing
         #expect(results == ["0", "0"])
     }
 
-    @Test("An alarm(2) that was set before ends the command")
+    @Test("An alarm(2) that was set before ends the command", .needs("python3", package: "python3"))
     func alarm() async throws {
         let script = "import os, signal, sys; signal.alarm(1); os.execv(sys.argv[1], sys.argv[1:])"
         for command in [["/bin/sleep", "1000"], [program.path, "exec", "--", "sleep", "1000"]] {
@@ -451,7 +461,11 @@ import Testing
         }
     }
 
-    @Test("A closed terminal ends the command, with and without a shell", arguments: [true, false])
+    @Test(
+        "A closed terminal ends the command, with and without a shell",
+        .needs("python3", package: "python3"),
+        arguments: [true, false]
+    )
     func closedTerminal(isLeader: Bool) async throws {
         let terminal = try PseudoTerminal()
         let file = program.home.appending("pid")
@@ -540,7 +554,10 @@ import Testing
         #expect(await eventually { !process.isRunning })
     }
 
-    @Test("A command that is continued while the program prepares to stop keeps running")
+    @Test(
+        "A command that is continued while the program prepares to stop keeps running",
+        .needs("ps", package: "procps")
+    )
     func continuedMeanwhile() async throws {
         let terminal = try PseudoTerminal()
         let log = program.home.appending("log")

@@ -31,6 +31,7 @@ import Testing
 
     @Test(
         "A program with a search path for libraries, or that binds addresses late, is not installed",
+        .needs("cc", package: "gcc"),
         arguments: [
             ("-Wl,-z,now", true), ("-Wl,-z,now,-rpath,$ORIGIN", false), ("-Wl,-z,lazy", false),
             ("-Wl,-z,now,--disable-new-dtags,-rpath,/tmp", false),

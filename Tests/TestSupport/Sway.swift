@@ -40,11 +40,6 @@ package final class Sway: Sendable {
         self.daemon = daemon
     }
 
-    /// Whether it, and these programs, can run here.
-    package static func isPossible(with programs: [String]) -> Bool {
-        getuid() == 0 && (["/usr/bin/sway"] + programs).allSatisfy(FileManager.default.fileExists)
-    }
-
     /// Starts a program in it.
     package func start(
         _ program: String,

@@ -6,7 +6,7 @@ import Testing
 @testable import IndicatorBackends
 
 /// Several backends of one process on one bus.
-@Suite struct SharedBusTests {
+@Suite(.needs(.busScripts)) struct SharedBusTests {
     private static let session = ["dbusProperty", "desktopJob", "desktopNotification", "launcherEntry"]
     private let folder: TemporaryDirectory
 
@@ -50,7 +50,10 @@ import Testing
         return try await bus.python(script).output.trimmingCharacters(in: .newlines)
     }
 
-    @Test("Backends on one bus share a connection and a thread; each releases its name and rules when it is removed")
+    @Test(
+        "Backends on one bus share a connection and a thread; each releases its name and rules when it is removed",
+        .needs(.notifications)
+    )
     func shared() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -76,7 +79,9 @@ import Testing
 
     @Test(
         "There is at most one thread for each backend, one for timers and one for the log",
-        .enabled(if: LoginManager.isPossible, "needs root, for logind")
+        .needs(.notifications),
+        .needs(.rootMounts),
+        .needs(.login)
     )
     func threads() async throws {
         let bus = try await PrivateBus()

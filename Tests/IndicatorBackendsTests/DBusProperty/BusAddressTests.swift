@@ -76,7 +76,10 @@ import Testing
         #expect(throws: DBusPropertyError.self) { try DBusAddress.address(address).resolved(in: [:]) }
     }
 
-    @Test("A policy that denies the name is reported with the rule to add; the check leaves nothing on the bus")
+    @Test(
+        "A policy that denies the name is reported with the rule to add; the check leaves nothing on the bus",
+        .needs(.bus)
+    )
     func policy() async throws {
         let bus = try await PrivateBus(policy: "<deny own=\"org.activityindicator.Indicator1.my_app\"/>")
         let kind = BackendKind.dbusProperty { ["DBUS_SESSION_BUS_ADDRESS": bus.address] }
@@ -98,7 +101,7 @@ import Testing
         #expect(!names.output.contains("activityindicator"), "\(names.output)")
     }
 
-    @Test("The availability reports whether the bus can be used, and what to do if not")
+    @Test("The availability reports whether the bus can be used, and what to do if not", .needs(.bus))
     func availability() async throws {
         let bus = try await PrivateBus()
         let kind = BackendKind.dbusProperty { ["DBUS_SESSION_BUS_ADDRESS": bus.address] }

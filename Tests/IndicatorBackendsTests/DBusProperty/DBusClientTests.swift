@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// `busctl` (sd-bus), `gdbus` (GLib) and python3-dbus (libdbus) as clients.
-@Suite struct DBusClientTests {
+@Suite(.needs(.busScripts)) struct DBusClientTests {
     private static let name = "org.activityindicator.Indicator1.test"
     private static let path = "/org/activityindicator/Indicator1"
     private static let interface = "org.activityindicator.Indicator1"

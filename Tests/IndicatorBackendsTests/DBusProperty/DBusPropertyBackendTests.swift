@@ -62,7 +62,7 @@ import Testing
         return answer.data[0].mapValues { "\($0.type) \($0.text)" }
     }
 
-    @Test("All properties are on the bus, with their types")
+    @Test("All properties are on the bus, with their types", .needs(.bus))
     func allProperties() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus)
@@ -87,7 +87,7 @@ import Testing
         #expect(try await bus.busctl("call", Self.own, Self.path, Self.interface, "X").status != 0)
     }
 
-    @Test("The end of each activity with a label is signalled once, even if it was never shown")
+    @Test("The end of each activity with a label is signalled once, even if it was never shown", .needs(.bus))
     func finished() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus)
@@ -113,7 +113,7 @@ import Testing
         #expect(monitor.output.components(separatedBy: ".Finished (").count == 5)
     }
 
-    @Test("A change is signalled with the new values of the changed properties only")
+    @Test("A change is signalled with the new values of the changed properties only", .needs(.bus))
     func announcements() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus)
@@ -138,7 +138,7 @@ import Testing
         #expect(await monitor.shows("'Visible': <false>"))
     }
 
-    @Test("No text on the bus has control characters; the rest of a label arrives unchanged")
+    @Test("No text on the bus has control characters; the rest of a label arrives unchanged", .needs(.bus))
     func labels() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus, application: "te\u{1B}st")
@@ -181,7 +181,7 @@ import Testing
         await backend.stop()
     }
 
-    @Test("Numbers that are out of range are clamped")
+    @Test("Numbers that are out of range are clamped", .needs(.bus))
     func outOfRangeNumbers() async throws {
         let bus = try await PrivateBus()
         let backend = makeBackend(on: bus)
@@ -195,7 +195,7 @@ import Testing
         await backend.stop()
     }
 
-    @Test("When the name is taken, each further indicator uses the name of an instance")
+    @Test("When the name is taken, each further indicator uses the name of an instance", .needs(.bus))
     func instances() async throws {
         let bus = try await PrivateBus()
         let backends = (0..<3).map { _ in makeBackend(on: bus) }
@@ -217,7 +217,7 @@ import Testing
         await again.stop()
     }
 
-    @Test("The setting 'name' replaces the app's name in the bus name, and nowhere else")
+    @Test("The setting 'name' replaces the app's name in the bus name, and nowhere else", .needs(.bus))
     func otherName() async throws {
         let bus = try await PrivateBus()
         let kind = BackendKind.dbusProperty
@@ -231,7 +231,7 @@ import Testing
         await backend.stop()
     }
 
-    @Test("A panel switches the indicator off and on, and immediately reads the new value")
+    @Test("A panel switches the indicator off and on, and immediately reads the new value", .needs(.bus))
     func enabled() async throws {
         let bus = try await PrivateBus()
         let manager = IndicatorManager(
@@ -266,7 +266,8 @@ import Testing
     }
 
     @Test(
-        "Set is answered after the indicator was switched, and Get returns the new value before any snapshot"
+        "Set is answered after the indicator was switched, and Get returns the new value before any snapshot",
+        .needs(.bus)
     )
     func switchedImmediately() async throws {
         let bus = try await PrivateBus()

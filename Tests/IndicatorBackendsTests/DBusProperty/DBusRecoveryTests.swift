@@ -6,7 +6,7 @@ import IndicatorTesting
 import TestSupport
 import Testing
 
-@Suite struct DBusRecoveryTests {
+@Suite(.needs(.bus)) struct DBusRecoveryTests {
     private static let name = "org.activityindicator.Indicator1.test"
     private static let path = "/org/activityindicator/Indicator1"
     private static let interface = "org.activityindicator.Indicator1"

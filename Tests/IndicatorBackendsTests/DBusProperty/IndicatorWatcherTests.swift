@@ -49,7 +49,10 @@ import Testing
         #expect(backlog.events.count == 2 * Backlog.limit)
     }
 
-    @Test("watch with a blocked output keeps little, and then prints the latest state and the number of dropped events")
+    @Test(
+        "watch with a blocked output keeps little, and then prints the latest state and the number of dropped events",
+        .needs(.bus)
+    )
     func blockedOutput() async throws {
         let bus = try await PrivateBus()
         let count = Locked(UInt32(0))

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// An app that has run out of file descriptors, with every backend.
-@Suite struct DescriptorTests {
+@Suite(.needs(.notifications)) struct DescriptorTests {
     @Test("With any limit from the start, the app keeps running and its backends stop")
     func limits() async throws {
         let bus = try await PrivateBus()

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Both desktop backends in one app.
-@Suite struct DesktopSurfacesTests {
+@Suite(.needs(.notifications)) struct DesktopSurfacesTests {
     private static let name = "org.activityindicator.Indicator1.probe"
     private static let path = "/org/activityindicator/Indicator1"
     private static let interface = "org.activityindicator.Indicator1"

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `Examples/dock.py`: what it sends to docks.
-@Suite struct DockExampleTests {
+@Suite(.needs(.busScripts)) struct DockExampleTests {
     private typealias Update = LauncherMonitor.Update
 
     @Test("Instances are shown as one, an app that asks is urgent, and nothing of a killed app remains")

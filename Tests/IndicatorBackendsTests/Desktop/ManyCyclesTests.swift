@@ -9,7 +9,7 @@ import Testing
 @testable import IndicatorBackends
 
 /// Sessions that are shown and hidden 1000 times, without the limit of deliveries.
-@Suite struct ManyCyclesTests {
+@Suite(.needs(.busScripts)) struct ManyCyclesTests {
     private static let cycles = 1000
 
     /// Shows and hides each time after `isShown` and `isHidden`.
@@ -82,7 +82,7 @@ import Testing
         #expect(try await eventually { try await ruleCount(on: bus) == 0 })
     }
 
-    @Test("1000 shown notifications are closed, and leave no match rule")
+    @Test("1000 shown notifications are closed, and leave no match rule", .needs(.notifications))
     func notifications() async throws {
         let bus = try await PrivateBus()
         let server = try ScriptedServer(address: bus.address)
@@ -141,7 +141,8 @@ import Testing
 
     @Test(
         "1000 shows and hides leave no lock and no match rule",
-        .enabled(if: LoginManager.isPossible, "it needs root")
+        .needs(.rootMounts),
+        .needs(.login)
     )
     func locks() async throws {
         let bus = try await PrivateBus()

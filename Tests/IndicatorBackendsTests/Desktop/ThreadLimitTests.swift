@@ -44,13 +44,14 @@ import Testing
 
     @Test(
         "With any limit of threads, the app keeps running, shuts down, and the backends stop",
-        .enabled(if: getuid() == 0, "needs root, to start a program as a user without other processes")
+        .needs(.notifications),
+        .needs(.root)
     )
     func threads() async throws {
         try await expectLife { (0...12).map { "threads=\($0)" } }
     }
 
-    @Test("With any limit of memory, the app keeps running, shuts down, and the backends stop")
+    @Test("With any limit of memory, the app keeps running, shuts down, and the backends stop", .needs(.notifications))
     func memory() async throws {
         // Each thread may get an arena of malloc(3), for which 128 MB are mapped at first.
         let megabytes = Array(4..<64) + stride(from: 64, to: 640, by: 8)

@@ -6,7 +6,7 @@ import Testing
 @testable import IndicatorBackends
 
 /// The job of KDE Plasma, with a scripted server.
-@Suite struct DesktopJobTests {
+@Suite(.needs(.bus)) struct DesktopJobTests {
     private let folder: TemporaryDirectory
 
     init() throws {

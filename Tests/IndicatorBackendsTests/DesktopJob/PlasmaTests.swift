@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The notifications of the real Plasma, which shows jobs, under an X server without a screen.
-@Suite struct PlasmaTests {
+@Suite(.needs(.screen), .needs(.bus)) struct PlasmaTests {
     private static let program = "/usr/bin/plasmawindowed"
 
     private let folder: TemporaryDirectory
@@ -18,10 +18,7 @@ import Testing
 
     @Test(
         "Plasma shows the job, its button cancels the task, a restart brings it back, and nothing remains",
-        .enabled(
-            if: FileManager.default.fileExists(atPath: program),
-            "Scripts/bootstrap leaves plasma-workspace out, because it needs most of KDE"
-        )
+        .needs(program, package: "plasma-workspace", tier: .nightly)
     )
     func job() async throws {
         let bus = try await PrivateBus()

@@ -4,16 +4,13 @@ import TestSupport
 import Testing
 
 /// The real Cinnamon, under an X server without a screen.
-@Suite struct CinnamonTests {
+@Suite(.needs(.screen), .needs(.bus)) struct CinnamonTests {
     private static let program = "/usr/bin/cinnamon"
     private static let name = "org.Cinnamon"
 
     @Test(
         "Shown again after Cinnamon has closed it, not after the user has; never empty; none remains",
-        .enabled(
-            if: FileManager.default.fileExists(atPath: program),
-            "Scripts/bootstrap leaves cinnamon out, because it needs most of its desktop"
-        ),
+        .needs(program, package: "cinnamon", tier: .nightly),
         arguments: NotificationWay.both
     )
     func closed(way: NotificationWay) async throws {

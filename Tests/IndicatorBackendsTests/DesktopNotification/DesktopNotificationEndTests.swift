@@ -9,6 +9,7 @@ import Testing
 @Suite struct DesktopNotificationEndTests {
     @Test(
         "An app that ends right after shutdown() leaves no notification, even on a busy machine",
+        .needs(.notifications),
         arguments: NotificationWay.both
     )
     func orderlyEnd(way: NotificationWay) async throws {
@@ -48,7 +49,11 @@ import Testing
         #expect(settings.expiry < .seconds(60) && settings.renewal > .seconds(30))
     }
 
-    @Test("The notification of a killed app expires; while the app runs, it stays", arguments: NotificationWay.both)
+    @Test(
+        "The notification of a killed app expires; while the app runs, it stays",
+        .needs(.notifications),
+        arguments: NotificationWay.both
+    )
     func orphan(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Notification servers that are missing, appear, are replaced, or hang.
-@Suite struct DesktopNotificationRecoveryTests {
+@Suite(.needs(.notifications)) struct DesktopNotificationRecoveryTests {
     private static let name = "desktopNotification"
 
     @Test("Without a session bus the status reports it, and shutdown is immediate")

@@ -7,7 +7,7 @@ import Testing
 
 /// The notification, as dunst shows it.
 @Suite struct DesktopNotificationTests {
-    @Test("Shown once, updated in place, closed", arguments: NotificationWay.both)
+    @Test("Shown once, updated in place, closed", .needs(.notifications), arguments: NotificationWay.both)
     func shownUpdatedClosed(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -51,7 +51,11 @@ import Testing
         #expect(try await eventually { try await server.displayedCount == 0 })
     }
 
-    @Test("The last text stays until the notification is closed", arguments: NotificationWay.both)
+    @Test(
+        "The last text stays until the notification is closed",
+        .needs(.notifications),
+        arguments: NotificationWay.both
+    )
     func completionDelay(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -70,7 +74,11 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("A request for the user's attention has normal urgency and no sound", arguments: NotificationWay.both)
+    @Test(
+        "A request for the user's attention has normal urgency and no sound",
+        .needs(.notifications),
+        arguments: NotificationWay.both
+    )
     func attention(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -97,6 +105,7 @@ import Testing
 
     @Test(
         "No label is read as markup, whether or not the server supports it",
+        .needs(.notifications),
         arguments: [true, false],
         NotificationWay.both
     )
@@ -127,6 +136,7 @@ import Testing
 
     @Test(
         "Updated at most twice a second, and only when something changed; the last text is the current one",
+        .needs(.notifications),
         arguments: NotificationWay.both
     )
     func coalesced(way: NotificationWay) async throws {
@@ -165,6 +175,7 @@ import Testing
 
     @Test(
         "A notification that the user closes stays closed until the indicator is shown again",
+        .needs(.notifications),
         arguments: NotificationWay.both
     )
     func dismissed(way: NotificationWay) async throws {

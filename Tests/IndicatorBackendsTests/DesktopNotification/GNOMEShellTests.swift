@@ -4,17 +4,17 @@ import TestSupport
 import Testing
 
 /// The real GNOME Shell, without a screen.
-@Suite struct GNOMEShellTests {
-    private static let programs = ["/usr/bin/gnome-shell", "/usr/bin/gjs", "/usr/lib/python3/dist-packages/dbusmock"]
+@Suite(.needs(.bus)) struct GNOMEShellTests {
+    private static let programs: Needs = [
+        "gnome-shell": "gnome-shell", "gjs": "gjs",
+        "/usr/lib/python3/dist-packages/dbusmock": "python3-dbusmock",
+    ]
     private static let name = "org.gnome.Shell"
     private static let service = "/usr/share/gnome-shell/org.gnome.Shell.Notifications"
 
     @Test(
         "First a notification with a banner, then one in the list, which is updated; none remains",
-        .enabled(
-            if: programs.allSatisfy(FileManager.default.fileExists),
-            "Scripts/bootstrap leaves gnome-shell out, with gjs and python3-dbusmock, because it needs most of GNOME"
-        )
+        .needs(programs, .nightly)
     )
     func listed() async throws {
         let bus = try await PrivateBus()

@@ -7,7 +7,7 @@ import Testing
 @testable import IndicatorBackends
 
 /// When libnotify sends, and that an app is safe from it.
-@Suite struct LibNotifyTests {
+@Suite(.needs(.notifications)) struct LibNotifyTests {
     private static let name = "desktopNotification"
 
     /// How a probe says that it sends, after the name of the server.
@@ -17,7 +17,7 @@ import Testing
         return text.components(separatedBy: ") ").dropFirst().joined(separator: ") ")
     }
 
-    @Test("The availability and the log say how notifications are sent, and why")
+    @Test("The availability and the log say how notifications are sent, and why", .needs("cc", package: "gcc"))
     func reasons() async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)
@@ -82,7 +82,7 @@ import Testing
 
     @Test(
         "A process with more privileges than its user does not use libnotify",
-        .enabled(if: getuid() == 0, "needs root, to give a program another group")
+        .needs(.root)
     )
     func privileged() async throws {
         let bus = try await PrivateBus()
@@ -210,7 +210,11 @@ import Testing
         #expect(try await eventually { try await second.displayedCount == 0 })
     }
 
-    @Test("When a call of GLib gets no descriptor, which ends other apps, D-Bus is used", arguments: [true, false])
+    @Test(
+        "When a call of GLib gets no descriptor, which ends other apps, D-Bus is used",
+        .needs("cc", package: "gcc"),
+        arguments: [true, false]
+    )
     func fatalMessage(isEarly: Bool) async throws {
         let bus = try await PrivateBus()
         let server = try await NotificationServer(on: bus)

@@ -5,9 +5,10 @@ import Testing
 @testable import IndicatorBackends
 
 /// Servers that differ from dunst, each the real program.
-@Suite struct NotificationServersTests {
+@Suite(.needs(.notifications)) struct NotificationServersTests {
     @Test(
         "A server that shows no bar beside the text gets the percentage in the text",
+        .needs(.notificationServers),
         arguments: [
             NotificationServer.Program.xfce, .mate, .lxqt, .notifyOSD,
         ],
@@ -81,6 +82,7 @@ import Testing
 
     @Test(
         "One that the user closes with its button stays closed, whatever reason the server reports",
+        .needs(.notificationServers),
         arguments: [
             // From the right upper corner.
             (program: NotificationServer.Program.mate, x: 32, y: 27, reason: 1),
@@ -174,7 +176,11 @@ import Testing
         #expect(await eventually { server.shown.isEmpty })
     }
 
-    @Test("notify-osd, which closes a notification after 10 s, shows the next change", arguments: NotificationWay.both)
+    @Test(
+        "notify-osd, which closes a notification after 10 s, shows the next change",
+        .needs(.notificationServers),
+        arguments: NotificationWay.both
+    )
     func closedByNotifyOSD(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let monitor = try await NotifyMonitor(bus)

@@ -6,7 +6,7 @@ import Testing
 @testable import IndicatorBackends
 
 /// A sandbox, in which libnotify sends to the desktop portal.
-@Suite struct PortalTests {
+@Suite(.needs(.notifications)) struct PortalTests {
     private static let sandbox = ["NOTIFY_FORCE_PORTAL": "1"]
 
     @Test("Shown, updated and closed through the portal, with the percentage in the text", arguments: [true, false])

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The notification servers of sway, each the real program, in a sway without a screen.
-@Suite struct SwayTests {
+@Suite(.needs(.bus)) struct SwayTests {
     /// A server, and how the test observes it.
     enum Server: String, CaseIterable {
         case mako = "/usr/bin/mako"
@@ -35,9 +35,9 @@ import Testing
     }
 
     private static let name = "org.freedesktop.Notifications"
-    private static let isInstalled = Sway.isPossible(with: Server.allCases.map(\.rawValue))
-    private static let missing: Comment =
-        "Scripts/bootstrap leaves sway out, with mako-notifier and sway-notification-center"
+    private static let servers: Needs = [
+        Server.mako.rawValue: "mako-notifier", Server.swaync.rawValue: "sway-notification-center",
+    ]
 
     private static func busctl(_ bus: PrivateBus, _ arguments: [String]) async throws -> String {
         try await Command.run("busctl", ["--address=\(bus.address)"] + arguments, package: "systemd").output
@@ -60,7 +60,9 @@ import Testing
 
     @Test(
         "Shown once, updated in place, not again after the user has closed it, and removed at the end",
-        .enabled(if: isInstalled, missing),
+        .needs(.root),
+        .needs(.sway, .nightly),
+        .needs(servers, .nightly),
         arguments: Server.allCases
     )
     func shown(server: Server) async throws {
@@ -94,7 +96,9 @@ import Testing
 
     @Test(
         "A notification that mako closes after its own time is shown again with the next change",
-        .enabled(if: isInstalled, missing)
+        .needs(.root),
+        .needs(.sway, .nightly),
+        .needs(servers, .nightly)
     )
     func expired() async throws {
         let bus = try await PrivateBus()

@@ -187,6 +187,7 @@ import Testing
 
     @Test(
         "each format is what its services read",
+        .needs(.webServer),
         arguments: [
             (
                 "ntfy",
@@ -214,7 +215,7 @@ import Testing
         #expect(server.output.split(separator: "\n").dropFirst().joined() == expected)
     }
 
-    @Test("address and token come from files, and are in no message")
+    @Test("address and token come from files, and are in no message", .needs(.webServer))
     func secrets() async throws {
         let (server, address) = try await startServer()
         let folder = try TemporaryDirectory()

@@ -36,7 +36,8 @@ import Testing
     }
 
     @Test(
-        "Progress, the count of several and attention are shown; a single one, and the hidden indicator, have no badge"
+        "Progress, the count of several and attention are shown; a single one, and the hidden indicator, have no badge",
+        .needs(.bus)
     )
     func values() async throws {
         let bus = try await PrivateBus()
@@ -62,7 +63,7 @@ import Testing
         #expect(await monitor.ends(with: .nothing))
     }
 
-    @Test("A failure is urgent, also after the indicator is hidden")
+    @Test("A failure is urgent, also after the indicator is hidden", .needs(.bus))
     func failure() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
@@ -78,7 +79,7 @@ import Testing
     }
 
     /// Issue 35, item 10: several instances overwrote each other, and those of a killed app stayed.
-    @Test("Instances take turns, one that asks comes first, and nothing of a killed one remains")
+    @Test("Instances take turns, one that asks comes first, and nothing of a killed one remains", .needs(.bus))
     func instances() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
@@ -105,7 +106,7 @@ import Testing
         #expect(try await eventually { try await queue(on: bus).isEmpty })
     }
 
-    @Test("1000 shows and hides leave nothing behind, and are at most ten messages a second")
+    @Test("1000 shows and hides leave nothing behind, and are at most ten messages a second", .needs(.bus))
     func cycles() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
@@ -123,7 +124,7 @@ import Testing
         #expect(try await probe.status(of: "launcherEntry") == "running")
     }
 
-    @Test("A bus that denies the name does not keep it from being shown, nor does one that restarts")
+    @Test("A bus that denies the name does not keep it from being shown, nor does one that restarts", .needs(.bus))
     func otherBuses() async throws {
         let bus = try await PrivateBus(policy: "<deny own_prefix=\"org.activityindicator.LauncherEntry1\"/>")
         var monitor = try await LauncherMonitor(bus)
@@ -138,7 +139,10 @@ import Testing
         #expect(await monitor.ends(with: .init(progress: 0.25)))
     }
 
-    @Test("A bus that dies before it has answered the request for the name leaves nothing; the next one is used")
+    @Test(
+        "A bus that dies before it has answered the request for the name leaves nothing; the next one is used",
+        .needs(.bus)
+    )
     func deathBeforeAnswer() async throws {
         let bus = try await PrivateBus()
         let probe = try await probe(bus)
@@ -157,7 +161,7 @@ import Testing
     }
 
     /// Found with Plank on a busy machine: the bar was sent before the dock listened, and never again.
-    @Test("A dock that starts is told what is shown, once, and nothing while it is hidden")
+    @Test("A dock that starts is told what is shown, once, and nothing while it is hidden", .needs(.bus))
     func newDock() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
@@ -190,7 +194,7 @@ import Testing
         withExtendedLifetime(dock) {}
     }
 
-    @Test("Docks that come and go all the time neither delay what is shown nor cause a flood of signals")
+    @Test("Docks that come and go all the time neither delay what is shown nor cause a flood of signals", .needs(.bus))
     func manyDocks() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)
@@ -214,7 +218,7 @@ import Testing
         #expect(Double(monitor.updates.count) <= 4 * seconds + 2, "\(monitor.updates.count) in \(seconds) s")
     }
 
-    @Test("Without its desktop file it is unavailable, and says where the file is missing")
+    @Test("Without its desktop file it is unavailable, and says where the file is missing", .needs(.bus))
     func noDesktopFile() async throws {
         let bus = try await PrivateBus()
         let monitor = try await LauncherMonitor(bus)

@@ -4,11 +4,7 @@ import TestSupport
 import Testing
 
 /// The real dock Plank, under an X server without a screen.
-@Suite struct PlankTests {
-    private static let programs = ["/usr/bin/plank", "/usr/libexec/bamf/bamfdaemon", "/usr/bin/import"]
-
-    private static let compositor = "/usr/bin/xfwm4"
-
+@Suite(.needs(.bus), .needs(.screen), .needs(.dock)) struct PlankTests {
     private let folder: TemporaryDirectory
 
     init() throws {
@@ -44,18 +40,17 @@ import Testing
         ]
         // Plank animates only on a screen with a compositor.
         let compositor =
-            try hideMode == "none" ? nil : Daemon(Self.compositor, ["--compositor=on"], environment: environment)
+            try hideMode == "none" ? nil : Daemon("xfwm4", ["--compositor=on"], environment: environment)
         let bamf = try Daemon("/usr/libexec/bamf/bamfdaemon", environment: environment)
         #expect(try await eventually { try await bus.hasOwner("org.ayatana.bamf") })
-        let plank = try Daemon("/usr/bin/plank", environment: environment)
+        let plank = try Daemon("plank", environment: environment)
         let isReady = try await eventually { try await bus.hasOwner("com.canonical.Unity") }
         #expect(isReady, "\(plank.errors)")
         return [compositor, bamf, plank].compactMap(\.self)
     }
 
     @Test(
-        "Plank shows the bar and the badge; after SIGKILL of the apps the picture is the same as before",
-        .enabled(if: programs.allSatisfy(FileManager.default.fileExists), "install plank, bamfdaemon and imagemagick")
+        "Plank shows the bar and the badge; after SIGKILL of the apps the picture is the same as before"
     )
     func picture() async throws {
         let screen = try await Screen()
@@ -77,8 +72,7 @@ import Testing
     }
 
     @Test(
-        "A dock that starts while an app works shows its bar",
-        .enabled(if: programs.allSatisfy(FileManager.default.fileExists), "install plank, bamfdaemon and imagemagick")
+        "A dock that starts while an app works shows its bar"
     )
     func newDock() async throws {
         let screen = try await Screen()
@@ -95,11 +89,7 @@ import Testing
     }
 
     @Test(
-        "While it is hidden, Plank shows the mark alone: a glow at the edge of the screen",
-        .enabled(
-            if: (programs + [compositor]).allSatisfy(FileManager.default.fileExists),
-            "install plank, bamfdaemon, imagemagick and xfwm4"
-        )
+        "While it is hidden, Plank shows the mark alone: a glow at the edge of the screen"
     )
     func mark() async throws {
         let screen = try await Screen()

@@ -147,7 +147,7 @@ import Testing
         #expect(try decodeLog(readAvailable(nextReader)).map(\.event) == ["shown", "hidden"])
     }
 
-    @Test func lostLinesAreLogged() async throws {
+    @Test(.needs(.fullDevice)) func lostLinesAreLogged() async throws {
         let messages = InMemoryLogHandler()
         do {
             let logger = Logger(label: "test", factory: { _ in messages })

@@ -29,13 +29,13 @@ import Testing
         return result.output.split(separator: "\n").map(String.init)
     }
 
-    @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", SmallDisk.mayMount))
+    @Test(.needs(.mounts))
     func linesThatFitInMemoryAreWrittenWhenSpaceReturns() async throws {
         let lines = try await fillDisk(size: "64k", lines: 200)
         #expect(lines.map(\.label) == ["before"] + (0..<200).map { "full-\($0)" } + ["after"])
     }
 
-    @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", SmallDisk.mayMount))
+    @Test(.needs(.mounts))
     func linesThatDoNotFitInMemoryAreCountedInTheirPlace() async throws {
         let total = 10_000
         let lines = try await fillDisk(size: "2m", lines: total)
@@ -55,7 +55,7 @@ import Testing
         #expect(lines.last?.label == "after")
     }
 
-    @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", SmallDisk.mayMount))
+    @Test(.needs(.mounts))
     func theStatusReportsTheFullDiskAndIsCleanAfterwards() async throws {
         let lines = try await fillDisk("watch-status", size: "64k")
         #expect(

@@ -135,7 +135,7 @@ import Testing
         try #require(result.status == 0, "\(result.error)")
     }
 
-    @Test(arguments: ["create", "create 0640", "nocreate", "copytruncate"])
+    @Test(.needs("logrotate", package: "logrotate"), arguments: ["create", "create 0640", "nocreate", "copytruncate"])
     func logrotateIsFollowed(mode: String) async throws {
         let backend = LogFileBackend.fixture(path: folder.appending("x.log"))
         try await backend.start()
@@ -167,7 +167,7 @@ import Testing
         #expect(try labels("x.log") == ["d"])
     }
 
-    @Test func nothingIsLostWhileLogrotateRuns() async throws {
+    @Test(.needs("logrotate", package: "logrotate")) func nothingIsLostWhileLogrotateRuns() async throws {
         let path = folder.appending("x.log")
         // It writes without a pause, so it does not run on one of the few threads that all tests share.
         let writer = Task(executorPreference: OwnThread()) {

@@ -131,7 +131,7 @@ import Testing
         #expect(await startError("/dev/null") == nil)
     }
 
-    @Test func aFullDeviceIsAnError() async throws {
+    @Test(.needs(.fullDevice)) func aFullDeviceIsAnError() async throws {
         let backend = LogFileBackend.fixture(path: "/dev/full")
         try await backend.start()
         let error = LogFileError.waiting(path: "/dev/full", reason: "No space left on device")
@@ -189,10 +189,7 @@ import Testing
         return path
     }
 
-    /// Only root can give files to another user.
-    private static let canChangeOwners: ConditionTrait = .enabled(if: geteuid() == 0, "giving files away needs root")
-
-    @Test(canChangeOwners, arguments: [true, false]) func aFileOfAnotherUserIsNotWrittenTo(isFIFO: Bool) async throws {
+    @Test(.needs(.root), arguments: [true, false]) func aFileOfAnotherUserIsNotWrittenTo(isFIFO: Bool) async throws {
         let path = try sharedFile(owner: 65534, isFIFO: isFIFO)
         let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         defer { close(reader) }
@@ -206,7 +203,7 @@ import Testing
         #expect(readAvailable(reader) == "")
     }
 
-    @Test(canChangeOwners) func aLinkOfAnotherUserToAFolderIsNotFollowed() async throws {
+    @Test(.needs(.root)) func aLinkOfAnotherUserToAFolderIsNotFollowed() async throws {
         chmod(folder.path, 0o1777)
         mkdir(folder.appending("real"), 0o700)
         let link = folder.appending("link")
@@ -231,7 +228,7 @@ import Testing
         #expect(await startError(path) == nil)
     }
 
-    @Test(canChangeOwners) func aFileInAPrivateFolderIsTrusted() async throws {
+    @Test(.needs(.root)) func aFileInAPrivateFolderIsTrusted() async throws {
         let path = try folder.write("", to: "x.log")
         try #require(chown(path, 65534, 65534) == 0)
         #expect(await startError(path) == nil)

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The commands and files of the article "Many machines".
-@Suite struct MQTTArticleTests {
+@Suite(.needs(.broker)) struct MQTTArticleTests {
     private let folder: TemporaryDirectory
 
     init() throws {
@@ -96,7 +96,7 @@ import Testing
         #expect(try await eventually { try await central.retained().isEmpty })
     }
 
-    @Test("NATS accepts the configuration of a node")
+    @Test("NATS accepts the configuration of a node", .needs(.cluster))
     func node() async throws {
         let text = try Self.block(with: "server_name").replacing("/var/lib/nats", with: folder.path)
         let path = try folder.write(text, to: "node.conf")

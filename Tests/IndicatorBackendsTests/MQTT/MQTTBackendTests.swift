@@ -21,7 +21,10 @@ import Testing
         return (IndicatorManager(delays: delays, backends: [backend]), backend.stateTopic)
     }
 
-    @Test("The state is retained from the start, has the label and progress, and is removed at a clean end")
+    @Test(
+        "The state is retained from the start, has the label and progress, and is removed at a clean end",
+        .needs(.broker)
+    )
     func life() async throws {
         let broker = try await MosquittoBroker()
         let reader = try await broker.reader()
@@ -57,7 +60,7 @@ import Testing
         #expect(!reader.output.contains("lost"))
     }
 
-    @Test("Home Assistant discovers two entities for each app of a machine, whatever their names are")
+    @Test("Home Assistant discovers two entities for each app of a machine, whatever their names are", .needs(.broker))
     func homeAssistant() async throws {
         let broker = try await MosquittoBroker()
         var settings = try settings(broker)
@@ -80,7 +83,10 @@ import Testing
         #expect(entities[0]["expire_after"] as? Int == 900)
     }
 
-    @Test("At most one message in each interval: many changes become few messages, the last with the current state")
+    @Test(
+        "At most one message in each interval: many changes become few messages, the last with the current state",
+        .needs(.broker)
+    )
     func rate() async throws {
         let broker = try await MosquittoBroker()
         let reader = try await broker.reader()
@@ -97,7 +103,7 @@ import Testing
         #expect(messages.first { $0.contains("/events") }?.contains("Step 199") == true)
     }
 
-    @Test("A burst of changes becomes two messages a second, and the last one has the last change")
+    @Test("A burst of changes becomes two messages a second, and the last one has the last change", .needs(.broker))
     func burst() async throws {
         let broker = try await MosquittoBroker()
         let reader = try await broker.reader()
@@ -135,7 +141,10 @@ import Testing
         #expect(messages().count <= count + 3)
     }
 
-    @Test("A connection has no thread of its own beside that of the backend, and without one there is none")
+    @Test(
+        "A connection has no thread of its own beside that of the backend, and without one there is none",
+        .needs(.broker)
+    )
     func threads() async throws {
         let broker = try await MosquittoBroker()
         let config = "backends: [mqtt]\nmqtt: {url: '\(broker.url)', host: h}\n"
@@ -155,7 +164,10 @@ import Testing
         await app.end()
     }
 
-    @Test("Each indicator has its own client identifier, and keeps it when it reconnects; keep-alive is 15 s")
+    @Test(
+        "Each indicator has its own client identifier, and keeps it when it reconnects; keep-alive is 15 s",
+        .needs(.broker)
+    )
     func identifiers() async throws {
         let broker = try await MosquittoBroker()
         let managers = try (0..<3).map { _ in try manager(try settings(broker)).0 }

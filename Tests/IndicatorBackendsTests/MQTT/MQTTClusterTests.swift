@@ -48,7 +48,10 @@ import Testing
         }
     }
 
-    @Test("NATS, which speaks MQTT 3.1.1: names with dots and spaces, a clean end, a death, and no claims of a watcher")
+    @Test(
+        "NATS, which speaks MQTT 3.1.1: names with dots and spaces, a clean end, a death, and no claims of a watcher",
+        .needs(.cluster)
+    )
     func fallback() async throws {
         let nats = try await NATSCluster()
         var settings = MQTTSettings(url: try MQTTURL(nats.urls[0]))
@@ -87,7 +90,11 @@ import Testing
         }
     }
 
-    @Test("With MQTT 5 alone, the error is that the broker speaks MQTT 3.1.1; mosquitto is used with 3.1.1, too")
+    @Test(
+        "With MQTT 5 alone, the error is that the broker speaks MQTT 3.1.1; mosquitto is used with 3.1.1, too",
+        .needs(.broker),
+        .needs(.cluster)
+    )
     func protocolVersions() async throws {
         let nats = try await NATSCluster()
         var settings = MQTTSettings(url: try MQTTURL(nats.urls[0]))
@@ -113,7 +120,11 @@ import Testing
         #expect(try await broker.retained().isEmpty)
     }
 
-    @Test("A broker that closes before it answers is tried with MQTT 3.1.1")
+    @Test(
+        "A broker that closes before it answers is tried with MQTT 3.1.1",
+        .needs("python3", package: "python3"),
+        .needs(.broker)
+    )
     func closes() async throws {
         let broker = try await MosquittoBroker()
         let address = try LoopbackAddress()
@@ -146,7 +157,10 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test("Of several addresses, the one that answers is used; what one rejects is reported before that one is down")
+    @Test(
+        "Of several addresses, the one that answers is used; what one rejects is reported before that one is down",
+        .needs(.broker)
+    )
     func severalAddresses() async throws {
         let broker = try await MosquittoBroker()
         let strict = try await MosquittoBroker(settings: "allow_anonymous false")
@@ -165,7 +179,10 @@ import Testing
         }
     }
 
-    @Test("One of three nodes is killed with 100 processes: all return, every node has all states, and none is stale")
+    @Test(
+        "One of three nodes is killed with 100 processes: all return, every node has all states, and none is stale",
+        .needs(.cluster)
+    )
     func cluster() async throws {
         let nats = try await NATSCluster(nodes: 3)
         let folder = try TemporaryDirectory()
@@ -212,7 +229,7 @@ import Testing
         await witness.end()
     }
 
-    @Test("With MQTT 3.1.1, no reply of a broker ends the process")
+    @Test("With MQTT 3.1.1, no reply of a broker ends the process", .needs("python3", package: "python3"))
     func randomReplies() async throws {
         let address = try LoopbackAddress()
         let server = try Daemon(

@@ -25,7 +25,7 @@ import Testing
         )
     }
 
-    @Test("The password is read from a file; a wrong one causes an error that does not contain it")
+    @Test("The password is read from a file; a wrong one causes an error that does not contain it", .needs(.broker))
     func password() async throws {
         let broker = try await brokerWithPassword()
         let folder = try TemporaryDirectory()
@@ -65,6 +65,7 @@ import Testing
 
     @Test(
         "The password is read from the environment, and is neither in the process list nor in an error or the log",
+        .needs(.broker),
         arguments: ["hush", "wrong-hush"]
     )
     func environment(password: String) async throws {
@@ -92,7 +93,11 @@ import Testing
         for text in [app.output, app.errors, broker.log] { #expect(!text.contains("hush")) }
     }
 
-    @Test("TLS with a client certificate; a broker certificate from another authority is rejected; rights, as without")
+    @Test(
+        "TLS with a client certificate; a broker certificate from another authority is rejected; rights, as without",
+        .needs("openssl", package: "openssl"),
+        .needs(.broker)
+    )
     func tls() async throws {
         let address = try LoopbackAddress().host
         let certificates = try await Certificates(address: address)
@@ -150,6 +155,8 @@ import Testing
     /// to.
     @Test(
         "With TLS, every address of a name is tried, the name is sent, and the certificate must have it",
+        .needs("openssl", package: "openssl"),
+        .needs(.broker),
         arguments: [true, false]
     )
     func everyAddressOfAName(isRightName: Bool) async throws {
@@ -195,7 +202,11 @@ import Testing
     }
     #endif
 
-    @Test("A file of TLS that cannot be used is named, with the reason, and nothing is asked on the terminal")
+    @Test(
+        "A file of TLS that cannot be used is named, with the reason, and nothing is asked on the terminal",
+        .needs("openssl", package: "openssl"),
+        .needs(.broker)
+    )
     func unusableFiles() async throws {
         let certificates = try await Certificates()
         func made(_ name: String, _ arguments: String...) async throws -> String {
@@ -266,7 +277,7 @@ import Testing
         }
     }
 
-    @Test("A password that every user of the machine can read causes a warning")
+    @Test("A password that every user of the machine can read causes a warning", .needs(.broker))
     func readable() throws {
         let folder = try TemporaryFolder()
         let secret = try folder.write("hush\n", to: "secret")

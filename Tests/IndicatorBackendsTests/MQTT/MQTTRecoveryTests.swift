@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Brokers, apps and links that fail and return.
-@Suite struct MQTTRecoveryTests {
+@Suite(.needs(.broker)) struct MQTTRecoveryTests {
     private func manager(_ broker: MosquittoBroker, interval: Duration = .zero) throws -> (IndicatorManager, String) {
         var settings = MQTTSettings(url: try MQTTURL(broker.url))
         settings.interval = interval
@@ -320,7 +320,7 @@ import Testing
         await manager.shutdown()
     }
 
-    @Test("A broker that ends the connection with a packet is noticed at once")
+    @Test("A broker that ends the connection with a packet is noticed at once", .needs("python3", package: "python3"))
     func disconnection() async throws {
         let address = try LoopbackAddress()
         // Accepts the client, acknowledges nothing, and disconnects, but does not close.
@@ -370,7 +370,8 @@ import Testing
 
     @Test(
         "A name server that does not answer does not delay the end of an app",
-        .enabled("needs root and mount namespaces") { try await Self.canReplaceResolver() }
+        .needs("python3", package: "python3"),
+        .needs(.rootMounts)
     )
     func silentNameServer() async throws {
         let broker = try await MosquittoBroker(isRunning: false)
@@ -404,12 +405,10 @@ import Testing
         ["unshare", "--mount", "sh", "-c", "mount --bind '\(path)' /etc/resolv.conf && exec \"$@\"", "sh"]
     }
 
-    private static func canReplaceResolver() async throws -> Bool {
-        let command = withResolver("/etc/resolv.conf") + ["true"]
-        return try await Command.run(command[0], Array(command.dropFirst()), package: "util-linux").status == 0
-    }
-
-    @Test("A broker that closes immediately or sends invalid data causes an error, not a crash")
+    @Test(
+        "A broker that closes immediately or sends invalid data causes an error, not a crash",
+        .needs("python3", package: "python3")
+    )
     func nonsense() async throws {
         let folder = try TemporaryDirectory()
         for answer in [
@@ -447,7 +446,10 @@ import Testing
         withExtendedLifetime(folder) {}
     }
 
-    @Test("A keep-alive interval that the broker demands is used, also one of a second")
+    @Test(
+        "A keep-alive interval that the broker demands is used, also one of a second",
+        .needs("python3", package: "python3")
+    )
     func shortKeepAlive() async throws {
         let address = try LoopbackAddress()
         // Accepts the client with a server keep-alive interval of 1 s, and ends after a silence that is longer, but
@@ -481,7 +483,8 @@ import Testing
 
     @Test(
         "Two machines: without a link, the app is lost after 1.5 keep-alive intervals; with it, the app is back",
-        .enabled("needs root and network namespaces") { try await TwoMachines.arePossible() }
+        .needs("ip", package: "iproute2"),
+        .needs(.networks)
     )
     func linkIsCut() async throws {
         let machines = try await TwoMachines()
@@ -540,17 +543,6 @@ private struct TwoMachines {
 
     func setLink(isUp: Bool) async throws {
         try await run(second + ["ip", "link", "set", "veth0", isUp ? "up" : "down"])
-    }
-
-    /// Whether this user may create them: root in many containers may not, in CI too.
-    static func arePossible() async throws -> Bool {
-        do {
-            guard geteuid() == 0 else { return false }
-            _ = try await TwoMachines()
-            return true
-        } catch is MosquittoBroker.NotStarted {
-            return false
-        }
     }
 
     private func ip(_ arguments: [String]) async throws { try await run(["ip"] + arguments) }

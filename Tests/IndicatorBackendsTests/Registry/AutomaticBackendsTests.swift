@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test("follows the bus: with a job server there, and no desktop in the environment, the job is shown")
+    @Test("follows the bus: with a job server there, and no desktop in the environment, the job is shown", .needs(.bus))
     func asksTheBus() async throws {
         let bus = try await PrivateBus()
         let server = try JobServer(on: bus)
@@ -160,7 +160,10 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("A bus that never answers does not delay the app: no backend has waited for it when it is configured")
+    @Test(
+        "A bus that never answers does not delay the app: no backend has waited for it when it is configured",
+        .needs(.bus)
+    )
     func hangingBus() async throws {
         let bus = try await PrivateBus()
         try folder.write("[Desktop Entry]\n", to: "applications/org.example.probe.desktop")

@@ -26,9 +26,6 @@ final class LoginManager: Sendable {
     let bus: PrivateBus
     private let daemon: Daemon
 
-    /// Whether it can run here.
-    static var isPossible: Bool { getuid() == 0 }
-
     init(_ program: Program = .systemd, on bus: PrivateBus) async throws {
         self.bus = bus
         let folders = ["seats", "inhibit", "sessions", "users"].map { "/run/systemd/\($0)" }.joined(separator: " ")

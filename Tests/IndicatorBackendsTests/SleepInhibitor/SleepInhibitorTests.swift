@@ -8,7 +8,7 @@ import Testing
 @testable import IndicatorBackends
 
 /// The lock that keeps the machine awake.
-@Suite struct SleepInhibitorTests {
+@Suite(.needs(.bus)) struct SleepInhibitorTests {
     private let folder: TemporaryDirectory
 
     init() throws {
@@ -26,7 +26,8 @@ import Testing
 
     @Test(
         "logind lists the lock while the indicator is shown, and not after its end, or the process's",
-        .enabled(if: LoginManager.isPossible, "it needs root"),
+        .needs(.rootMounts),
+        .needs(.login),
         arguments: LoginManager.Program.available
     )
     func locks(program: LoginManager.Program) async throws {
@@ -52,7 +53,8 @@ import Testing
 
     @Test(
         "The configured actions are prevented, and a restart of logind is survived",
-        .enabled(if: LoginManager.isPossible, "it needs root"),
+        .needs(.rootMounts),
+        .needs(.login),
         arguments: LoginManager.Program.available
     )
     func restart(program: LoginManager.Program) async throws {
@@ -111,7 +113,8 @@ import Testing
 
     @Test(
         "A service that dies before it has answered leaves nothing; the next one gives the lock",
-        .enabled(if: LoginManager.isPossible, "it needs root")
+        .needs(.rootMounts),
+        .needs(.login)
     )
     func deathBeforeAnswer() async throws {
         let bus = try await PrivateBus()
@@ -139,7 +142,8 @@ import Testing
 
     @Test(
         "A lock that comes late is held while the indicator is shown again, and released at the end",
-        .enabled(if: LoginManager.isPossible, "it needs root"),
+        .needs(.rootMounts),
+        .needs(.login),
         arguments: LoginManager.Program.available
     )
     func lateAnswer(program: LoginManager.Program) async throws {

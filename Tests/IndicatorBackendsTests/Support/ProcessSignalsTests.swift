@@ -116,6 +116,8 @@ struct ProcessSignalsTests {
 
     @Test(
         "and exit shut the indicator down, even one that is deallocated when main returns",
+        .needs("tmux", package: "tmux"),
+        .needs("tmux", package: "tmux"),
         arguments: [("", "exit", 3), ("", "return", 0), ("local", "return", 0)]
     )
     func exits(mode: String, command: String, status: Int) async throws {
@@ -165,7 +167,7 @@ struct ProcessSignalsTests {
         }
     }
 
-    @Test("restore the title: Ctrl-Z, and fg shows it again")
+    @Test("restore the title: Ctrl-Z, and fg shows it again", .needs("tmux", package: "tmux"))
     func stopAndContinue() async throws {
         try await inTerminal { tmux in
             for _ in 0..<3 {
@@ -182,7 +184,7 @@ struct ProcessSignalsTests {
         }
     }
 
-    @Test("shut the indicator down when the terminal is closed")
+    @Test("shut the indicator down when the terminal is closed", .needs("tmux", package: "tmux"))
     func hangup() async throws {
         try await inTerminal { tmux in
             try await tmux.command("kill-pane")

@@ -38,6 +38,8 @@ struct RealTerminalTests {
 
     @Test(
         "show the title and restore it",
+        .needs(.terminals),
+        .needs(.screen),
         arguments: [
             Terminal(package: "xterm", command: ["xterm", "-u8", "-T", "mine", "-e"], own: "mine"),
             // Without a title stack: the title is read from the window.
@@ -55,6 +57,8 @@ struct RealTerminalTests {
 
     @Test(
         "keep a title that could not be restored",
+        .needs(.terminals),
+        .needs(.screen),
         arguments: [
             Terminal(package: "qterminal", command: ["qterminal", "-e"], own: "Shell No. 1"),
             Terminal(package: "screen", command: ["xterm", "-u8", "-T", "mine", "-e", "screen", "-U"], own: "mine"),
@@ -80,10 +84,8 @@ struct RealTerminalTests {
 
     @Test(
         "Konsole keeps its title",
-        .enabled(
-            if: FileManager.default.isExecutableFile(atPath: "/usr/bin/konsole"),
-            "Konsole is not installed; Scripts/bootstrap leaves it out, because it needs most of KDE's libraries"
-        )
+        .needs(.screen),
+        .needs("konsole", package: "konsole", tier: .nightly)
     )
     func konsole() async throws {
         let konsole = Terminal(
@@ -94,7 +96,7 @@ struct RealTerminalTests {
         try await kept(terminal: konsole)
     }
 
-    @Test("mosh keeps its title") func mosh() async throws {
+    @Test("mosh keeps its title", .needs(.mosh)) func mosh() async throws {
         try folder.write(
             "printf '\\033]0;own\\007'\n" + (try folder.read("run")).replacing("touch", with: "echo all done; touch"),
             to: "run"
@@ -115,7 +117,12 @@ struct RealTerminalTests {
         await endProcesses()
     }
 
-    @Test("Debian's kitty shows the title, restores it, and raises no notification")
+    @Test(
+        "Debian's kitty shows the title, restores it, and raises no notification",
+        .needs("kitty", package: "kitty"),
+        .needs(.bus),
+        .needs(.screen)
+    )
     func kitty() async throws {
         let bus = try await PrivateBus()
         let monitor = try await NotifyMonitor(bus)
@@ -138,7 +145,10 @@ struct RealTerminalTests {
         #expect(monitor.shown == [])
     }
 
-    @Test("GNU screen passes no bell and no character of the title on to the screen")
+    @Test(
+        "GNU screen passes no bell and no character of the title on to the screen",
+        .needs("screen", package: "screen")
+    )
     func screenBytes() async throws {
         try folder.write("startDelay: 0\nbackends: [terminalTitle]\nterminalTitle: {title: on}\n", to: "config.yaml")
         let terminal = try PseudoTerminal()
@@ -169,7 +179,9 @@ struct RealTerminalTests {
     }
 
     /// There, the last byte of a UTF-8 `Ü` ends a title, and xterm shows the rest as text.
-    @Test("xterm in ISO 8859-1 shows the whole title") func latin1() async throws {
+    @Test("xterm in ISO 8859-1 shows the whole title", .needs("xterm", package: "xterm"), .needs(.screen)) func latin1()
+        async throws
+    {
         try folder.write(
             "tty > '\(folder.path)/tty'; echo \"$WINDOWID\" > '\(folder.path)/window'; sleep 300\n",
             to: "run"
@@ -194,7 +206,8 @@ struct RealTerminalTests {
         }
     }
 
-    @Test("The title of a window is read with the key to its display") func window() async throws {
+    @Test("The title of a window is read with the key to its display", .needs(.terminals), .needs(.screen))
+    func window() async throws {
         let key = (0..<16).map { UInt8(0xF0 + $0) }
         // Xau(3): any address and display, each field with its length.
         func entry(_ key: [UInt8]) -> Data {

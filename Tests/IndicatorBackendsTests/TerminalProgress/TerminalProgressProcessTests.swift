@@ -67,7 +67,11 @@ struct TerminalProgressProcessTests {
         try await eventually { try await condition(screen(tmux)) }
     }
 
-    @Test("fits windows of every width, and follows a change", arguments: [20, 40, 80, 200])
+    @Test(
+        "fits windows of every width, and follows a change",
+        .needs("tmux", package: "tmux"),
+        arguments: [20, 40, 80, 200]
+    )
     func widths(columns: Int) async throws {
         try await inTerminal(columns: columns, rows: 12) { tmux in
             try await tell(
@@ -97,14 +101,17 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("looks like the recording in its article")
+    @Test("looks like the recording in its article", .needs("tmux", package: "tmux"))
     func recording() async throws {
         let script = URL(filePath: #filePath).appending(path: "../../../../Scripts/recording").standardized.path
         let result = try await Command.run(script, ["check", helper])
         #expect(result.status == 0, "\(result.output)\(result.error)")
     }
 
-    @Test("keeps text that ends at the right margin, also after text that preceded the lines")
+    @Test(
+        "keeps text that ends at the right margin, also after text that preceded the lines",
+        .needs("tmux", package: "tmux")
+    )
     func margin() async throws {
         try await inTerminal { tmux in
             try await tell("print earlier", "begin one")
@@ -123,7 +130,7 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("keeps logged and printed text above the lines, and foreign output readable")
+    @Test("keeps logged and printed text above the lines, and foreign output readable", .needs("tmux", package: "tmux"))
     func output() async throws {
         try await inTerminal { tmux in
             try await tell("begin one", "begin two", "log logged 日本", "print printed", "raw foreign")
@@ -156,7 +163,10 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("keeps what the app prints and what its child processes print above the lines, exactly")
+    @Test(
+        "keeps what the app prints and what its child processes print above the lines, exactly",
+        .needs("tmux", package: "tmux")
+    )
     func captured() async throws {
         try await inTerminal { tmux in
             try await tell("capture", "begin one", "begin two")
@@ -193,7 +203,10 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("draws nothing while another program uses the terminal, and is drawn again after it")
+    @Test(
+        "draws nothing while another program uses the terminal, and is drawn again after it",
+        .needs("tmux", package: "tmux")
+    )
     func otherModes() async throws {
         try await inTerminal { tmux in
             try await tell("begin one")
@@ -216,7 +229,7 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("leaves nothing in the history while the window changes its size quickly")
+    @Test("leaves nothing in the history while the window changes its size quickly", .needs("tmux", package: "tmux"))
     func quickSizes() async throws {
         try await inTerminal { tmux in
             try await tell("capture")
@@ -253,7 +266,7 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("leaves nothing in Alacritty while the window changes its size quickly")
+    @Test("leaves nothing in Alacritty while the window changes its size quickly", .needs(.alacritty), .needs(.screen))
     func alacritty() async throws {
         let screen = try await Screen(size: "1280x1024")
         try folder.write(
@@ -309,6 +322,7 @@ struct TerminalProgressProcessTests {
 
     @Test(
         "leaves the cursor visible at the start of a clean line, however it ends",
+        .needs("tmux", package: "tmux"),
         arguments: [
             "exit", "return", "shutdown", "C-c", "C-\\", "TERM", "INT", "QUIT", "ABRT", "PIPE", "ALRM", "SEGV", "KILL",
         ]
@@ -338,7 +352,10 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("draws nothing while it is stopped or in the background, and is drawn again after fg")
+    @Test(
+        "draws nothing while it is stopped or in the background, and is drawn again after fg",
+        .needs("tmux", package: "tmux")
+    )
     func jobControl() async throws {
         try await inTerminal { tmux in
             try await tell("begin one")
@@ -432,6 +449,7 @@ struct TerminalProgressProcessTests {
 
     @Test(
         "writes numbers as the user's locale does, like the title, whatever the locale of the app",
+        .needs("/usr/share/i18n/locales/de_DE", package: "locales"),
         arguments: [
             ("de_DE", "20,0 of 40,0 MB", "50 %"), ("fr_FR", "20,0 of 40,0 Mo", "50 %"),
             ("tr_TR", "20,0 of 40,0 MB", "%50"), ("ru_RU", "20,0 of 40,0 МБ", "50 %"),

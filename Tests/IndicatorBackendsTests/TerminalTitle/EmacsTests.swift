@@ -3,12 +3,10 @@ import TestSupport
 import Testing
 
 /// The terminals of the real Emacs, in tmux.
-@Suite struct EmacsTests {
-    private static let emacs = "/usr/bin/emacs"
-
+@Suite(.needs("tmux", package: "tmux")) struct EmacsTests {
     @Test(
         "Emacs shows no title as text: neither in its terminal nor in its compilations",
-        .enabled(if: FileManager.default.fileExists(atPath: emacs), "install emacs-nox"),
+        .needs("emacs", package: "emacs-nox", tier: .nightly),
         arguments: ["(ansi-term \"%\")", "(compile \"%\" t)", "(compile \"%\")"]
     )
     func noText(start: String) async throws {
@@ -24,7 +22,7 @@ import Testing
         try await Tmux.withServer { tmux in
             // Emacs compiles what it loads, and leaves files.
             let variables = "HOME='\(folder.path)' TMPDIR='\(folder.path)' LC_ALL=C.UTF-8"
-            try await tmux.type("\(variables) exec \(Self.emacs) -nw -Q -l '\(lisp)'")
+            try await tmux.type("\(variables) exec emacs -nw -Q -l '\(lisp)'")
             var screen = ""
             let isShown = try await eventually {
                 screen = try await tmux.screen

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The title in tmux, a real terminal whose title and screen can be read.
-@Suite struct TerminalTitleTmuxTests {
+@Suite(.needs("tmux", package: "tmux")) struct TerminalTitleTmuxTests {
     private func makeBackend(_ tmux: Tmux, progress: TerminalTitleSettings.When = .auto) async throws
         -> TerminalTitleBackend
     {

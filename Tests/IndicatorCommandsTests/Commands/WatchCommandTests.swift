@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `indicator-demo watch`, on a private bus.
-@Suite struct WatchCommandTests {
+@Suite(.needs(.bus)) struct WatchCommandTests {
     private func watch(_ bus: PrivateBus, _ options: String...) throws -> Daemon {
         try Daemon(try Command.built("indicator-demo"), ["watch", "--bus", bus.address] + options)
     }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What `watch --mqtt` prints and serves of all indicators, on a private broker.
-@Suite struct MQTTBoardTests {
+@Suite(.needs(.broker)) struct MQTTBoardTests {
     private func broker() async throws -> MosquittoBroker {
         let broker = try await MosquittoBroker()
         let state = #"{"state":"active","visible":true,"epoch":1,"seq":1,"count":2,"progress":0.4,"label":"Copying"}"#
@@ -53,7 +53,7 @@ import Testing
         )
     }
 
-    @Test("The metrics are valid to promtool, and have states and finished activities")
+    @Test("The metrics are valid to promtool, and have states and finished activities", .needs(.prometheus))
     func metrics() async throws {
         let broker = try await broker()
         let address = try LoopbackAddress()
@@ -78,7 +78,10 @@ import Testing
         await watch.end(SIGINT)
     }
 
-    @Test("Prometheus scrapes the metrics, and the rule in Examples fires for a lost process, and only for that")
+    @Test(
+        "Prometheus scrapes the metrics, and the rule in Examples fires for a lost process, and only for that",
+        .needs(.prometheus)
+    )
     func alert() async throws {
         let broker = try await broker()
         let (metrics, server) = (try LoopbackAddress(), try LoopbackAddress())

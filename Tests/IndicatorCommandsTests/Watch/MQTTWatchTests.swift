@@ -32,7 +32,8 @@ import Testing
     }
 
     @Test(
-        "Instances that exist, appear, change, are lost and vanish are printed; a late watcher sees all; --forget works"
+        "Instances that exist, appear, change, are lost and vanish are printed; a late watcher sees all; --forget works",
+        .needs(.broker)
     )
     func lifecycle() async throws {
         let broker = try await MosquittoBroker()
@@ -79,7 +80,7 @@ import Testing
         }
     }
 
-    @Test("--app, --host and --topic select indicators, also in combination and with several values")
+    @Test("--app, --host and --topic select indicators, also in combination and with several values", .needs(.broker))
     func filters() async throws {
         let broker = try await MosquittoBroker()
         let topics = ["1/h1/backup/i", "1/h1/build/i", "1/h2/backup/i", "1/h2/test/i", "other/h1/backup/i"]
@@ -106,7 +107,11 @@ import Testing
         }
     }
 
-    @Test("User name, password and TLS: the password is in no argument, and a wrong one is an error without it")
+    @Test(
+        "User name, password and TLS: the password is in no argument, and a wrong one is an error without it",
+        .needs("openssl", package: "openssl"),
+        .needs(.broker)
+    )
     func credentials() async throws {
         let address = try LoopbackAddress().host
         let certificates = try await Certificates(address: address)
@@ -167,7 +172,10 @@ import Testing
     }
 
     // https://github.com/eclipse/mosquitto/issues/2196
-    @Test("States that a broker with default queue limits does not send are reported, and appear when they change")
+    @Test(
+        "States that a broker with default queue limits does not send are reported, and appear when they change",
+        .needs(.broker)
+    )
     func missingStates() async throws {
         let broker = try await MosquittoBroker()
         // More than mosquitto's queue of 1000 messages and the kernel's buffers take at once.
@@ -220,7 +228,7 @@ import Testing
         )
     }
 
-    @Test("Foreign messages of any length are ignored; the watcher waits for a lost broker")
+    @Test("Foreign messages of any length are ignored; the watcher waits for a lost broker", .needs(.broker))
     func foreignMessages() async throws {
         let broker = try await MosquittoBroker()
         let folder = try TemporaryDirectory()
@@ -265,7 +273,10 @@ import Testing
         await watch.end(SIGINT)
     }
 
-    @Test("A publication of 200 MB to the topics of an app fills the memory of neither the app nor a watcher")
+    @Test(
+        "A publication of 200 MB to the topics of an app fills the memory of neither the app nor a watcher",
+        .needs(.broker)
+    )
     func hugePublication() async throws {
         let broker = try await MosquittoBroker()
         let folder = try TemporaryDirectory()
@@ -298,7 +309,10 @@ import Testing
         #expect(result.status == 64)
     }
 
-    @Test("A name that is too long for a topic is found, and JSON has no C1 and no bidirectional controls")
+    @Test(
+        "A name that is too long for a topic is found, and JSON has no C1 and no bidirectional controls",
+        .needs(.broker)
+    )
     func unusualNames() async throws {
         let broker = try await MosquittoBroker()
         let folder = try TemporaryDirectory()
@@ -315,7 +329,12 @@ import Testing
         await watch.end(SIGINT)
     }
 
-    @Test("The clock of an app's machine is an hour off: times and order are right", arguments: ["+1h", "-1h"])
+    @Test(
+        "The clock of an app's machine is an hour off: times and order are right",
+        .needs("faketime", package: "faketime"),
+        .needs(.broker),
+        arguments: ["+1h", "-1h"]
+    )
     func clocks(offset: String) async throws {
         let broker = try await MosquittoBroker()
         let folder = try TemporaryDirectory()
@@ -395,6 +414,8 @@ import Testing
 
     @Test(
         "A host whose first address, of version 6, is unreachable is reached at the other one, by app and watcher",
+        .needs("python3", package: "python3"),
+        .needs(.broker),
         .enabled("needs root, mount namespaces and IPv6") { try await Self.canHaveHosts() }
     )
     func addressOfVersion6() async throws {
@@ -436,7 +457,7 @@ import Testing
         return try await Command.run(command[0], Array(command.dropFirst()), package: "util-linux").status == 0
     }
 
-    @Test("Without the right to read, the command says so and ends")
+    @Test("Without the right to read, the command says so and ends", .needs(.broker))
     func refusedSubscription() async throws {
         let folders = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib")
         let plugin = try #require(

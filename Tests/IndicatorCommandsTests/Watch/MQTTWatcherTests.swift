@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct MQTTWatcherTests {
-    @Test("Forgetting lost indicators can be cancelled while the broker does not answer")
+    @Test("Forgetting lost indicators can be cancelled while the broker does not answer", .needs(.broker))
     func cancellation() async throws {
         let broker = try await MosquittoBroker(settings: "allow_anonymous true\nlog_type all")
         let watcher = MQTTWatcher(settings: MQTTSettings(url: try MQTTURL(broker.url)))
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test("What is lost is forgotten, and what publishes nothing for a time; what is alive remains")
+    @Test("What is lost is forgotten, and what publishes nothing for a time; what is alive remains", .needs(.broker))
     func silence() async throws {
         let broker = try await MosquittoBroker()
         let state = #"{"state":"active","visible":true,"epoch":1,"seq":1}"#

@@ -4,22 +4,13 @@ import TestSupport
 import Testing
 
 /// What panels draw of `watch --format`: the real programs, each with a screen of its own.
-@Suite struct PanelProgramTests {
-    enum Panel: String, CaseIterable {
-        case polybar = "/usr/bin/polybar"
-        case swaybar = "/usr/bin/swaybar"
-        case waybar = "/usr/bin/waybar"
+@Suite(.needs(.bus)) struct PanelProgramTests {
+    enum Panel {
+        case polybar, swaybar, waybar
 
         /// The line that shows a text, written by hand from the panel's own documentation.
         func line(_ text: String) -> String {
             self == .swaybar ? #"{"version":1}\n[[{"full_text":"\#(text)"}],"# : text
-        }
-
-        var isInstalled: Bool {
-            switch self {
-            case .polybar: FileManager.default.fileExists(atPath: rawValue)
-            case .swaybar, .waybar: Sway.isPossible(with: [rawValue, "/usr/bin/grim"])
-            }
         }
     }
 
@@ -75,11 +66,22 @@ import Testing
     }
 
     @Test(
-        "It draws what it would draw of the text itself, with markup as text, and nothing before and afterwards",
-        .enabled(if: Panel.allCases.contains(where: \.isInstalled), "Scripts/bootstrap test installs polybar"),
-        arguments: Panel.allCases.filter(\.isInstalled)
+        "Polybar draws what it would draw of the text itself, with markup as text, and nothing before and afterwards",
+        .needs(.screen),
+        .needs("polybar", package: "polybar")
     )
-    func drawn(panel: Panel) async throws {
+    func polybar() async throws { try await isDrawn(by: .polybar) }
+
+    @Test(
+        "So do the panels of sway",
+        .needs(.root),
+        .needs(.sway, .nightly),
+        .needs("waybar", package: "waybar", tier: .nightly),
+        arguments: [Panel.swaybar, .waybar]
+    )
+    func panelsOfSway(panel: Panel) async throws { try await isDrawn(by: panel) }
+
+    private func isDrawn(by panel: Panel) async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe("property", bus: bus)
         #expect(try await probe.backend("dbusProperty", is: "running"))

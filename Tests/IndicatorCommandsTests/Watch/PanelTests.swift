@@ -158,7 +158,7 @@ import Testing
         try Daemon(try Command.built("indicator-demo"), ["watch", "--bus", bus.address] + options)
     }
 
-    @Test("Each format shows the work of two apps, its end, and the end of the bus")
+    @Test("Each format shows the work of two apps, its end, and the end of the bus", .needs(.bus))
     func formats() async throws {
         let bus = try await PrivateBus()
         var panels: [String: Daemon] = [:]
@@ -203,7 +203,7 @@ import Testing
         #expect(panels.allSatisfy { $1.status == 1 && isIdle($0) })
     }
 
-    @Test("--once prints one line and exits, with and without apps")
+    @Test("--once prints one line and exits, with and without apps", .needs(.bus))
     func once() async throws {
         let bus = try await PrivateBus()
         let demo = try Command.built("indicator-demo")
@@ -243,7 +243,7 @@ import Testing
         }
     }
 
-    @Test("tmux shows the line in its status, without its own syntax")
+    @Test("tmux shows the line in its status, without its own syntax", .needs("tmux", package: "tmux"), .needs(.bus))
     func tmux() async throws {
         let bus = try await PrivateBus()
         let demo = try Command.built("indicator-demo")

@@ -5,13 +5,16 @@ import Testing
 /// What happens to the whole process, in another one.
 @Suite(.timeLimit(.minutes(10)))
 struct ProcessTests {
-    @Test("After a suspend of the machine, the delays are as long as before")
+    @Test("After a suspend of the machine, the delays are as long as before", .needs("gcc", package: "gcc"))
     func suspend() async throws {
         #expect(try await output(of: "suspend") == "shown\nhidden\n")
     }
 
     /// They followed it with an injected clock only.
-    @Test("After a step of the wall clock, dates are right, also those of activities that begin then")
+    @Test(
+        "After a step of the wall clock, dates are right, also those of activities that begin then",
+        .needs("gcc", package: "gcc")
+    )
     func step() async throws {
         #expect(try await output(of: "step") == "[0, 0]\n[0, 0]\n[0, 0, 0]\n")
     }

@@ -77,7 +77,7 @@ import Testing
         #expect(result.error.hasPrefix("\(path):1:12: error: unknown backend 'nonsense'"))
     }
 
-    @Test func serveAnswersUntilItIsTerminated() async throws {
+    @Test(.needs("curl", package: "curl")) func serveAnswersUntilItIsTerminated() async throws {
         let program = try Command.built("indicator-demo")
         let script = #"""
             exec 3< <((echo "$BASHPID"; exec "$0" serve); echo "status $?")

@@ -132,7 +132,7 @@ import Testing
         #expect(report.backends.map(\.name) == ["logFile"])
     }
 
-    @Test func usesTheRealHttpbin() async throws {
+    @Test(.needs(.httpbin)) func usesTheRealHttpbin() async throws {
         let httpbin = try await Httpbin()
         let result = try await DemoProgram().run(
             "--slack",
@@ -154,7 +154,7 @@ import Testing
         #expect(!result.output.contains("icons again"))
     }
 
-    @Test func failsWhenTheEchoDiffersFromTheRequest() async throws {
+    @Test(.needs("python3", package: "python3")) func failsWhenTheEchoDiffersFromTheRequest() async throws {
         // Answers like httpbin, but does not echo what is posted.
         let server = try Daemon("python3", ["-u", "-c", Self.lyingServer], package: "python3")
         #expect(await eventually { server.output.contains("\n") })
@@ -204,7 +204,7 @@ import Testing
         #expect(elsewhere.error.contains("/nothing/here supports none of the demo's requests"))
     }
 
-    @Test func theTitleIsRestoredAfterTheRun() async throws {
+    @Test(.needs("tmux", package: "tmux")) func theTitleIsRestoredAfterTheRun() async throws {
         let demo = try DemoProgram()
         try await Tmux.withServer { tmux in
             let before = try await tmux.title
@@ -219,7 +219,7 @@ import Testing
         }
     }
 
-    @Test func barsAreShownInATerminalBelowTheWholeLinesOfTheRun() async throws {
+    @Test(.needs("tmux", package: "tmux")) func barsAreShownInATerminalBelowTheWholeLinesOfTheRun() async throws {
         let demo = try DemoProgram()
         try await Tmux.withServer { tmux in
             let command = "\(demo.shellCommand) run --start-delay 0.1 --slack \(Self.slack)"
@@ -237,7 +237,8 @@ import Testing
         }
     }
 
-    @Test(arguments: ["INT", "TERM"]) func theTitleIsRestoredAfterASignal(signal: String) async throws {
+    @Test(.needs("kill", package: "procps"), .needs("tmux", package: "tmux"), arguments: ["INT", "TERM"])
+    func theTitleIsRestoredAfterASignal(signal: String) async throws {
         let demo = try DemoProgram()
         let pidFile = demo.home.appending("pid")
         try await Tmux.withServer { tmux in

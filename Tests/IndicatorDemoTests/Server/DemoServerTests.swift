@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import NetworkKit
+import TestSupport
 import Testing
 
 @testable import IndicatorCommands
@@ -25,7 +26,7 @@ import Testing
         try result.get()
     }
 
-    @Test func postsAreEchoedAsByHttpbin() async throws {
+    @Test(.needs(.httpbin)) func postsAreEchoedAsByHttpbin() async throws {
         try await withServer { send async throws -> Void in
             let json = try await send(.post("post", body: .json(["a": [1, "ä"]]), query: ["q": "x y"])).json()
             #expect(json.json == ["a": [1, "ä"]])

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Servers that send without end what is no part of a response. libcurl reads as long as there is something to read.
-@Suite(.serialized) struct FloodTests {
+@Suite(.needs(.certificates), .serialized) struct FloodTests {
     private func client(_ server: FrameServer) -> NetworkClient {
         var options = NetworkClient.Options()
         options.certificateAuthorities = server.authority

@@ -10,7 +10,7 @@ extension Tag {
 }
 
 /// The client against a server from another project.
-@Suite(.tags(.realServer)) struct HttpbinTests {
+@Suite(.needs(.httpbin), .tags(.realServer)) struct HttpbinTests {
     private let httpbin: Httpbin
     private let recorder = NotificationRecorder()
     private let client: NetworkClient

@@ -144,7 +144,7 @@ import Testing
         #expect(stream.metrics != nil)
     }
 
-    @Test func metricsHaveTheTimeOfTLS() async throws {
+    @Test(.needs(.http2)) func metricsHaveTheTimeOfTLS() async throws {
         let server = try await HTTP2Server()
         try Data("found".utf8).write(to: server.folder.url.appending(path: "index.html"))
         var options = NetworkClient.Options()

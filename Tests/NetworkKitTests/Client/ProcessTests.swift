@@ -60,7 +60,7 @@ import Testing
         #expect(peak - small < 20 * 1000 * Self.factor, "\(peak) kB, and \(small) kB for a small response")
     }
 
-    @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", SmallDisk.mayMount))
+    @Test(.needs(.mounts))
     func aFullDiskIsAnErrorAndLeavesNothing() async throws {
         let server = try server(bytes: 8 << 20)
         let result = try await SmallDisk.run(
@@ -120,7 +120,7 @@ import Testing
 
     @Test(
         "With any limit of threads, downloads end, and later ones succeed",
-        .enabled(if: getuid() == 0, "needs root, to run it as a user without other processes"),
+        .needs(.root),
         arguments: 0...6
     )
     func threadLimits(_ more: Int) async throws {

@@ -105,7 +105,7 @@ import Testing
         return describe(servers.arrived)
     }
 
-    @Test func everyCellIsAsCurlDoesIt() async throws {
+    @Test(.needs("curl", package: "curl")) func everyCellIsAsCurlDoesIt() async throws {
         let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "body.bin")
         try Data(repeating: 7, count: 1000).write(to: file)

@@ -110,7 +110,7 @@ import Testing
         #expect(try files == ["file.bin"])
     }
 
-    @Test(.enabled("a tmpfs needs root or unprivileged user namespaces", SmallDisk.mayMount))
+    @Test(.needs(.mounts))
     func thePartOnAFullDiskIsContinuedWhenThereIsSpace() async throws {
         let server = try RawServer.closing { request, connection in
             let start = request.headers["range"].flatMap { Int($0.dropFirst("bytes=".count).dropLast()) } ?? 0

@@ -4,7 +4,7 @@ import NetworkKit
 import TestSupport
 import Testing
 
-@Suite struct TLSTests {
+@Suite(.needs(.http2)) struct TLSTests {
     private let files: HTTP2Server
     private var folder: TemporaryDirectory { files.folder }
     private var server: Daemon { files.daemon }

@@ -5,7 +5,7 @@ import Testing
 @testable import NetworkKit
 
 /// Pinned keys, client certificates and authorities of a host, with a server of openssl.
-@Suite(.timeLimit(.minutes(5))) struct TrustTests {
+@Suite(.needs(.certificates), .timeLimit(.minutes(5))) struct TrustTests {
     private let certificates: Certificates
     private let address: LoopbackAddress
     private var url: URL { URL(string: "https://\(address.host):\(address.port)/")! }

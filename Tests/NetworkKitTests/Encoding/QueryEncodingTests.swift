@@ -1,5 +1,6 @@
 import Foundation
 import NetworkKit
+import TestSupport
 import Testing
 
 @Suite struct QueryEncodingTests {
@@ -9,7 +10,7 @@ import Testing
         "a/../b", "中文", "\u{FEFF}x", "'\"", "~user",
     ]
 
-    @Test func stringsAreEncodedAsByPython() async throws {
+    @Test(.needs("python3", package: "python3")) func stringsAreEncodedAsByPython() async throws {
         let input = try JSONEncoder().encode(Self.strings)
         let expected = try await Python.run(
             """
@@ -35,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func pythonDecodesNestedParameters() async throws {
+    @Test(.needs("python3", package: "python3")) func pythonDecodesNestedParameters() async throws {
         let parameters: RouteParameters = [
             "z": 1, "a": ["b": 1, "x": ["y": "ä ö"]], "c": [2, "drei", true], "n": nil, "f": false, "d": 1.5,
         ]

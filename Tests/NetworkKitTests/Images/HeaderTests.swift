@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The package's hand-written C declarations, compared with the real headers.
-@Suite struct HeaderTests {
+@Suite(.needs("cc", package: "gcc")) struct HeaderTests {
     @Test func theShimAgreesWithTheRealHeaders() async throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardizedFileURL
         let flags = try await Command.run(

@@ -51,7 +51,7 @@ import Testing
     }
 
     /// A loader of another format claims the beginning of every BMP, and would be the first to be asked.
-    @Test func theLoaderIsChosenByTheFormat() async throws {
+    @Test(.needs(.images)) func theLoaderIsChosenByTheFormat() async throws {
         let folder = try TemporaryDirectory()
         let list = try await Command.run("pkg-config", ["--variable=gdk_pixbuf_cache_file", "gdk-pixbuf-2.0"])
         var loaders = try String(contentsOfFile: list.output.trimmingCharacters(in: .newlines), encoding: .utf8)
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["png", "jpg", "gif", "bmp", "tif"])
+    @Test(.needs(.images), arguments: ["png", "jpg", "gif", "bmp", "tif"])
     func truncatedImagesAreErrors(format: String) async throws {
         let data = try await Self.convert(to: format)
         let whole = try DecodedImage(decoding: data)
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func aProgressiveJPEGThatIsTruncatedIsAnError() async throws {
+    @Test(.needs(.images)) func aProgressiveJPEGThatIsTruncatedIsAnError() async throws {
         let data = try await Self.convert(to: "jpg", arguments: ["-interlace", "Plane"])
         #expect(try DecodedImage(decoding: data).width == 64)
         for count in [data.count - 2, data.count * 3 / 4, data.count / 2] {
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func malformedImagesAreErrors() async throws {
+    @Test(.needs(.images)) func malformedImagesAreErrors() async throws {
         #expect(throws: ImageError.self) { try DecodedImage(decoding: Data()) }
         #expect(throws: ImageError.self) { try DecodedImage(decoding: Data("hello, this is no image".utf8)) }
         #expect(throws: ImageError.self) { try DecodedImage(decoding: Data(repeating: 0xFF, count: 10_000)) }
@@ -102,7 +102,7 @@ import Testing
         #expect(throws: ImageError.self) { try DecodedImage(decoding: damaged) }
     }
 
-    @Test func damageNeverEndsTheProcess() async throws {
+    @Test(.needs(.images)) func damageNeverEndsTheProcess() async throws {
         var generator = SystemRandomNumberGenerator()
         for format in ["png", "jpg", "gif", "bmp"] {
             let data = try await Self.convert(to: format)
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func imagesThatAreTooLargeAreErrors() async throws {
+    @Test(.needs(.images)) func imagesThatAreTooLargeAreErrors() async throws {
         for format in ["png", "jpg", "gif", "bmp", "tif"] {
             let data = try await Self.convert(to: format)
             #expect(throws: ImageError.tooLarge(width: 64, height: 48, maximumPixels: 3071), "\(format)") {
@@ -124,7 +124,8 @@ import Testing
         }
     }
 
-    @Test func aDecompressionBombIsRejectedBeforeMemoryIsAllocated() async throws {
+    @Test(.needs("python3", package: "python3")) func aDecompressionBombIsRejectedBeforeMemoryIsAllocated() async throws
+    {
         // 30 000 × 30 000 pixels in a file of some kilobytes.
         let script = """
             import base64, struct, sys, zlib
@@ -145,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func onlyTheFirstFrameOfAnAnimationIsDecoded() async throws {
+    @Test(.needs(.images)) func onlyTheFirstFrameOfAnAnimationIsDecoded() async throws {
         let frames = (0..<20).flatMap { ["(", "-size", "64x48", "xc:rgb(\($0 * 10),0,0)", ")"] }
         let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "animation.gif")
@@ -180,7 +181,7 @@ import Testing
         }
     }
 
-    @Test func decodingHasATimeLimit() async throws {
+    @Test(.needs(.images)) func decodingHasATimeLimit() async throws {
         let data = try await Self.convert(to: "jpg", arguments: ["-resize", "3000x3000!"])
         for _ in 0..<20 {
             #expect(throws: ImageError.tooSlow(limit: .zero)) { try DecodedImage(decoding: data, timeLimit: .zero) }
@@ -220,7 +221,7 @@ import Testing
         return (try await server.historyIcons[0], monitor.shown.first, server.complaints)
     }
 
-    @Test func aPNGFileIsUsedAsTheIcon() async throws {
+    @Test(.needs(.notifications)) func aPNGFileIsUsedAsTheIcon() async throws {
         let folder = try TemporaryDirectory()
         let picture = DecodedImage(width: 32, height: 32, rgba: Data(repeating: 0x7F, count: 32 * 32 * 4))
         let file = folder.url.appending(path: "an icon, 100 % ä.png")
@@ -232,7 +233,7 @@ import Testing
         #expect(!shown.complaints.lowercased().contains("icon"), "\(shown.complaints)")
     }
 
-    @Test func aFileThatIsNotAnImageCausesAWarning() async throws {
+    @Test(.needs(.notifications)) func aFileThatIsNotAnImageCausesAWarning() async throws {
         let folder = try TemporaryDirectory()
         let file = folder.url.appending(path: "icon.png")
         try Data("no picture".utf8).write(to: file)

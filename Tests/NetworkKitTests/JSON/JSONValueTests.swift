@@ -1,5 +1,6 @@
 import Foundation
 import NetworkKit
+import TestSupport
 import Testing
 
 @Suite struct JSONValueTests {
@@ -48,7 +49,7 @@ import Testing
         #expect(json.description == #"{"":5,"B":4,"a":6,"b":1,"é":3}"#)
     }
 
-    @Test func pythonReadsAndWritesTheSameTexts() async throws {
+    @Test(.needs("python3", package: "python3")) func pythonReadsAndWritesTheSameTexts() async throws {
         let strings = ["\"\\/\u{8}\u{C}\n\r\t", "\u{0}\u{1F}\u{7F}", "😀 ä \u{2028}", "\u{FFFF}"]
         let value = JSONValue.array(strings.map { JSONValue($0) })
         let echoed = try await Python.run(

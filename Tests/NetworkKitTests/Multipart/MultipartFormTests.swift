@@ -32,7 +32,7 @@ import Testing
         )
     }
 
-    @Test func pythonParsesTheBody() async throws {
+    @Test(.needs("python3", package: "python3")) func pythonParsesTheBody() async throws {
         let names = [
             "plain", "with space", "quo\"te", "back\\slash", "umlaut ä", "semi;colon", "日本.txt", "per%22cent", "a=b",
         ]

@@ -96,7 +96,7 @@ import Testing
 
     // MARK: - Credentials, cookies
 
-    @Test func basicAndDigest() async throws {
+    @Test(.needs(.httpbin)) func basicAndDigest() async throws {
         let httpbin = try await Httpbin()
         func status(_ path: RoutePath, _ credentials: Credentials) async throws -> Int {
             let request = RouteRequest.get(path).with(\.credentials, credentials)
@@ -121,7 +121,7 @@ import Testing
     }
 
     /// Everyone on the way can read the password, and demand Basic.
-    @Test func basicIsOnlyChosenOverTLS() async throws {
+    @Test(.needs(.certificates)) func basicIsOnlyChosenOverTLS() async throws {
         let challenge = "WWW-Authenticate: Basic realm=\"a\""
         let plain = try RawServer { _, connection in
             try connection.respond("401 Unauthorized", headers: [challenge])

@@ -96,7 +96,7 @@ import Testing
         )
     }
 
-    @Test(.timeLimit(limit), arguments: Way.allCases)
+    @Test(.needs(.certificates), .timeLimit(limit), arguments: Way.allCases)
     func aProcessEndsWhileItsRequestsUseTLS(_ way: Way) async throws {
         let certificates = try await Certificates()
         let script = """
@@ -129,7 +129,7 @@ import Testing
         try await processesEnd(url, way, ["AUTHORITIES=\(certificates.path("ca.pem"))"]) {}
     }
 
-    @Test(.timeLimit(limit), arguments: Way.allCases)
+    @Test(.needs(.http2), .timeLimit(limit), arguments: Way.allCases)
     func aProcessEndsWhileItsRequestsUseHTTP2(_ way: Way) async throws {
         let server = try await HTTP2Server()
         for name in ["index.html", "0", "1", "2", "3", "large"] {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import IndicatorBackends
@@ -145,7 +146,7 @@ struct ConfigurationFileContentsTests {
 
     @Test(
         "are not used when the file, its folder or a link belongs to another user",
-        .enabled(if: geteuid() == 0, "giving files away needs root")
+        .needs(.root)
     )
     func otherOwner() throws {
         let folder = try TemporaryFolder()

@@ -409,7 +409,7 @@ struct ConfigurationReloadTests {
         #expect(await helper.says { $0.hasPrefix("backends") } == "backends dbusProperty")
     }
 
-    @Test("prints the mistakes to standard error when that is a terminal")
+    @Test("prints the mistakes to standard error when that is a terminal", .needs("tmux", package: "tmux"))
     func printsMistakes() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("startDelay: soon\n")
