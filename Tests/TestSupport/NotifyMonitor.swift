@@ -1,8 +1,4 @@
-import Foundation
-import IndicatorTesting
-import IndicatorThreads
-
-/// Records the calls of a notification server, with `busctl monitor`.
+/// Records the calls of a notification server.
 package final class NotifyMonitor: Sendable {
     /// A call of `Notify` or `CloseNotification`.
     package struct Call: Sendable, Hashable {
@@ -18,61 +14,29 @@ package final class NotifyMonitor: Sendable {
         package var hints: [String: String] = [:]
     }
 
-    private let bus: PrivateBus
-    private let daemon: Daemon
-    private let marks = Locked(0)
+    private let monitor: BusMonitor
 
     /// Starts to record; returns when it does.
     package init(_ bus: PrivateBus) async throws {
-        let monitor = try Daemon(
-            "busctl",
-            [
-                "--address=\(bus.address)", "monitor", "--json=short",
-                "--match=type='method_call',interface='org.freedesktop.Notifications'",
-                "--match=type='method_call',interface='org.indicator.Test'",
-                "--match=type='signal',interface='org.freedesktop.Notifications',member='NotificationClosed'",
-            ],
-            package: "systemd"
+        monitor = try await BusMonitor(
+            bus,
+            matching: "type='method_call',interface='org.freedesktop.Notifications'",
+            "type='signal',interface='org.freedesktop.Notifications',member='NotificationClosed'"
         )
-        self.bus = bus
-        daemon = monitor
-        let isListening = try await eventually {
-            _ = try await bus.busctl("call", "org.freedesktop.DBus", "/", "org.indicator.Test", "Listening")
-            return monitor.output.contains("Listening")
-        }
-        guard isListening else { throw NotListening(error: monitor.errors) }
     }
 
     /// Returns when everything is recorded that the bus received before.
-    package func catchUp() async throws {
-        let mark = marks.withLock { marks in
-            marks += 1
-            return "Mark\(marks)End"
-        }
-        _ = try await bus.busctl("call", "org.freedesktop.DBus", "/", "org.indicator.Test", mark)
-        guard await eventually({ daemon.output.contains(mark) }) else { throw NotListening(error: daemon.errors) }
-    }
-
-    /// The members and arguments of all messages so far.
-    private var messages: [(member: String, payload: [Any])] {
-        daemon.output.split(separator: "\n").compactMap { line in
-            guard
-                let message = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
-                let member = message["member"] as? String,
-                let payload = (message["payload"] as? [String: Any])?["data"] as? [Any]
-            else { return nil }
-            return (member, payload)
-        }
-    }
+    package func catchUp() async throws { try await monitor.catchUp() }
 
     /// The reasons for which the server has closed notifications so far, also if it has reported them to one client.
     package var closingReasons: [Int] {
-        messages.compactMap { $0.member == "NotificationClosed" ? $0.payload.last as? Int : nil }
+        monitor.messages.compactMap { $0.member == "NotificationClosed" ? $0.arguments.last as? Int : nil }
     }
 
     /// The calls so far.
     package var calls: [Call] {
-        messages.compactMap { member, payload in
+        monitor.messages.compactMap { message in
+            let (member, payload) = (message.member, message.arguments)
             switch (member, payload.count) {
             case ("CloseNotification", 1):
                 return Call(member: member, identifier: payload[0] as? Int ?? -1)
@@ -98,10 +62,5 @@ package final class NotifyMonitor: Sendable {
     package var shown: [Call] { calls.filter { $0.member == "Notify" } }
 
     /// The complete output so far, for messages.
-    package var output: String { daemon.output }
-
-    private struct NotListening: Error, CustomStringConvertible {
-        var error: String
-        var description: String { "busctl monitor does not listen: \(error)" }
-    }
+    package var output: String { monitor.output }
 }

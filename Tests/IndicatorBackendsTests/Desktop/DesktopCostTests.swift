@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What the desktop's backends cost: messages, and wake-ups. `Scripts/benchmark` measures their time.
-@Suite struct DesktopCostTests {
+@Suite(.needs(.busScripts)) struct DesktopCostTests {
     private let folder: TemporaryDirectory
 
     init() throws {
@@ -51,7 +51,7 @@ import Testing
         withExtendedLifetime(server) {}
     }
 
-    @Test("A lock costs one message", .enabled(if: LoginManager.isPossible, "it needs root"))
+    @Test("A lock costs one message", .needs(.rootMounts), .needs(.login))
     func lock() async throws {
         let bus = try await PrivateBus()
         let login = try await LoginManager(on: bus)
@@ -83,14 +83,12 @@ import Testing
     }
 }
 
-/// Records what a process sends on a bus, with `busctl monitor`.
+/// Records what a process sends on a bus.
 private final class BusTraffic: Sendable {
-    private let bus: PrivateBus
-    private let daemon: Daemon
+    private let monitor: BusMonitor
     private let name: String
 
     init(of probe: DesktopProbe, on bus: PrivateBus) async throws {
-        self.bus = bus
         // Not `busctl list`, which shows no processes to some users.
         let script = """
             proxy = bus.get_object("org.freedesktop.DBus", "/org/freedesktop/DBus")
@@ -100,20 +98,13 @@ private final class BusTraffic: Sendable {
             """
         name = try await bus.python(script).output.trimmingCharacters(in: .newlines)
         #expect(name.hasPrefix(":"))
-        let monitor = try Daemon(
-            "busctl",
-            ["--address=\(bus.address)", "monitor", "--json=short"],
-            package: "systemd"
-        )
-        daemon = monitor
-        #expect(await eventually { (monitor.errors + monitor.output).contains("Monitoring") })
+        monitor = try await BusMonitor(bus)
     }
 
     /// The number of messages so far.
     func count() async throws -> Int {
-        _ = try await bus.busctl("call", "org.freedesktop.DBus", "/", "org.indicator.Test", "Counted")
-        #expect(await eventually { daemon.output.contains("Counted") })
-        return daemon.output.split(separator: "\n").count { $0.contains("\"sender\":\"\(name)\"") }
+        try await monitor.catchUp()
+        return monitor.messages.count { $0.sender == name }
     }
 }
 #endif
