@@ -127,56 +127,29 @@ let package = Package(
             ]
         ),
 
-        // The programs that the tests start.
+        // The programs that the tests start. The one for the network is not part of the other: it links gdk-pixbuf, and
+        // with it GLib, which a process must not have that is tested for loading libnotify late.
         .executableTarget(
-            name: "configuration-helper",
-            dependencies: ["IndicatorBackends", "IndicatorCore", "IndicatorTesting", logging],
-            path: "Tests/Helpers/ConfigurationHelper"
-        ),
-        .executableTarget(
-            name: "core-probe",
-            dependencies: ["IndicatorCore", "IndicatorThreads", logging],
-            path: "Tests/Helpers/CoreProbe"
-        ),
-        .executableTarget(
-            name: "desktop-probe",
-            dependencies: ["IndicatorBackends", "IndicatorCore", "IndicatorThreads", dbus, logging, notify],
-            path: "Tests/Helpers/DesktopProbe"
-        ),
-        .executableTarget(
-            name: "log-file-writer",
-            dependencies: ["IndicatorBackends", "IndicatorCore", "IndicatorThreads"],
-            path: "Tests/Helpers/LogFileWriter"
-        ),
-        .executableTarget(
-            name: "mqtt-scale",
+            name: "test-probe",
             dependencies: [
-                "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "IndicatorThreads", argumentParser,
+                "IndicatorBackends", "IndicatorCore", "IndicatorServiceLifecycle", "IndicatorTesting",
+                "IndicatorThreads", dbus, logging, notify, serviceLifecycle, unixSignals,
             ],
-            path: "Tests/Helpers/MQTTScale"
+            path: "Tests/Helpers/TestProbe"
         ),
         .executableTarget(
             name: "network-probe",
             dependencies: ["CCurl", "NetworkKit"],
             path: "Tests/Helpers/NetworkProbe"
         ),
+
+        // Measures thousands of indicators on one broker. Not in the package Benchmarks: it uses what is not public.
         .executableTarget(
-            name: "service-helper",
+            name: "mqtt-scale",
             dependencies: [
-                "IndicatorBackends", "IndicatorCore", "IndicatorServiceLifecycle", logging, serviceLifecycle,
-                unixSignals,
+                "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "IndicatorThreads", argumentParser,
             ],
-            path: "Tests/Helpers/ServiceHelper"
-        ),
-        .executableTarget(
-            name: "terminal-progress-helper",
-            dependencies: ["IndicatorBackends", "IndicatorCore", logging],
-            path: "Tests/Helpers/TerminalProgressHelper"
-        ),
-        .executableTarget(
-            name: "terminal-title-helper",
-            dependencies: ["IndicatorBackends", "IndicatorCore", logging],
-            path: "Tests/Helpers/TerminalTitleHelper"
+            path: "Benchmarks/Sources/mqtt-scale"
         ),
 
         // The tests, and what they share. The fuzz targets run their seeds, or with Scripts/fuzz libFuzzer's mutations.
@@ -196,7 +169,7 @@ let package = Package(
         .testTarget(
             name: "IndicatorCoreTests",
             dependencies: [
-                "IndicatorCore", "IndicatorTesting", "IndicatorThreads", "TestSupport", "core-probe", inMemoryLogging,
+                "IndicatorCore", "IndicatorTesting", "IndicatorThreads", "TestSupport", "test-probe", inMemoryLogging,
                 logging,
             ],
             resources: [.copy("Resources/traces"), .copy("Resources/histories")]
@@ -205,15 +178,14 @@ let package = Package(
             name: "IndicatorBackendsTests",
             dependencies: [
                 "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "IndicatorTesting", "IndicatorThreads",
-                "TestSupport", "configuration-helper", "desktop-probe", "log-file-writer", "terminal-progress-helper",
-                "terminal-title-helper", inMemoryLogging, logging, subprocess,
+                "TestSupport", "test-probe", inMemoryLogging, logging, subprocess,
             ]
         ),
         .testTarget(
             name: "NetworkKitTests",
             dependencies: [
                 "IndicatorCore", "IndicatorTesting", "IndicatorThreads", "NetworkKit", "NetworkKitTesting",
-                "TestSupport", "desktop-probe", "network-probe", httpTypes, subprocess,
+                "TestSupport", "test-probe", "network-probe", httpTypes, subprocess,
             ]
         ),
         .testTarget(
@@ -229,18 +201,18 @@ let package = Package(
                 openCombine,
             ]
         ),
-        .testTarget(name: "IndicatorServiceLifecycleTests", dependencies: ["TestSupport", "service-helper"]),
+        .testTarget(name: "IndicatorServiceLifecycleTests", dependencies: ["TestSupport", "test-probe"]),
         .testTarget(
             name: "IndicatorCommandsTests",
             dependencies: [
                 "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "IndicatorTesting", "IndicatorThreads",
-                "TestSupport", "desktop-probe", "indicator", "indicator-demo",
+                "TestSupport", "test-probe", "indicator", "indicator-demo",
             ]
         ),
         .testTarget(
             name: "IndicatorToolTests",
             dependencies: [
-                "IndicatorCore", "IndicatorThreads", "TestSupport", "desktop-probe", "indicator", subprocess,
+                "IndicatorCore", "IndicatorThreads", "TestSupport", "test-probe", "indicator", subprocess,
                 systemPackage,
             ]
         ),

@@ -19,7 +19,7 @@ struct IndicatorServiceTests {
 
             """
         let path = try folder.write(configuration, to: "config.yaml")
-        let daemon = try Daemon(try Command.built("service-helper"), [path] + mode)
+        let daemon = try Daemon(try Command.built("test-probe"), ["service", path] + mode)
         try #require(await eventually { daemon.output.contains("shown\n") && log.contains(" shown ") })
         return daemon
     }

@@ -67,14 +67,14 @@ import Testing
 
     @Test("The next command removes the bars that an app has left, and restores the title")
     func app() async throws {
-        let helper = try Command.built("terminal-progress-helper")
+        let helper = try Command.built("test-probe")
         let config = program.home.appending("config/indicator/indicator.yaml")
         let commands = program.home.appending("commands")
         try #require(mkfifo(commands, 0o600) == 0)
         let file = try #require(FileHandle(forUpdatingAtPath: commands))
         try await inTerminal { tmux in
             let pid = program.home.appending("pid")
-            try await tmux.type("sh -c 'echo $$ >\(pid); exec \(helper) \(config) \(commands)'")
+            try await tmux.type("sh -c 'echo $$ >\(pid); exec \(helper) progress \(config) \(commands)'")
             let bars = (1...9).map { "bar \($0)" }
             try file.write(contentsOf: Data(bars.map { "begin \($0)\n" }.joined().utf8))
             func hasBars(_ lines: [String]) -> Bool { lines.contains { $0.hasPrefix("bar ") } }

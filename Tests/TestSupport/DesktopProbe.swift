@@ -12,7 +12,7 @@ package enum NotificationWay: String, Sendable, CaseIterable {
     package static let both = [libnotify, dbus]
 }
 
-/// The program `desktop-probe`: an app with an indicator on a private bus, which executes commands.
+/// The program `test-probe desktop`: an app with an indicator on a private bus, which executes commands.
 package final class DesktopProbe: Sendable {
     private let daemon: Daemon
 
@@ -38,9 +38,9 @@ package final class DesktopProbe: Sendable {
         descriptors: Int? = nil
     ) async throws {
         let probe = try Daemon(
-            try program ?? Command.built("desktop-probe"),
+            try program ?? Command.built("test-probe"),
             // The probe limits itself: with 3, the dynamic linker could not load the libraries.
-            arguments + ["through=\(way.rawValue)"] + (descriptors.map { ["descriptors=\($0)"] } ?? []),
+            ["desktop"] + arguments + ["through=\(way.rawValue)"] + (descriptors.map { ["descriptors=\($0)"] } ?? []),
             environment: [
                 "DBUS_SESSION_BUS_ADDRESS": address ?? bus?.address ?? "", "XDG_RUNTIME_DIR": "", "DISPLAY": "",
                 // For the tests that measure memory: malloc(3) caches as little as possible.
@@ -117,6 +117,6 @@ package final class DesktopProbe: Sendable {
 
     private struct Silent: Error, CustomStringConvertible {
         var error: String
-        var description: String { "desktop-probe does not answer: \(error)" }
+        var description: String { "the probe does not answer: \(error)" }
     }
 }

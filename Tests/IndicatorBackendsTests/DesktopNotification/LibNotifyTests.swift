@@ -89,7 +89,7 @@ import Testing
         let server = try await NotificationServer(on: bus)
         let folder = try TemporaryDirectory()
         let program = folder.appending("probe")
-        try FileManager.default.copyItem(atPath: try Command.built("desktop-probe"), toPath: program)
+        try FileManager.default.copyItem(atPath: try Command.built("test-probe"), toPath: program)
         // Set-group-ID: with another user, it could not use the bus.
         #expect(chown(program, 0, 65534) == 0 && chmod(program, 0o2755) == 0)
         let probe = try await DesktopProbe("notification", program: program, bus: bus)

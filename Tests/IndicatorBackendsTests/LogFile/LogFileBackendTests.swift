@@ -63,9 +63,9 @@ import Testing
 
     @Test(arguments: ["000", "277", "777"])
     func theUmaskDoesNotChangeTheModes(umask: String) async throws {
-        let helper = try Command.built("log-file-writer")
+        let helper = try Command.built("test-probe")
         let path = folder.appending("a/x.log")
-        let result = try await Command.run("sh", ["-c", "umask \(umask); exec '\(helper)' write '\(path)'"])
+        let result = try await Command.run("sh", ["-c", "umask \(umask); exec '\(helper)' log write '\(path)'"])
         #expect(result.status == 0, "\(result.error)")
         #expect(mode(of: path) == 0o600)
         #expect(mode(of: folder.appending("a")) == 0o700)

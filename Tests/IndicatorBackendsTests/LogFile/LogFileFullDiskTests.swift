@@ -19,9 +19,9 @@ import Testing
     }
 
     private func fillDisk(_ scenario: String, size: String, _ options: String...) async throws -> [String] {
-        let writer = try Command.built("log-file-writer")
+        let writer = try Command.built("test-probe")
         let result = try await SmallDisk.run(
-            [writer, scenario, folder.appending("x.log")] + options,
+            [writer, "log", scenario, folder.appending("x.log")] + options,
             size: size,
             over: folder.path
         )

@@ -14,13 +14,13 @@ import Testing
     }
 
     @Test func twoProcessesShareAFileThroughManyRotations() async throws {
-        let helper = try Command.built("log-file-writer")
+        let helper = try Command.built("test-probe")
         let meeting = try TemporaryDirectory()
         let path = folder.appending("x.log")
         let lines = 1500
         let options = ["lines=\(lines)", "maxSize=10000", "keep=1000", "meetAt=\(meeting.path)"]
-        async let first = Command.run(helper, ["write", path, "prefix=a"] + options)
-        async let second = Command.run(helper, ["write", path, "prefix=b"] + options)
+        async let first = Command.run(helper, ["log", "write", path, "prefix=a"] + options)
+        async let second = Command.run(helper, ["log", "write", path, "prefix=b"] + options)
         for result in try await [first, second] { #expect(result.status == 0, "\(result.error)") }
 
         // From the oldest to the latest.

@@ -84,7 +84,7 @@ import Testing
         mkdir(folder.appending("private"), 0o555)
         chmod(folder.path, 0o755)
         let arguments = ["write", path] + (geteuid() == 0 ? ["user=\(user)"] : [])
-        let result = try await Command.run(Command.built("log-file-writer"), arguments)
+        let result = try await Command.run(Command.built("test-probe"), ["log"] + arguments)
         #expect(result.status == 1)
         #expect(
             result.error
@@ -109,7 +109,10 @@ import Testing
     }
 
     @Test func aReaderThatClosesItsEndDoesNotEndTheProcess() async throws {
-        let result = try await Command.run(Command.built("log-file-writer"), ["lose-reader", folder.appending("fifo")])
+        let result = try await Command.run(
+            Command.built("test-probe"),
+            ["log", "lose-reader", folder.appending("fifo")]
+        )
         #expect(result.status == 0, "\(result.error)")
         #expect(try decodeLog(result.output).map(\.label) == ["alone-0", "alone-1", "alone-2", "second"])
     }
@@ -117,8 +120,8 @@ import Testing
     @Test func theFileSizeLimitDoesNotEndTheProcessAndLeavesNoIncompleteLine() async throws {
         let path = folder.appending("x.log")
         let result = try await Command.run(
-            Command.built("log-file-writer"),
-            ["write", path, "lines=100", "fileSizeLimit=5000"]
+            Command.built("test-probe"),
+            ["log", "write", path, "lines=100", "fileSizeLimit=5000"]
         )
         #expect(result.status == 0, "\(result.error)")
         let text = try folder.read("x.log")
@@ -143,23 +146,23 @@ import Testing
     // MARK: Standard streams
 
     @Test(arguments: [1, 2]) func aStandardStreamOfAnyTypeIsALog(descriptor: Int) async throws {
-        let writer = try Command.built("log-file-writer")
+        let writer = try Command.built("test-probe")
         let path = descriptor == 1 ? "/dev/stdout" : "/dev/stderr"
         // A pipe of another user, as in a container, which cannot be opened by its path; a file; a closed stream.
         let options = geteuid() == 0 ? ["user=65534"] : []
-        let piped = try await Command.run(writer, ["write", path, "lines=3"] + options)
+        let piped = try await Command.run(writer, ["log", "write", path, "lines=3"] + options)
         #expect(
             try decodeLog(descriptor == 1 ? piped.output : piped.error).map(\.label) == ["line-0", "line-1", "line-2"]
         )
 
         let file = folder.appending("redirected")
-        let script = "'\(writer)' write \(path) lines=2 \(descriptor)>'\(file)'"
+        let script = "'\(writer)' log write \(path) lines=2 \(descriptor)>'\(file)'"
         #expect(try await Command.run("sh", ["-c", script]).status == 0)
         #expect(try decodeLog(folder.read("redirected")).map(\.label) == ["line-0", "line-1"])
 
         let closed = try await Command.run(
             "sh",
-            ["-c", "'\(writer)' write \(path) \(descriptor)>&-; echo status=$? >&\(3 - descriptor)"]
+            ["-c", "'\(writer)' log write \(path) \(descriptor)>&-; echo status=$? >&\(3 - descriptor)"]
         )
         #expect((descriptor == 1 ? closed.error : closed.output).contains("status=1"))
     }
@@ -167,10 +170,10 @@ import Testing
     @Test func aStandardStreamWithoutSpaceDoesNotBlockWriting() async throws {
         // The reader reads nothing until the writer has ended, and the writer writes more than the 64 KiB of a pipe.
         // For a user who has many pipes, it has 8 KiB (pipe(7)).
-        let writer = try Command.built("log-file-writer")
+        let writer = try Command.built("test-probe")
         let marker = folder.appending("ended")
         let script =
-            "{ '\(writer)' write /dev/stdout lines=2000 lenient=1; : >'\(marker)'; } | "
+            "{ '\(writer)' log write /dev/stdout lines=2000 lenient=1; : >'\(marker)'; } | "
             + "{ while [ -d '\(folder.path)' ] && ! [ -e '\(marker)' ]; do sleep 0.01; done; cat; }"
         let result = try await Command.run("sh", ["-c", script])
         let labels = try decodeLog(result.output).map(\.label)

@@ -109,8 +109,8 @@ import Testing
         let broker = try await MosquittoBroker()
         let text = "backends: [mqtt]\nmqtt: {url: '\(broker.url)', keepAlive: 7, refresh: 20}\n"
         let app = try Daemon(
-            try Command.built("desktop-probe"),
-            ["config=\(try folder.write(text, to: "config.yaml"))"]
+            try Command.built("test-probe"),
+            ["desktop", "config=\(try folder.write(text, to: "config.yaml"))"]
         )
         #expect(
             try await eventually { try await broker.retained().first?.value.contains(#""refresh":20"#) == true }

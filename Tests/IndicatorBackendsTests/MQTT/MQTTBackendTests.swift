@@ -150,7 +150,7 @@ import Testing
         let config = "backends: [mqtt]\nmqtt: {url: '\(broker.url)', host: h}\n"
         let folder = try TemporaryDirectory()
         let path = try folder.write(config, to: "c.yaml")
-        let app = try Daemon(try Command.built("desktop-probe"), ["config=\(path)"])
+        let app = try Daemon(try Command.built("test-probe"), ["desktop", "config=\(path)"])
         func threads() -> [String] {
             let tasks = "/proc/\(app.processID)/task"
             return ((try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []).compactMap {

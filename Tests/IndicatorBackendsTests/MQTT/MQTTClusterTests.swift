@@ -64,8 +64,8 @@ import Testing
         let config =
             "backends: [mqtt]\nstartDelay: 0\nmqtt: {url: ['\(nats.urls[0])'], host: b.example.org, interval: 0}\n"
         let app = try Daemon(
-            try Command.built("desktop-probe"),
-            ["config=\(try folder.write(config, to: "c.yaml"))"]
+            try Command.built("test-probe"),
+            ["desktop", "config=\(try folder.write(config, to: "c.yaml"))"]
         )
         #expect(await eventually { app.output.hasPrefix("ready\n") })
         app.write("begin\tWorking")
@@ -200,7 +200,7 @@ import Testing
         )
         let count = 100
         let apps = try (0..<count).map { _ in
-            try Daemon(try Command.built("desktop-probe"), ["config=\(config)"])
+            try Daemon(try Command.built("test-probe"), ["desktop", "config=\(config)"])
         }
         for app in apps { app.write("begin\tBefore") }
         var settings = MQTTSettings(url: try MQTTURL(nats.urls[0]))

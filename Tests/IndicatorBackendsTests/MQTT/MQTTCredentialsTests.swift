@@ -76,8 +76,8 @@ import Testing
             to: "c.yaml"
         )
         let app = try Daemon(
-            try Command.built("desktop-probe"),
-            ["config=\(config)"],
+            try Command.built("test-probe"),
+            ["desktop", "config=\(config)"],
             environment: ["INDICATOR_MQTT_PASSWORD": password]
         )
         if password == "hush" {

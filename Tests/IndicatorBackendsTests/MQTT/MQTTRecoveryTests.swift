@@ -26,7 +26,7 @@ import Testing
             "backends: [mqtt]\nstartDelay: 0\nmqtt: {url: '\(url ?? broker.url)', host: h}\n",
             to: "c.yaml"
         )
-        let command = wrapper + [try Command.built("desktop-probe"), "config=\(config)"]
+        let command = wrapper + [try Command.built("test-probe"), "desktop", "config=\(config)"]
         let app = try Daemon(command[0], Array(command.dropFirst()))
         #expect(await eventually { app.output.hasPrefix("ready\n") })
         return app

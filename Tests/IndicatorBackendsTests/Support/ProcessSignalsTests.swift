@@ -12,7 +12,7 @@ struct ProcessSignalsTests {
 
     init() throws {
         folder = try TemporaryDirectory()
-        helper = try Command.built("terminal-title-helper")
+        helper = try Command.built("test-probe")
     }
 
     /// Starts the helper on pipes, and returns when its indicator is shown.
@@ -21,7 +21,7 @@ struct ProcessSignalsTests {
         let environment = ["SWIFT_BACKTRACE": "enable=no"]
         let daemon = try Daemon(
             helper,
-            ["configured", try configuration(backends)] + mode,
+            ["signals", try configuration(backends)] + mode,
             environment: environment
         )
         try #require(await eventually { daemon.output.contains("shown\n") && events.contains("shown") })
@@ -137,7 +137,7 @@ struct ProcessSignalsTests {
         let configuration = try configuration(backends)
         try await Tmux.withServer { tmux in
             try await tmux.command("select-pane", "-T", "the old title")
-            try await tmux.type("\(helper) configured \(configuration) terminal; echo status=$?")
+            try await tmux.type("\(helper) signals \(configuration) terminal; echo status=$?")
             #expect(try await isBusy(tmux))
             try await body(tmux)
         }

@@ -22,12 +22,12 @@ struct RealTerminalTests {
 
     init() throws {
         folder = try TemporaryDirectory("indicator-terminal")
-        helper = try Command.built("terminal-title-helper")
+        helper = try Command.built("test-probe")
         try folder.write("startDelay: 0\nbackends: [terminalTitle]\n", to: "config.yaml")
         // The terminal stays open after the work has ended, until the folder is removed.
         try folder.write(
             """
-            '\(helper)' configured '\(folder.path)/config.yaml' terminal | tee '\(folder.path)/output'
+            '\(helper)' signals '\(folder.path)/config.yaml' terminal | tee '\(folder.path)/output'
             touch '\(folder.path)/ended'
             while [ -e '\(folder.path)/run' ]; do sleep 0.1; done
 

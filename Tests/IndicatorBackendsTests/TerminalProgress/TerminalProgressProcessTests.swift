@@ -12,12 +12,12 @@ struct TerminalProgressProcessTests {
 
     init() throws {
         folder = try TemporaryDirectory()
-        helper = try Command.built("terminal-progress-helper")
+        helper = try Command.built("test-probe")
         try folder.write("startDelay: 0\ncompletionDelay: 0\nbackends: [terminalProgress]\n", to: "config.yaml")
         try #require(mkfifo(folder.appending("commands"), 0o600) == 0)
     }
 
-    private var arguments: [String] { [folder.appending("config.yaml"), folder.appending("commands")] }
+    private var arguments: [String] { ["progress", folder.appending("config.yaml"), folder.appending("commands")] }
 
     /// Sends commands to the app, and returns when it has executed them.
     private func tell(_ commands: String...) async throws {

@@ -11,10 +11,10 @@ import Testing
     )
     func noText(start: String) async throws {
         let folder = try TemporaryDirectory("indicator-emacs")
-        let helper = try Command.built("terminal-title-helper")
+        let helper = try Command.built("test-probe")
         let config = try folder.write("startDelay: 0\nbackends: [terminalTitle]\n", to: "config.yaml")
         let script = try folder.write(
-            "#!/bin/sh\n'\(helper)' configured '\(config)' terminal\necho all done; sleep 1000\n",
+            "#!/bin/sh\n'\(helper)' signals '\(config)' terminal\necho all done; sleep 1000\n",
             to: "run"
         )
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script)

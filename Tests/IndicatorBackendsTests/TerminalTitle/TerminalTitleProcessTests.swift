@@ -6,13 +6,13 @@ import Testing
     private let helper: String
 
     init() throws {
-        helper = try Command.built("terminal-title-helper")
+        helper = try Command.built("test-probe")
     }
 
     @Test(arguments: [("return", 0), ("exit", 3), ("exit-on-thread", 3), ("stop", 0)])
     func theTitleIsRestoredWhenTheProcessExits(mode: String, status: Int) async throws {
         let terminal = try PseudoTerminal()
-        let ending = try await terminal.run(helper, mode)
+        let ending = try await terminal.run(helper, "title", mode)
         // The title was written to the terminal, although neither standard stream is connected to it.
         #expect(ending == .init(status: status, output: "shown\n", errors: ""))
         var emulator = TitleEmulator()
@@ -24,7 +24,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(10))) func aStoppedTerminalDoesNotKeepTheProcessFromExiting() async throws {
         let terminal = try PseudoTerminal()
-        let ending = try await terminal.run(helper, "exit-stopped")
+        let ending = try await terminal.run(helper, "title", "exit-stopped")
         #expect(ending.status == 3)
         var emulator = TitleEmulator()
         emulator.receive(terminal.read())
@@ -33,7 +33,7 @@ import Testing
 
     @Test func aForkedChildRestoresNothing() async throws {
         let terminal = try PseudoTerminal()
-        let ending = try await terminal.run(helper, "exit-child")
+        let ending = try await terminal.run(helper, "title", "exit-child")
         #expect(ending == .init(status: 0, output: "shown\nchild has ended\n", errors: ""))
         var emulator = TitleEmulator()
         emulator.receive(terminal.read())
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func withoutATerminalNothingIsWrittenAnywhere() async throws {
-        let ending = try await PseudoTerminal.runWithoutTerminal(helper, "return")
+        let ending = try await PseudoTerminal.runWithoutTerminal(helper, "title", "return")
         let text = """
             the process has no controlling terminal; start the app in a terminal; a service, a cron job or a container \
             without 'docker run -t' has none
@@ -53,7 +53,7 @@ import Testing
 
     @Test(arguments: ["dumb", nil]) func aDumbTerminalIsNotWrittenTo(type: String?) async throws {
         let terminal = try PseudoTerminal()
-        let ending = try await terminal.run(helper, "return", terminalType: type)
+        let ending = try await terminal.run(helper, "title", "return", terminalType: type)
         #expect(ending.status == 0 && ending.output.contains("set TERM") && ending.errors == "")
         #expect(terminal.read() == [])
     }
@@ -61,7 +61,7 @@ import Testing
     @Test(.timeLimit(.minutes(10))) func aBackgroundJobIsNotStoppedByTheTerminal() async throws {
         let terminal = try PseudoTerminal()
         // With `set -m` the job is a separate process group in the background; `tostop` stops it when it writes.
-        let script = "stty tostop < /dev/tty; set -m; \(helper) stop & wait $!; echo status $?"
+        let script = "stty tostop < /dev/tty; set -m; \(helper) title stop & wait $!; echo status $?"
         let ending = try await terminal.run("sh", "-c", script)
         #expect(ending.output == "shown\nstatus 0\n")
         var emulator = TitleEmulator()

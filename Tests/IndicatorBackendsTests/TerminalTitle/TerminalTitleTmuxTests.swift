@@ -82,10 +82,10 @@ import Testing
     }
 
     @Test(arguments: ["return", "exit"]) func theOldTitleIsRestoredWhenTheProcessExits(mode: String) async throws {
-        let helper = try Command.built("terminal-title-helper")
+        let helper = try Command.built("test-probe")
         try await Tmux.withServer { tmux in
             try await tmux.command("select-pane", "-T", "the old title")
-            try await tmux.type("\(helper) wait; \(helper) \(mode); echo en''ded")
+            try await tmux.type("\(helper) title wait; \(helper) title \(mode); echo en''ded")
             #expect(try await eventually { try await tmux.title == "⠋ Working - helper" })
             try await tmux.type("")
             #expect(try await eventually { try await tmux.screen.contains("ended") })

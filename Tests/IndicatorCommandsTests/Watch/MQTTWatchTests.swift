@@ -25,7 +25,7 @@ import Testing
         let url = url ?? broker.url
         let config = "backends: [mqtt]\nstartDelay: 0\nmqtt: {url: '\(url)', host: '\(host)', interval: 0}\n"
         let path = try folder.write(config, to: "\(host).yaml")
-        let command = wrapper + [try Command.built("desktop-probe"), "config=\(path)"]
+        let command = wrapper + [try Command.built("test-probe"), "desktop", "config=\(path)"]
         let app = try Daemon(command[0], Array(command.dropFirst()))
         #expect(await eventually { app.output.hasPrefix("ready\n") })
         return app

@@ -26,7 +26,7 @@ struct ProcessTests {
         let library = folder.appending("moved-clock.so")
         let compiler = try await Command.run("gcc", ["-shared", "-fPIC", "-o", library, source], package: "gcc")
         try #require(compiler.status == 0, "\(compiler.error)")
-        let probe = try Daemon(try Command.built("core-probe"), [probe], environment: ["LD_PRELOAD": library])
+        let probe = try Daemon(try Command.built("test-probe"), ["core", probe], environment: ["LD_PRELOAD": library])
         #expect(await eventually { probe.status == 0 })
         return probe.output
     }
@@ -59,7 +59,7 @@ struct ProcessTests {
     #if !THREAD_SANITIZER  // Its runtime has locks that another thread may hold at the fork.
     @Test("In a process that was forked while other threads had locks, the indicator is off, and no call hangs")
     func fork() async throws {
-        let result = try await Command.run(try Command.built("core-probe"), ["fork", "100"])
+        let result = try await Command.run(try Command.built("test-probe"), ["core", "fork", "100"])
         #expect(result.output == "[\"normally\": 100]\n")
         let reports = result.error.split(separator: "\n").filter { $0.contains("The indicator is off in this process") }
         #expect(reports.count == 100)

@@ -413,13 +413,15 @@ struct ConfigurationReloadTests {
     func printsMistakes() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("startDelay: soon\n")
-        let helper = try Command.built("configuration-helper")
+        let helper = try Command.built("test-probe")
         try await Tmux.withServer { tmux in
             // The quotes tell the output from the command that was typed.
-            try await tmux.type("clear; cd \(folder.path); echo quit | \(helper) indicator.yaml > out; echo do''ne")
+            try await tmux.type(
+                "clear; cd \(folder.path); echo quit | \(helper) configuration indicator.yaml > out; echo do''ne"
+            )
             #expect(try await eventually { try await tmux.screen.contains("done\n") })
             let screen = try await tmux.screen
-            #expect(screen.contains("configuration-helper: The configuration has mistakes"))
+            #expect(screen.contains("probe: The configuration has mistakes"))
             #expect(screen.contains("indicator.yaml:1:13: error: 'startDelay': expected a number"))
         }
         #expect(path.hasSuffix("indicator.yaml"))
@@ -436,7 +438,7 @@ struct ConfigurationReloadTests {
             "/usr/bin/env",
             [
                 "bash", "-c", "\(run) | grep -aoE '(uregex_open|inotify_add_watch)\\b' | sort -u",
-                try Command.built("configuration-helper"), path,
+                try Command.built("test-probe"), "configuration", path,
             ]
         )
         #expect(result.output == "inotify_add_watch\n")

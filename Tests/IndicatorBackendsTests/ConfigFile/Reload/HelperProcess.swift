@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// A `configuration-helper` process, killed when the value is deallocated.
+/// A process of `test-probe configuration`, killed when the value is deallocated.
 final class HelperProcess {
     private let daemon: Daemon
     /// The number of lines that ``says(_:)`` has passed.
@@ -21,7 +21,7 @@ final class HelperProcess {
         environment: [String: String]? = nil
     ) throws {
         let only = environment.map { ["/usr/bin/env", "-i"] + $0.map { "\($0.key)=\($0.value)" } } ?? []
-        let words = only + wrapper + [try Command.built("configuration-helper")] + arguments
+        let words = only + wrapper + [try Command.built("test-probe"), "configuration"] + arguments
         daemon = try Daemon(words[0], Array(words.dropFirst()), standardInput: standardInput)
     }
 

@@ -5,7 +5,7 @@ import Logging
 
 /// An app with live progress that executes the commands in a file, usually a FIFO, one per line.
 ///
-/// Usage: `terminal-progress-helper CONFIG COMMANDS [APP]`. It appends each executed command to `COMMANDS.done`.
+/// Usage: `test-probe progress CONFIG COMMANDS [APP]`. It appends each executed command to `COMMANDS.done`.
 ///
 /// | command | does |
 /// |---|---|
@@ -20,17 +20,16 @@ import Logging
 /// | `raw TEXT`, `part TEXT` | writes directly to standard error, with or without a line break |
 /// | `shutdown` | shuts the indicator down |
 /// | `exit`, `return` | ends the process |
-@main
-struct ProgressHelper {
-    static func main() async throws {
+enum ProgressProbe {
+    static func run(_ arguments: [String]) async throws {
         var none = sigset_t()
         sigemptyset(&none)
         pthread_sigmask(SIG_SETMASK, &none, nil)
         // Ends the process if a failed test leaves it running.
         alarm(300)
-        let commands = CommandLine.arguments[2]
-        let app = CommandLine.arguments.count > 3 ? CommandLine.arguments[3] : "helper"
-        let indicator = IndicatorManager.configured(from: ConfigurationSource(for: app, path: CommandLine.arguments[1]))
+        let commands = arguments[1]
+        let app = arguments.dropFirst(2).first ?? "helper"
+        let indicator = IndicatorManager.configured(from: ConfigurationSource(for: app, path: arguments[0]))
         kept = indicator
         let logger = Logger(label: "helper") { label in
             IndicatorLogHandler(wrapping: StreamLogHandler.standardError(label: label))

@@ -6,7 +6,7 @@ import Logging
 
 /// An app with a config file and nothing else, for tests that send real signals to a process.
 ///
-/// Usage: `configuration-helper FILE [MODE…]`; with `-` for FILE it searches the standard locations. It prints `pid N`
+/// Usage: `test-probe configuration FILE [MODE…]`; with `-` for FILE it searches the standard locations. It prints `pid N`
 /// and `ready` once it accepts commands, `delay S` and `count N` whenever the start delay changes, and its log. One
 /// activity is in progress all the time. A line on standard input is a command: `shutdown`, `reload`, `disposition` (of
 /// SIGHUP: `default`, `ignore` or `handler`), `child` (the same in a child process), `backends` (their names), `shared`
@@ -16,11 +16,10 @@ import Logging
 /// `hangup` does not watch the file; `idle` does not poll the start delay; `terminal` only waits, without reading
 /// standard input; `standard` uses the built-in backend kinds and the process's environment; `shared` configures the
 /// shared indicator after an activity has begun on it.
-@main
-struct ConfigurationHelper {
-    static func main() async throws {
-        let path = CommandLine.arguments[1]
-        let modes = Set(CommandLine.arguments.dropFirst(2))
+enum ConfigurationProbe {
+    static func run(_ arguments: [String]) async throws {
+        let path = arguments[0]
+        let modes = Set(arguments.dropFirst())
         if modes.contains("ignore") { signal(SIGHUP, SIG_IGN) }
         if modes.contains("own") { signal(SIGHUP) { _ in } }
 
@@ -46,8 +45,8 @@ struct ConfigurationHelper {
         let isShared = modes.contains("shared")
         let early = isShared ? ManagedActivity(in: IndicatorManager.shared) : nil
         defer { withExtendedLifetime(early) {} }
-        let indicator = make("configuration-helper", isShared)
-        let second = modes.contains("two") ? make("configuration-helper", false) : nil
+        let indicator = make("probe", isShared)
+        let second = modes.contains("two") ? make("probe", false) : nil
         let activity = ManagedActivity(in: indicator)
         // Read before "ready" is printed: a test may change the delay right after that.
         let firstDelay = indicator.delays.startDelay

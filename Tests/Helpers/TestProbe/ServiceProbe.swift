@@ -8,18 +8,17 @@ import UnixSignals
 
 /// A daemon with the indicator among its services, for tests of its shutdown.
 ///
-/// Usage: `service-helper FILE [MODE]`. It prints `shown` once the indicator is shown, `finishing` when its worker
+/// Usage: `test-probe service FILE [MODE]`. It prints `shown` once the indicator is shown, `finishing` when its worker
 /// shuts down, and `ended` when the group has ended. The worker's activity ends with success.
 ///
 /// Mode: `failing` adds a service that throws when it reads a line from standard input.
-@main
-struct ServiceHelper {
-    static func main() async throws {
+enum ServiceProbe {
+    static func run(_ arguments: [String]) async throws {
         // Ends the process if a failed test leaves it running.
         alarm(300)
-        let path = CommandLine.arguments[1]
-        let mode = CommandLine.arguments.dropFirst(2).first
-        let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "service-helper", path: path))
+        let path = arguments[0]
+        let mode = arguments.dropFirst().first
+        let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "probe", path: path))
         var services: [any Service] = [indicator, Worker(indicator: indicator)]
         if mode == "failing" { services.append(Failing()) }
         let group = ServiceGroup(

@@ -2,7 +2,7 @@ import Foundation
 import IndicatorBackends
 import IndicatorCore
 
-extension LogFileWriter {
+extension LogProbe {
     /// On a separate small file system: writes a line, fills the file system, writes `lines` more, frees space, and
     /// writes `after`. Prints the log.
     func fillDisk() async throws {

@@ -6,14 +6,13 @@ import Synchronization
 
 /// A process for the tests of the core: it forks, or its clocks are moved.
 ///
-/// Usage: `core-probe fork CHILDREN`, `core-probe suspend` or `core-probe step`.
-@main
-struct CoreProbe {
-    static func main() async throws {
+/// Usage: `test-probe core fork CHILDREN`, `test-probe core suspend` or `test-probe core step`.
+enum CoreProbe {
+    static func run(_ arguments: [String]) async throws {
         // Ends the process if a failed test leaves it running.
         alarm(300)
-        switch CommandLine.arguments[1] {
-        case "fork": try fork(Int(CommandLine.arguments[2]) ?? 1)
+        switch arguments.first {
+        case "fork": try fork(arguments.last.flatMap { Int($0) } ?? 1)
         case "step": try await step()
         default: try await suspend()
         }

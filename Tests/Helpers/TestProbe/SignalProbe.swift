@@ -5,7 +5,7 @@ import Logging
 
 /// An app with a config file and an activity that lasts as long as the process, for tests of signals.
 ///
-/// Usage: `terminal-title-helper configured FILE [MODE]`. It prints `pid N`, and `shown` once the indicator is shown.
+/// Usage: `test-probe signals FILE [MODE]`. It prints `pid N`, and `shown` once the indicator is shown.
 ///
 /// Modes: `ignore` ignores SIGTERM, and `own` handles it by exiting with 7, before the indicator is created;
 /// `busy-pool` keeps every thread of Swift's pool busy; `terminal` does not read standard input; `local` keeps the
@@ -14,7 +14,7 @@ import Logging
 /// A line on standard input is a command: `own` handles SIGTERM from now on; `child` prints the signal masks of a child
 /// program; `fork` forks, prints `child N`, waits for the child and prints the signal that ended it; `exit` calls
 /// `exit(3)`; `return` returns from `main`.
-enum SignalScenarios {
+enum SignalProbe {
     static func run(_ arguments: [String]) async throws {
         let path = arguments[0]
         let mode = arguments.dropFirst().first

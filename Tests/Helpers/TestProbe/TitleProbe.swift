@@ -2,12 +2,9 @@ import Foundation
 import IndicatorBackends
 import IndicatorCore
 
-/// Shows the title and ends in the given way, for tests of what remains in the terminal.
-@main
-struct Helper {
-    static func main() async throws {
-        let arguments = Array(CommandLine.arguments.dropFirst())
-        if arguments.first == "configured" { return try await SignalScenarios.run(Array(arguments.dropFirst())) }
+/// Shows the title and ends in the given way, for tests of what remains in the terminal: `test-probe title WAY`.
+enum TitleProbe {
+    static func run(_ arguments: [String]) async throws {
         let backend = TerminalTitleBackend(applicationName: "helper")
         let showing = Task(executorPreference: PlainThreads()) {
             try await backend.start()

@@ -5,21 +5,19 @@ import IndicatorThreads
 
 /// Runs one log file scenario in a separate process.
 ///
-/// Usage: `log-file-writer SCENARIO PATH [KEY=VALUE …]`. `user` switches to that user ID. Exit status: 0 success, 1 the
+/// Usage: `test-probe log SCENARIO PATH [KEY=VALUE …]`. `user` switches to that user ID. Exit status: 0 success, 1 the
 /// backend threw an error (printed to standard error), 64 wrong usage.
-@main
-struct LogFileWriter {
+struct LogProbe {
     let path: String
     private let options: [String: String]
 
-    // On the main thread, which is the only one until `main` suspends: setuid(2) can miss a thread that is starting.
-    @MainActor static func main() async {
-        let arguments = Array(CommandLine.arguments.dropFirst())
+    // On the main thread, which is the only one until it suspends: setuid(2) can miss a thread that is starting.
+    @MainActor static func run(_ arguments: [String]) async {
         guard arguments.count >= 2 else { exit(64) }
         // The backend must not depend on the parent's signal dispositions.
         signal(SIGPIPE, SIG_DFL)
         signal(SIGXFSZ, SIG_DFL)
-        let writer = LogFileWriter(path: arguments[1], options: Array(arguments.dropFirst(2)))
+        let writer = LogProbe(path: arguments[1], options: Array(arguments.dropFirst(2)))
         if let user = writer.options["user"].flatMap(UInt32.init) {
             guard setgroups(0, nil) == 0, setgid(user) == 0, setuid(user) == 0 else { exit(77) }
         }

@@ -11,12 +11,12 @@ import CDBus
 /// An app with desktop backends that executes commands from standard input. For tests that observe a process from
 /// outside: what remains after it has ended, and how it runs without file descriptors.
 ///
+/// Usage: `test-probe desktop [PART…]`; see `DesktopProbe` of `TestSupport` for the parts.
+///
 /// It runs no task on Swift's cooperative pool and has no libdispatch timer: both need file descriptors and end the
 /// process without them.
-@main
-struct DesktopProbe {
-    static func main() throws {
-        let arguments = CommandLine.arguments.dropFirst()
+enum DesktopProbe {
+    static func run(_ arguments: [String]) throws {
         LoggingSystem.bootstrap { label in
             var handler = StreamLogHandler.standardError(label: label)
             handler.logLevel = .debug
