@@ -32,6 +32,8 @@ private func fuzzConfiguration(_ bytes: [UInt8], path: String) {
     let file = FileValues(text: contents.text, path: path, source: source)
     var builder = ConfigurationBuilder(source, file: file)
     let configuration = builder.build()
+    let mistakes = ConfigurationError(builder.mistakes).mistakes
+    precondition(Set(mistakes).count == mistakes.count, "\(mistakes)")
     let lineCount = 1 + contents.text.unicodeScalars.count { $0.properties.endsLine }
     for mistake in builder.mistakes + configuration.warnings {
         let report = mistake.line(severity: "error")

@@ -32,7 +32,7 @@ import Testing
         try await probe.shutdown()
     }
 
-    @Test("Without a thread, an indicator is shut down immediately")
+    @Test("Without a thread, an indicator is shut down, and the app runs on")
     func shutdown() async throws {
         for limit in ["threads=0", "memory=1024"] {
             let probe = try await DesktopProbe("title", limit, bus: nil)

@@ -8,12 +8,13 @@ import Testing
 @Suite(.needs(.notifications)) struct DesktopNotificationRecoveryTests {
     private static let name = "desktopNotification"
 
-    @Test("Without a session bus the status reports it, and shutdown is immediate")
+    @Test("Without a session bus the status reports it, and the backend is stopped by a shutdown")
     func noBus() async throws {
         let probe = try await DesktopProbe("notification", bus: nil)
         #expect(try await probe.backend(Self.name, is: "unavailable: there is no session bus"))
         try await probe.tell("begin", "work")
         try await probe.shutdown()
+        #expect(try await probe.status(of: Self.name) == "stopped")
     }
 
     @Test("A server that appears later is used immediately; the backend starts none", arguments: NotificationWay.both)
@@ -57,12 +58,13 @@ import Testing
         #expect(try await eventually { try await second.displayedCount == 0 })
     }
 
-    @Test("Shutdown without a server is immediate", arguments: NotificationWay.both)
+    @Test("Without a server the backend is stopped by a shutdown", arguments: NotificationWay.both)
     func shutdownWithoutServer(way: NotificationWay) async throws {
         let bus = try await PrivateBus()
         let probe = try await DesktopProbe("notification", through: way, bus: bus)
         #expect(try await probe.backend(Self.name, is: "no notification server"))
         try await probe.shutdown()
+        #expect(try await probe.status(of: Self.name) == "stopped")
     }
 
     @Test(

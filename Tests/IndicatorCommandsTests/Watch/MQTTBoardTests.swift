@@ -116,11 +116,14 @@ import Testing
     }
 
     @Test(arguments: [
-        ["--silent-for", "9"], ["--prometheus", "nonsense"], ["--summary", "--json"], ["--forget", "--once"],
-        ["--topic", "a", "--topic", "b", "--mqtt", "mqtt://y", "--mqtt", "mqtt://z"], ["--protocol", "4"],
+        (["--silent-for", "9"], "--silent-for"), (["--prometheus", "nonsense"], "--prometheus is 'nonsense'"),
+        (["--summary", "--json"], "only one of"), (["--forget", "--once"], "--once cannot be combined"),
+        (["--topic", "a", "--topic", "b", "--mqtt", "mqtt://y", "--mqtt", "mqtt://z"], "--topic"),
+        (["--protocol", "4"], "--protocol is '4'"),
     ])
-    func wrongUsage(options: [String]) async throws {
-        #expect(try await watch(["--mqtt", "mqtt://x"] + options).status == 64)
+    func wrongUsageIsNamedAndEndsWithStatus64(options: [String], message: String) async throws {
+        let result = try await watch(["--mqtt", "mqtt://x"] + options)
+        #expect(result.status == 64 && result.error.contains(message), "\(result.error)")
     }
 }
 #endif

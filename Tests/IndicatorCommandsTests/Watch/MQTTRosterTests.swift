@@ -2,6 +2,7 @@
 import Foundation
 import IndicatorBackends
 import IndicatorCore
+import TestSupport
 import Testing
 
 @testable import IndicatorCommands
@@ -369,15 +370,18 @@ import Testing
         #expect(roster.ignoredCount == 0)
     }
 
-    @Test func randomMessagesAreIgnored() {
-        var generator = SystemRandomNumberGenerator()
+    @Test(arguments: 1...5 as ClosedRange<UInt64>) func randomMessagesAreIgnored(seed: UInt64) {
+        var generator = SplitMix(state: seed)
         var roster = MQTTRoster(prefix: "p")
         let pieces = [
             "{", "}", "\"state\"", ":", "\"active\"", "\"lost\"", ",", "\"epoch\"", "\"seq\"", "1", "-9", "\u{0}", "é",
         ]
-        for _ in 0..<5000 {
-            let payload = (0..<Int.random(in: 0...12)).map { _ in pieces.randomElement(using: &generator)! }.joined()
-            _ = receive(&roster, payload, isRetained: .random(), expiry: .random() ? .max : nil)
+        for _ in 0..<1000 {
+            let count = Int.random(in: 0...12, using: &generator)
+            let payload = (0..<count).map { _ in pieces.randomElement(using: &generator)! }.joined()
+            let isExpiring = Bool.random(using: &generator)
+            let isRetained = Bool.random(using: &generator)
+            _ = receive(&roster, payload, isRetained: isRetained, expiry: isExpiring ? .max : nil)
             _ = roster.advance(to: start)
         }
         #expect(roster.count <= 1)

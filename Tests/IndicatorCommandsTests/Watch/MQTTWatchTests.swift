@@ -299,14 +299,19 @@ import Testing
     }
 
     @Test(arguments: [
-        ["--mqtt", "mqtt://me:hush@broker"], ["--topic", "x"], ["--mqtt", "mqtt://x", "--format", "{nonsense}"],
-        ["--mqtt", "nonsense"], ["--mqtt", "mqtt://x", "--topic", "#"], ["--mqtt", "mqtt://x", "--topic", ""],
-        ["--password-file", "x"], ["--mqtt", "mqtt://x", "--json", "--forget"],
-        ["--mqtt", "mqtt://x", "--json", "--format", "{host}"],
+        (["--mqtt", "mqtt://me:hush@broker"], "must not contain a user name or password"),
+        (["--topic", "x"], "without --mqtt"), (["--password-file", "x"], "without --mqtt"),
+        (["--mqtt", "mqtt://x", "--format", "{nonsense}"], "--format: unknown '{nonsense}'"),
+        (["--mqtt", "nonsense"], "must begin with mqtt://"),
+        (["--mqtt", "mqtt://x", "--topic", "#"], "--topic is '#'"),
+        (["--mqtt", "mqtt://x", "--topic", ""], "--topic is ''"),
+        (["--mqtt", "mqtt://x", "--json", "--forget"], "only one of --json, --format, --forget"),
+        (["--mqtt", "mqtt://x", "--json", "--format", "{host}"], "--json cannot be combined with --format"),
     ])
-    func wrongUsageEndsWithStatus64(options: [String]) async throws {
-        let result = try await Command.run(try Command.built("indicator"), ["watch"] + options)
-        #expect(result.status == 64)
+    func wrongUsageIsNamedAndEndsWithStatus64(options: [String], message: String) async throws {
+        let command = ["COLUMNS=200", try Command.built("indicator"), "watch"] + options
+        let result = try await Command.run("env", command)
+        #expect(result.status == 64 && result.error.contains(message), "\(result.error)")
     }
 
     @Test(

@@ -25,19 +25,15 @@ import Testing
     }
 
     @Test(arguments: [
-        ["run", "--nonsense"], ["nonsense"], ["replay"], ["run", "--start-delay", "nan"],
-        ["run", "--completion-delay=-1"],
-        ["run", "--base-url", "nonsense"], ["run", "--backend", "nonsense"], ["serve", "--port", "70000"],
-    ]) func wrongUsageEndsWithStatus64(arguments: [String]) async throws {
-        let demo = try DemoProgram()
-        let result =
-            try await arguments.count == 1
-            ? demo.run(arguments[0])
-            : arguments.count == 2
-                ? demo.run(arguments[0], arguments[1]) : demo.run(arguments[0], arguments[1], arguments[2])
+        (["run", "--nonsense"], "Unknown option '--nonsense'"), (["replay"], "Missing expected argument"),
+        (["run", "--completion-delay=-1"], "'--completion-delay' is '-1'"),
+        (["run", "--base-url", "nonsense"], "--base-url is 'nonsense'"),
+        (["run", "--backend", "nonsense"], "'nonsense'"), (["serve", "--port", "70000"], "70000"),
+    ]) func wrongUsageIsNamedAndEndsWithStatus64(arguments: [String], message: String) async throws {
+        let result = try await DemoProgram().run(arguments)
         #expect(result.status == 64)
         #expect(result.output == "")
-        #expect(result.error != "")
+        #expect(result.error.contains(message), "\(result.error)")
     }
 
     @Test func theErrorForAnUnknownCommandListsTheCommands() async throws {

@@ -27,11 +27,21 @@ import Testing
         var problems, omissions: [String]
     }
 
+    /// The whole run in a pipe, with the log, a backend that cannot run, and one that fails at its first update.
     @Test func showsTheIndicatorForRealRequestsAndReportsIt() async throws {
         let demo = try DemoProgram()
-        let result = try await demo.run("run", "--json", "--slack", Self.slack)
+        let fifo = demo.home.appending("fifo")
+        try #require(mkfifo(fifo, 0o600) == 0)
+        let config = "backends: [logFile, terminalTitle, audit]\naudit: {kind: logFile, path: \(fifo)}\n"
+        let path = try demo.home.write(config, to: "config.yaml")
+        let server = try await DemoServer()
+        let result = try await demo.run(
+            ["run", "--json", "--slack", Self.slack, "--config", path, "--base-url", server.url.absoluteString]
+        )
+        await server.stop()
         #expect(result.status == 0, "\(result.error)")
         #expect(result.error == "")
+        #expect(!result.output.contains("\u{1B}") && !result.output.contains("\r"))
         let report = try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
         #expect(report.problems == [])
         #expect(report.omissions == [])
@@ -50,45 +60,17 @@ import Testing
         #expect(report.expectedVisibility.first?.visible == true)
         #expect(report.visibility.first?.visible == true)
         #expect(report.visibility.last?.visible == false)
-        let log = try #require(report.backends.first { $0.name == "logFile" })
+        #expect(report.backends.map(\.name) == ["logFile", "terminalTitle", "audit"])
+        let log = try #require(report.backends.first)
         #expect(
             log.kind == "logFile" && log.state == "running" && log.updates > 0 && log.dropped == 0 && log.error == nil
         )
-        let title = try #require(report.backends.first { $0.name == "terminalTitle" })
-        #expect(title.state == "unavailable" && title.updates == 0 && title.error != nil)
+        for backend in report.backends.dropFirst() {
+            #expect(backend.state == "unavailable" && backend.updates == 0 && backend.error != nil, "\(backend)")
+        }
         #expect(result.output.contains(#""error" : null"#))
         let lines = try demo.home.read("state/indicator-demo/indicator.log").split(separator: "\n")
         #expect(lines.count >= report.visibility.count)
-    }
-
-    @Test func printsNoEscapeSequenceIntoAPipe() async throws {
-        let result = try await DemoProgram().run(
-            "--backend",
-            "logFile",
-            "--start-delay",
-            "0.2",
-            "--slack",
-            Self.slack,
-            environment: ["COLUMNS": "70"]
-        )
-        #expect(result.status == 0, "\(result.error)")
-        #expect(result.error == "")
-        #expect(!result.output.contains("\u{1B}") && !result.output.contains("\r"))
-        #expect(result.output.contains("GET /missing: 404 Not Found"))
-        #expect(result.output.contains("GET closed port: connection refused"))
-        #expect(result.output.contains("indicator shown"))
-        #expect(result.output.contains(/The indicator was shown (once|twice|\d+ times), as expected/))
-        #if Images
-        #expect(result.output.contains("GET icons: 20 times 200 OK"))
-        #expect(result.output.contains("GET icons again: 20 times from cache"))
-        #expect(result.output.contains(/GET icons again .* from cache \(20\)/))
-        #endif
-        #expect(result.output.contains("POST /post (JSON): 200 OK"))
-        #expect(result.output.contains("POST /post (picture): 200 OK"))
-        #expect(result.output.contains("All responses were as expected."))
-        let rows = result.output.split(separator: "\n").filter { $0.contains("━") || $0.contains("█") }
-        #expect(rows.count >= 7)
-        #expect(rows.allSatisfy { TextWidth.columns(of: String($0)) <= 70 })
     }
 
     @Test(arguments: [4, 7, 50]) func needsFileDescriptors(limit: Int) async throws {
@@ -98,41 +80,7 @@ import Testing
         #expect(result.error == "Error: only \(limit) open files are allowed; allow 64 with 'ulimit -n 64'\n")
     }
 
-    @Test func ticksOnlyWorkingBackends() async throws {
-        let demo = try DemoProgram()
-        // A FIFO without a reader cannot be detected in advance.
-        let fifo = demo.home.appending("fifo")
-        try #require(mkfifo(fifo, 0o600) == 0)
-        let config = "backends: [logFile, audit]\nlogFile: {path: \(fifo)}\naudit: {kind: logFile, path: \(fifo).log}\n"
-        let path = try demo.home.write(config, to: "fifo.yaml")
-        let result = try await demo.run("run", "--config", path, environment: ["COLUMNS": "200"])
-        #expect(result.status == 0, "\(result.error)")
-        #expect(result.output.contains(/✓ audit +\/.*fifo\.log\n/))
-        #expect(result.output.contains(/✗ logFile +.*reads/), "\(result.output)")
-        #expect(result.output.contains(/logFile: 0 updates, .*unavailable: .*reads/), "\(result.output)")
-        #expect(!result.output.contains("stalled"))
-    }
-
-    @Test func usesAnotherServer() async throws {
-        let server = try await DemoServer()
-        let result = try await DemoProgram().run(
-            "run",
-            "--json",
-            "--slack",
-            Self.slack,
-            "--backend",
-            "logFile",
-            "--base-url",
-            server.url.absoluteString
-        )
-        await server.stop()
-        #expect(result.status == 0, "\(result.error)")
-        let report = try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
-        #expect(report.omissions == [])
-        #expect(report.backends.map(\.name) == ["logFile"])
-    }
-
-    @Test(.needs(.httpbin)) func usesTheRealHttpbin() async throws {
+    @Test(.needs(.httpbin, .nightly)) func usesTheRealHttpbin() async throws {
         let httpbin = try await Httpbin()
         let result = try await DemoProgram().run(
             "--slack",
@@ -143,6 +91,7 @@ import Testing
             httpbin.url.absoluteString
         )
         #expect(result.status == 0, "\(result.output)\(result.error)")
+        #expect(!result.output.contains("\u{1B}") && !result.output.contains("\r"))
         #expect(result.output.contains("no feeds and no icons: the server has no store"))
         for line in [
             "GET /delay/0.9: 200 OK", "GET /status/418: 418", "GET /redirect/3: 200 OK", "GET /bytes/1024: 200 OK",
@@ -204,36 +153,40 @@ import Testing
         #expect(elsewhere.error.contains("/nothing/here supports none of the demo's requests"))
     }
 
-    @Test(.needs("tmux", package: "tmux")) func theTitleIsRestoredAfterTheRun() async throws {
+    /// The whole run in a terminal.
+    @Test(.needs("tmux", package: "tmux"))
+    func theTitleAndBarsBelowWholeLinesAreShownInATerminal() async throws {
         let demo = try DemoProgram()
         try await Tmux.withServer { tmux in
             let before = try await tmux.title
-            let command = "\(demo.shellCommand) run --slack \(Self.slack) --backend terminalTitle"
-            try await tmux.type("clear; \(command); echo \"status $?\"")
-            #expect(try await eventually { try await tmux.title.contains("GET /download") })
-            #expect(try await eventually { try await tmux.screen.contains("status 0") })
-            #expect(try await tmux.title == before)
-            let screen = try await tmux.screen
-            #expect(screen.contains(/The indicator was shown (once|twice|\d+ times), as expected/))
-            #expect(screen.contains("indicator   "))
-        }
-    }
-
-    @Test(.needs("tmux", package: "tmux")) func barsAreShownInATerminalBelowTheWholeLinesOfTheRun() async throws {
-        let demo = try DemoProgram()
-        try await Tmux.withServer { tmux in
-            let command = "\(demo.shellCommand) run --start-delay 0.1 --slack \(Self.slack)"
+            let backends = "--backend terminalTitle --backend terminalProgress --backend logFile"
+            let command = "\(demo.shellCommand) run --start-delay 0.1 --slack \(Self.slack) \(backends)"
             try await tmux.type("unset CI; clear; \(command); echo \"status $?\"")
             // Perhaps a spinner, then the request, perhaps with a bar, and the time.
             #expect(try await eventually { try await tmux.screen.contains(#/\n([⠁-⣿] |  )?GET /.* \d:\d\d/#) })
+            #expect(try await eventually { try await tmux.title.contains("GET /download") })
             #expect(try await eventually { try await tmux.screen.contains("status 0") })
-            let lines = try await tmux.command("capture-pane", "-p", "-S", "-").split(separator: "\n")
+            #expect(try await tmux.title == before)
+            let text = try await tmux.command("capture-pane", "-p", "-S", "-")
+            let lines = text.split(separator: "\n")
             #expect(lines.contains { $0.contains(#/✓ terminalProgress +/dev/pts/\d+$/#) })
             let events = lines.filter { $0.contains(#/^ +\d+\.\d\d s  [^ ] /#) }
             #expect(events.count >= 20, "\(lines)")
             // Nothing of a bar is left behind them.
             #expect(events.allSatisfy { !$0.contains(#/ \d:\d\d|[━─╸]|[⠁-⣿]/#) }, "\(events)")
             #expect(!lines.contains { $0.contains(#/^[⠁-⣿] /#) }, "\(lines)")
+            #if Images
+            #expect(
+                text.contains("GET icons: 20 times 200 OK") && text.contains("GET icons again: 20 times from cache")
+            )
+            #endif
+            for line in [
+                "GET /missing: 404 Not Found", "GET closed port: connection refused", "POST /post (JSON): 200 OK",
+                "POST /post (picture): 200 OK", "All responses were as expected.", "indicator   ",
+            ] {
+                #expect(text.contains(line), "\(line)\n\(text)")
+            }
+            #expect(text.contains(/The indicator was shown (once|twice|\d+ times), as expected/))
         }
     }
 
