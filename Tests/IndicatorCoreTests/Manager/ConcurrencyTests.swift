@@ -5,14 +5,8 @@ import TestSupport
 import Testing
 
 @Suite struct ConcurrencyTests {
-    /// In seconds: 10 for the thread sanitizer; without it, one is enough to check the final count.
-    private static var duration: TimeInterval {
-        #if THREAD_SANITIZER
-        10
-        #else
-        1
-        #endif
-    }
+    /// How often each thread does something. The stress target of the benchmarks does it much more often.
+    private static let rounds = 1000
 
     private final class Object: Sendable {}
 
@@ -27,14 +21,11 @@ import Testing
         let center = NotificationCenter()
         manager.observe(.indicator, in: center)
         manager.lifetimeCheckInterval = .milliseconds(3)
-        let end = Date().addingTimeInterval(Self.duration)
         var threads: [JoinableThread] = []
         for number in 0..<8 {
             threads.append(
                 JoinableThread {
-                    var round = 0
-                    while Date() < end {
-                        round += 1
+                    for round in 0..<Self.rounds {
                         Self.work(manager, center, name: "\(number)-\(round % 5)", round: round)
                     }
                 }
@@ -42,15 +33,14 @@ import Testing
         }
         threads.append(
             JoinableThread {
-                while Date() < end { manager.isEnabled.toggle() }
+                for _ in 0..<Self.rounds { manager.isEnabled.toggle() }
                 manager.isEnabled = true
             }
         )
         threads.append(
             JoinableThread {
-                var microseconds = 0
-                while Date() < end {
-                    microseconds = (microseconds + 100) % 2000
+                for round in 0..<Self.rounds {
+                    let microseconds = round * 100 % 2000
                     manager.delays.startDelay = .microseconds(microseconds)
                     manager.delays.completionDelay = .microseconds(2000 - microseconds)
                     manager.delays.minimumVisibleTime = .microseconds(microseconds / 2)
