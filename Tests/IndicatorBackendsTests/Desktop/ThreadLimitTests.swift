@@ -4,7 +4,8 @@ import TestSupport
 import Testing
 
 /// An app that has reached its limit of threads or of memory, with every backend.
-@Suite struct ThreadLimitTests {
+@Suite(.isKnown("GLib ends a process without a thread; see the issue on buses and notifications", on: "trixie"))
+struct ThreadLimitTests {
     private static let message = "No thread can be created"
 
     @Test("Without a thread, the indicator is off, says so once, and is on when there are threads again")

@@ -8,7 +8,8 @@ import TestSupport
 import Testing
 
 /// Brokers that speak MQTT 3.1.1 only, clusters, and several addresses.
-@Suite struct MQTTClusterTests {
+@Suite(.isKnown("nothing is delivered to NATS; see the issue on many machines", on: "trixie"))
+struct MQTTClusterTests {
     private func manager(_ settings: MQTTSettings, app: String = "app") throws -> IndicatorManager {
         var settings = settings
         settings.interval = .zero

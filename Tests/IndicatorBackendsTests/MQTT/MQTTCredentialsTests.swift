@@ -6,7 +6,8 @@ import TestSupport
 import Testing
 
 /// Passwords, certificates and rights, with a real mosquitto.
-@Suite struct MQTTCredentialsTests {
+@Suite(.isKnown("a refused connection is \"TLS failed\"; see the issue on many machines", on: "trixie"))
+struct MQTTCredentialsTests {
     private func manager(_ settings: MQTTSettings) throws -> (IndicatorManager, topic: String) {
         let backend = MQTTBackend(applicationName: "a", settings: settings)
         let delays = try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
