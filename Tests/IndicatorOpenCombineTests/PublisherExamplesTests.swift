@@ -37,7 +37,7 @@ import Testing
         withExtendedLifetime((printing, iterating)) {}
     }
 
-    @Test func sequentialAndConcurrentSteps() {
+    @Test func sequentialAndConcurrentStepsAreTracked() {
         let scheduler = VirtualScheduler()
         let tracker = ActivityTracker<Int>()
         var output: [String] = []

@@ -29,7 +29,7 @@ import Testing
         )
     }
 
-    @Test func theNamesOfThisPackage() {
+    @Test func theNamesOfThisPackageAreObserved() {
         indicator.manager.observe(.indicator, in: center)
         let request = Request()
         let label = [TaskNotifications.labelKey: "GET /"]
@@ -70,7 +70,7 @@ import Testing
         #expect(indicator.manager.snapshot.progress == nil)
     }
 
-    @Test func theNamesOfAlamofire() {
+    @Test func theNamesOfAlamofireAreObserved() {
         indicator.manager.observe(.alamofire, in: center)
         let request = Request()
         post("didResumeTask", request)
@@ -168,7 +168,7 @@ import Testing
         #expect(indicator.manager.activityCount == 0)
     }
 
-    @Test func customNamesWithIdentitiesByValue() {
+    @Test func customNamesAreObservedWithIdentitiesByValue() {
         let manager = indicator.manager
         manager.observe(
             TaskNotifications(

@@ -39,7 +39,7 @@ import Testing
         """
 
     /// Five steps, begun in the order in which they are to be shown, each ended when its work is done.
-    @Test func sequentialAndConcurrentSteps() async {
+    @Test func sequentialAndConcurrentStepsAreTracked() async {
         let clock = VirtualClock()
         let output = Output()
         let tracker = ActivityTracker<Int>()

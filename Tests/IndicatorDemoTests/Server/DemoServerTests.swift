@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func delaysBytesRedirectsAndCaching() async throws {
+    @Test func itDelaysRedirectsAndCachesLikeHttpbin() async throws {
         try await withServer { send async throws -> Void in
             #expect(try await send(.get("delay/0.1")).status == 200)
             #expect(try await send(.get("bytes/1000")).data.count == 1000)
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func theStore() async throws {
+    @Test func theStoreHasFeedsAndIcons() async throws {
         try await withServer { send async throws -> Void in
             let free = try await send(.get("us/rss/topfreeapplications/limit=\(10)/json")).json().feed
             let paid = try await send(.get("us/rss/toppaidapplications/limit=\(3)/json")).json().feed

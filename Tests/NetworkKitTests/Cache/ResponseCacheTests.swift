@@ -153,7 +153,7 @@ import Testing
         #expect(try await answer(client, server, .get("u")) == (4, .network))
     }
 
-    @Test func policies() async throws {
+    @Test func aRequestsPolicyDecidesAboutTheCache() async throws {
         let server = try server(headers: ["Cache-Control: max-age=60", "ETag: \"x\""])
         let client = NetworkClient(cache: cache())
         let only = RouteRequest.get("").with(\.cachePolicy, .returnCacheDataDontLoad)

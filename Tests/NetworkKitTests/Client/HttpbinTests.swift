@@ -26,7 +26,7 @@ extension Tag {
         try await client.send(URLRoute(httpbin.url, request))
     }
 
-    @Test func posts() async throws {
+    @Test func postedParametersArriveAsJSONAndAsAForm() async throws {
         let parameters: RouteParameters = ["title": "ä & b", "n": [1, 2], "deep": ["x": true]]
         let json = try await send(.post("post", body: .json(parameters))).json()
         #expect(json.json == ["title": "ä & b", "n": [1, 2], "deep": ["x": true]])
@@ -42,7 +42,7 @@ extension Tag {
         )
     }
 
-    @Test func multipart() async throws {
+    @Test func multipartFormsAreReadAsWritten() async throws {
         let file = folder.url.appending(path: "picture \"ä\".txt")
         try Data("contents of the file".utf8).write(to: file)
         var form = MultipartForm()
@@ -61,7 +61,7 @@ extension Tag {
         #expect(json.files.stream.string == "streamed")
     }
 
-    @Test func delaysStatusesAndRedirects() async throws {
+    @Test func delaysStatusesAndRedirectsAreHandled() async throws {
         #expect(try await send(.get("delay/\(1)")).status == 200)
         let late = await thrown { _ = try await send(.get("delay/\(5)").with(\.timeout, .seconds(1))) }
         guard case .transport(let failure)? = late as? NetworkError else {
@@ -81,7 +81,7 @@ extension Tag {
         #expect(compressed.gzipped.bool == true)
     }
 
-    @Test func tagsAndCaching() async throws {
+    @Test func responsesAreCachedByAgeAndTag() async throws {
         #expect(try await send(.get("etag/\("abc")")).source == .network)
         #expect(try await send(.get("etag/\("abc")")).source == .revalidatedCache)
         #expect(try await send(.get("cache/\(60)")).source == .network)
@@ -90,7 +90,7 @@ extension Tag {
         #expect(try await send(.get("cache")).source == .revalidatedCache)
     }
 
-    @Test func authorizationAndImages() async throws {
+    @Test func tokensAreSentAndImagesAreDecoded() async throws {
         let client = NetworkClient(interceptors: [.bearerToken("secret")])
         let json = try await client.send(URLRoute(httpbin.url, .get("bearer"))).json()
         #expect(json.token.string == "secret")

@@ -25,37 +25,37 @@ import Testing
         return failure
     }
 
-    @Test func closingImmediately() async throws {
+    @Test func closingImmediatelyIsAnError() async throws {
         let server = try RawServer.closing { _, _ in }
         #expect(await failure(server) != nil)
     }
 
-    @Test func closingHalfWayThroughTheBody() async throws {
+    @Test func closingHalfWayThroughTheBodyIsAnError() async throws {
         let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
         #expect(await failure(server) != nil)
     }
 
-    @Test func closingHalfWayThroughTheHeader() async throws {
+    @Test func closingHalfWayThroughTheHeaderIsAnError() async throws {
         let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Le")
         #expect(await failure(server) != nil)
     }
 
-    @Test func closingHalfWayThroughAChunk() async throws {
+    @Test func closingHalfWayThroughAChunkIsAnError() async throws {
         let server = try RawServer.sending("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\nhalf")
         #expect(await failure(server) != nil)
     }
 
-    @Test func closingBeforeTheLastChunk() async throws {
+    @Test func closingBeforeTheLastChunkIsAnError() async throws {
         let server = try RawServer.sending("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")
         #expect(await failure(server) != nil)
     }
 
-    @Test func sendingMoreThanWasAnnounced() async throws {
+    @Test func whatWasNotAnnouncedIsCutOff() async throws {
         let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nright, and more")
         #expect(try await client.send(route(server)).string() == "righ")
     }
 
-    @Test func sendingAStatusLineAmongTheFields() async throws {
+    @Test func aStatusLineAmongTheFieldsDoesNoHarm() async throws {
         for field in ["HTTP/x: y", "HTTP/1.1: 100"] {
             let server = try RawServer.sending(
                 "HTTP/1.1 200 OK\r\n\(field)\r\nContent-Length: 2000000\r\n\r\n"
@@ -67,13 +67,13 @@ import Testing
     }
 
     /// More than the transfer's buffer.
-    @Test func sendingABodyAfterAnInterimStatus() async throws {
+    @Test func aBodyAfterAnInterimStatusIsAnError() async throws {
         let body = String(repeating: "x", count: 2_000_000)
         let server = try RawServer.sending("HTTP/1.1 101 Switching Protocols\r\n\r\n\(body)")
         #expect(await failure(server, .get("").with(\.timeLimit, .seconds(300)))?.kind == .invalidResponse)
     }
 
-    @Test func sendingAnInvalidLength() async throws {
+    @Test func anInvalidLengthIsIgnoredOrAnError() async throws {
         for length in ["-5", "four", "99999999999999999999999"] {
             let server = try RawServer.sending("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\nfour")
             let outcome = await thrown {
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func sendingByteByByte() async throws {
+    @Test func aResponseMayArriveByteByByte() async throws {
         let server = try RawServer.closing { _, connection in
             for byte in "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n".utf8 {
                 try connection.send(Data([byte]))
@@ -100,7 +100,7 @@ import Testing
         #expect(try response.string() == "hello, world")
     }
 
-    @Test func sendingTenThousandFields() async throws {
+    @Test func tenThousandFieldsAreReadOrAnError() async throws {
         let server = try RawServer.closing { _, connection in
             let fields = (0..<10_000).map { "X-Field-\($0): \($0)" }
             try connection.respond(headers: fields, text: "hello")
@@ -114,7 +114,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func sendingAHeaderOf200Megabytes() async throws {
+    @Test func aHeaderOf200MegabytesIsAnError() async throws {
         let sent = Locked(0)
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nX-Long: ")
@@ -129,12 +129,12 @@ import Testing
         #expect(sent.withLock { $0 } < 100 << 20)
     }
 
-    @Test func sendingNoHTTP() async throws {
+    @Test func aResponseThatIsNotHTTPIsAnError() async throws {
         let server = try RawServer.sending("SSH-2.0-OpenSSH_9.2\r\n\r\n")
         #expect(await failure(server) != nil)
     }
 
-    @Test func sendingABodyThatIsTooLong() async throws {
+    @Test func aBodyThatIsTooLongIsAnError() async throws {
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\n\r\n")
             let piece = Data(count: 1 << 16)
@@ -151,7 +151,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func answeringBeforeTheBodyWasSent() async throws {
+    @Test func anAnswerBeforeTheBodyWasSentEndsTheRequest() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond("413 Content Too Large") }
         let error = await thrown {
             _ = try await client.send(route(server, .post("", body: .data(Data(count: 1 << 20)))))
@@ -160,7 +160,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })
     }
 
-    @Test func answeringHEADWithoutABody() async throws {
+    @Test func aResponseToHEADHasNoBody() async throws {
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
         }
@@ -170,7 +170,7 @@ import Testing
         #expect(response.data.isEmpty)
     }
 
-    @Test func redirectingToAnotherHostDoesNotDiscloseTheToken() async throws {
+    @Test func aRedirectToAnotherHostDoesNotDiscloseTheToken() async throws {
         let other = try RawServer.closing { _, connection in try connection.respond(text: "here") }
         let target = other.url
         let server = try RawServer.closing { _, connection in

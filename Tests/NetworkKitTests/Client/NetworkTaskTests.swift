@@ -350,7 +350,7 @@ import Testing
         #expect(await eventually { recorder.names == ["Resume", "Complete", "Resume", "Complete"] })
     }
 
-    @Test func aThousandConcurrentRequests() async throws {
+    @Test func aThousandConcurrentRequestsAreAnswered() async throws {
         let server = try RawServer { request, connection in
             try connection.respond(text: request.target)
             return true

@@ -55,7 +55,7 @@ import Testing
         #expect(try JSONValue(parsing: read) == expected)
     }
 
-    @Test func theVariants() throws {
+    @Test func eachVariantIsEncodedAsItSays() throws {
         let parameters: RouteParameters = ["a": ["b": [1, 2]], "t": true, "s": " "]
         #expect(
             try QueryEncoding(arrays: .none, booleans: .words).encode(parameters)
@@ -71,7 +71,7 @@ import Testing
         )
     }
 
-    @Test func anythingEncodable() throws {
+    @Test func anythingEncodableIsEncoded() throws {
         struct Search: Encodable {
             var term = "x & y"
             var limit = 10

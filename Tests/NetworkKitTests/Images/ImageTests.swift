@@ -36,7 +36,7 @@ import Testing
         #expect(try DecodedImage(decoding: Data(contentsOf: file)) == image)
     }
 
-    @Test func aPNGThatAnotherProgramWrote() throws {
+    @Test func aPNGOfAnotherProgramIsDecoded() throws {
         // One red pixel, 8-bit RGB.
         let png = try #require(
             Data(
@@ -201,7 +201,7 @@ import Testing
         #expect(throws: ImageError.self) { try DecodedImage(decoding: bmp) }
     }
 
-    @Test func imagesOfResponses() throws {
+    @Test func aResponseIsDecodedAsAnImage() throws {
         let response = NetworkResponse(url: URL(string: "http://h")!, status: 200, data: try Self.picture.pngData())
         #expect(try response.image() == Self.picture)
     }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct JSONValueTests {
-    @Test func membersByNameAndIndex() throws {
+    @Test func membersAreFoundByNameAndIndex() throws {
         let json = try JSONValue(
             parsing: #"{"feed":{"entry":[{"im:name":{"label":"App"},"price":1.10,"count":3,"ok":true,"none":null}]}}"#
         )
@@ -21,7 +21,7 @@ import Testing
         #expect(json.feed.entry.count == 1)
     }
 
-    @Test func literalsAndChanges() {
+    @Test func valuesAreWrittenAsLiteralsAndChangedInPlace() {
         var json: JSONValue = ["a": [1, 2.5, "x", true, nil], "b": [:]]
         json.a[0] = 7
         json.a[5] = "end"
@@ -89,7 +89,7 @@ import Testing
         #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: Data([0x22, 0xED, 0xA0, 0x80, 0x22])) }
     }
 
-    @Test func codable() throws {
+    @Test func aValueIsPartOfACodableType() throws {
         struct Thing: Codable, Equatable {
             var name: String
             var extra: JSONValue

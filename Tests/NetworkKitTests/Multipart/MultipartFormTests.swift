@@ -18,7 +18,7 @@ import Testing
         return data
     }
 
-    @Test func byteByByte() throws {
+    @Test func aFormIsExactlyTheseBytes() throws {
         var form = MultipartForm(boundary: "B")
         form.append("ä", name: "te\"xt")
         form.append(Data([0, 13, 10]), name: "data", fileName: "a.png")
@@ -96,7 +96,7 @@ import Testing
         #expect(throws: NetworkError.self) { try folder.body() }
     }
 
-    @Test func types() {
+    @Test func typesFollowFromPathExtensions() {
         #expect(MIMEType.forPathExtension("PNG") == "image/png")
         #expect(MIMEType.forPathExtension("") == "application/octet-stream")
     }

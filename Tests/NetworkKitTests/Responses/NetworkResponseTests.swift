@@ -24,7 +24,7 @@ import Testing
         #expect(throws: NetworkError.self) { try response("text/plain; charset=klingon", [0x61]).string() }
     }
 
-    @Test func decoding() throws {
+    @Test func aBodyIsDecodedAsJSON() throws {
         struct Feed: Decodable, Equatable {
             var title: String
         }

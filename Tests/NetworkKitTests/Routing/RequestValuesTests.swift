@@ -65,7 +65,7 @@ import Testing
 
     // MARK: - Names, paths, descriptions
 
-    @Test func pathsFromVariables() throws {
+    @Test func aPathFromAVariableIsEncoded() throws {
         let path = "docs/a b/ü?#%2F"
         #expect(RoutePath(path: path).encoded == "docs/a%20b/%C3%BC%3F%23%252F")
         let route = RoutePath("files/\(path: path)/\(path)")
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func aRequestAsACurlCommand() async throws {
+    @Test func aRequestIsDescribedAsACurlCommandWithoutItsSecrets() async throws {
         let client = NetworkClient(interceptors: [
             .bearerToken("hunter1"), .header("X-Api-Key", "hunter2"),
             .header("X-App", "it's \u{202E}", isSensitive: false),
@@ -96,7 +96,7 @@ import Testing
 
     // MARK: - Credentials, cookies
 
-    @Test(.needs(.httpbin)) func basicAndDigest() async throws {
+    @Test(.needs(.httpbin)) func credentialsAreSentAsBasicAndAsDigest() async throws {
         let httpbin = try await Httpbin()
         func status(_ path: RoutePath, _ credentials: Credentials) async throws -> Int {
             let request = RouteRequest.get(path).with(\.credentials, credentials)

@@ -24,7 +24,7 @@ import Testing
         return try #require(server.requests.last)
     }
 
-    @Test func methodsQueriesAndBodies() async throws {
+    @Test func methodsQueriesAndBodiesArriveAsWritten() async throws {
         let get = try await received(.get("a/\("b/c")", query: ["x": ["y": 1]]))
         #expect(get.method == "GET")
         #expect(get.target == "/a/b%2Fc?x%5By%5D=1")
@@ -45,7 +45,7 @@ import Testing
         #expect(patch.body == Data([0, 255]))
     }
 
-    @Test func interceptorsAndTheRoutesOwnFields() async throws {
+    @Test func theRoutesOwnFieldsPrecedeThoseOfInterceptors() async throws {
         let interceptors: [NetworkClient.Interceptor] = [
             .bearerToken("token"), .header("X-App", "demo"), .header("X-Own", "not this"),
             .bearerToken("other", hosts: ["example.com"]),
