@@ -1,4 +1,4 @@
-/* The protocol of ActivityCounter.swift, for the model checker spin. Scripts/model-check runs it.
+/* The protocol of ActivityCounter.swift, for the model checker spin. Scripts/check runs it.
  *
  * Some threads begin and end activities. The timer fires at any moment while a delay runs. With SWITCH, another thread
  * disables and enables the indicator. A lock is held around each input of the state machine, as in IndicatorEngine.

@@ -10,7 +10,7 @@ package final class Httpbin: Sendable {
     package let url: URL
     private let server: Daemon
 
-    /// Its path; Scripts/lib/httpbin installs it.
+    /// Its path; `Scripts/test --install` installs it.
     static let program = {
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardizedFileURL
         let environment =

@@ -101,13 +101,6 @@ struct TerminalProgressProcessTests {
         }
     }
 
-    @Test("looks like the recording in its article", .needs("tmux", package: "tmux"))
-    func recording() async throws {
-        let script = URL(filePath: #filePath).appending(path: "../../../../Scripts/recording").standardized.path
-        let result = try await Command.run(script, ["check", helper])
-        #expect(result.status == 0, "\(result.output)\(result.error)")
-    }
-
     @Test(
         "keeps text that ends at the right margin, also after text that preceded the lines",
         .needs("tmux", package: "tmux")
