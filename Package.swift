@@ -21,7 +21,6 @@ let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 
 // C libraries that a trait chooses.
 let dbus = Target.Dependency.target(name: "CDBus", condition: .when(traits: ["DBus"]))
-let gdkPixbuf = Target.Dependency.target(name: "CGdkPixbuf", condition: .when(traits: ["Images"]))
 let mosquitto = Target.Dependency.target(name: "CMosquitto", condition: .when(traits: ["MQTT"]))
 let notify = Target.Dependency.target(name: "CNotify", condition: .when(traits: ["DesktopNotification"]))
 
@@ -30,7 +29,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         "IndicatorCore", "IndicatorBackends", "IndicatorTesting", "IndicatorMetrics", "IndicatorOpenCombine",
-        "IndicatorServiceLifecycle", "NetworkKit", "NetworkKitTesting",
+        "IndicatorServiceLifecycle", "NetworkKit", "NetworkKitImages", "NetworkKitTesting",
     ].map { .library(name: $0, targets: [$0]) }
         + ["indicator", "indicator-demo"].map { .executable(name: $0, targets: [$0]) },
     traits: [
@@ -40,9 +39,8 @@ let package = Package(
             enabledTraits: ["DBus"]
         ),
         .trait(name: "DBus", description: "The backends on D-Bus: property, jobs, dock, sleep; needs libdbus."),
-        .trait(name: "Images", description: "Decoding of images in NetworkKit; needs gdk-pixbuf."),
         .trait(name: "MQTT", description: "The MQTT backend; needs libmosquitto and OpenSSL."),
-        .default(enabledTraits: ["DesktopNotification", "DBus", "Images"]),
+        .default(enabledTraits: ["DesktopNotification", "DBus"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -94,14 +92,11 @@ let package = Package(
         // The network starter kit, and for the tests of apps responses without a server.
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CGdkPixbuf"),
-        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
         .target(
             name: "NetworkKit",
-            dependencies: [
-                "CCurl", "CZlib", "IndicatorCore", "IndicatorThreads", "JSONScanning", dequeModule, gdkPixbuf,
-                httpTypes,
-            ]
+            dependencies: ["CCurl", "IndicatorCore", "IndicatorThreads", "JSONScanning", dequeModule, httpTypes]
         ),
+        .target(name: "NetworkKitImages", dependencies: ["CGdkPixbuf", "IndicatorThreads", "NetworkKit"]),
         .target(name: "NetworkKitTesting", dependencies: ["IndicatorThreads", "NetworkKit", httpTypes]),
 
         // The programs, and the commands that both share.
@@ -123,7 +118,7 @@ let package = Package(
             name: "indicator-demo",
             dependencies: [
                 "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "IndicatorTesting", "IndicatorThreads",
-                "NetworkKit", argumentParser, flyingFox, flyingSocks, httpTypes, logging,
+                "NetworkKit", "NetworkKitImages", argumentParser, flyingFox, flyingSocks, httpTypes, logging,
             ]
         ),
 
@@ -139,7 +134,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "network-probe",
-            dependencies: ["CCurl", "NetworkKit"],
+            dependencies: ["CCurl", "NetworkKit", "NetworkKitImages"],
             path: "Tests/Helpers/NetworkProbe"
         ),
 
@@ -184,9 +179,15 @@ let package = Package(
         .testTarget(
             name: "NetworkKitTests",
             dependencies: [
-                "IndicatorCore", "IndicatorTesting", "IndicatorThreads", "NetworkKit", "NetworkKitTesting",
-                "TestSupport", "test-probe", "network-probe", httpTypes, subprocess,
+                "IndicatorCore", "IndicatorTesting", "IndicatorThreads", "NetworkKit", "NetworkKitImages",
+                "NetworkKitTesting", "TestSupport", "test-probe", "network-probe", httpTypes, subprocess,
             ]
+        ),
+        // As an app: public API only.
+        .testTarget(
+            name: "NetworkKitAppTests",
+            dependencies: ["NetworkKit", "NetworkKitImages", "NetworkKitTesting", httpTypes],
+            packageAccess: false
         ),
         .testTarget(
             name: "IndicatorMetricsTests",
@@ -219,8 +220,8 @@ let package = Package(
         .testTarget(
             name: "IndicatorDemoTests",
             dependencies: [
-                "IndicatorCommands", "IndicatorCore", "IndicatorThreads", "NetworkKit", "TestSupport", "indicator-demo",
-                flyingFox, flyingSocks, httpTypes,
+                "IndicatorCommands", "IndicatorCore", "IndicatorThreads", "NetworkKit", "NetworkKitImages",
+                "TestSupport", "indicator-demo", flyingFox, flyingSocks, httpTypes,
             ]
         ),
     ],

@@ -8,7 +8,7 @@ let server = URL(string: "http://127.0.0.1:8080")!
 let file = URL(filePath: "/srv/holiday.mp4")
 // snippet.show
 // snippet.file
-let client = NetworkClient(retry: NetworkClient.Retry(maximumAttempts: 5))
+let client = NetworkClient(retry: RequestRetry(maximumAttempts: 5))
 _ = try await client.download(URLRoute(server, .get("videos/1.mp4")), to: file) { progress in
     print("\(progress.bytesReceived) of \(progress.bytesToReceive ?? 0) bytes")
 }

@@ -6,6 +6,7 @@ import IndicatorBackends
 import IndicatorCore
 import HTTPTypes
 import NetworkKit
+import NetworkKitImages
 
 let server = URL(string: "http://127.0.0.1:8080")!
 let token = "secret"
@@ -82,7 +83,7 @@ func use(_ indicator: IndicatorManager) async throws {
     // snippet.careful
     let careful = NetworkClient(
         interceptors: [.bearerToken(token, hosts: ["store.example.com"]), .header("Accept-Language", "en")],
-        retry: NetworkClient.Retry(maximumAttempts: 4, initialDelay: .milliseconds(250))
+        retry: RequestRetry(maximumAttempts: 4, initialDelay: .milliseconds(250))
     )
     let route = URLRoute(server, .get("status").with(\.timeout, .seconds(5)), label: "Asking whether all is well")
     let status = try await careful.send(route).status
@@ -125,7 +126,7 @@ func use(_ indicator: IndicatorManager) async throws {
     await indicator.shutdown()
 }
 
-#if Images && DesktopNotification
+#if DesktopNotification
 func showIcon(_ url: URL, client: NetworkClient, indicator: IndicatorManager, folder: URL) async throws {
     // snippet.show
     // snippet.icon

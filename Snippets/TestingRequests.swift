@@ -5,8 +5,6 @@ import Foundation
 import NetworkKit
 import NetworkKitTesting
 
-let folder = URL(filePath: "/tmp")
-
 enum Store: RequestRoute {
     case topFree(limit: Int)
 
@@ -25,16 +23,4 @@ func answer() throws {
     client.cancelAllRequests()
 }
 
-func record() async throws {
-    // snippet.show
-    // snippet.recording
-    let stubs = try NetworkStubs(recordedIn: folder.appending(path: "store.json"))
-    let client = NetworkClient(options: stubs.options())
-    _ = try await client.send(Store.topFree(limit: 10))
-    try stubs.save()
-    // snippet.end
-    // snippet.hide
-}
-
 try answer()
-try await record()

@@ -38,7 +38,7 @@ let table = Table()
 // snippet.show
 // snippet.stream
 let body = RouteBody.stream(contentType: "text/csv") { table.rows() }
-_ = try await client.send(URLRoute(server, .put("table", body: body.compressed())))
+_ = try await client.send(URLRoute(server, .put("table", body: body)))
 // snippet.end
 // snippet.hide
 print(answer)

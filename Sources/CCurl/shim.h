@@ -75,44 +75,6 @@ static inline CURLcode curl_kit_allow_http_only(CURL *handle) {
 #endif
 }
 
-/* libcurl has functions for WebSockets since 7.86, also where it is built without them. */
-static inline CURLcode curl_kit_allow_websockets_only(CURL *handle) {
-#if LIBCURL_VERSION_NUM >= 0x075600
-    CURLcode code = curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "ws,wss");
-    /* The handshake; then the app receives and sends. Pings (2: CURLWS_NOAUTOPONG) are answered by this package. */
-    if (!code) code = curl_easy_setopt(handle, CURLOPT_CONNECT_ONLY, 2L);
-    return code ? code : curl_easy_setopt(handle, CURLOPT_WS_OPTIONS, 2L);
-#else
-    return CURLE_NOT_BUILT_IN;
-#endif
-}
-
-static inline CURLcode curl_kit_receive_frame(CURL *handle, void *bytes, size_t capacity, size_t *count, int *flags,
-                                              curl_off_t *left) {
-#if LIBCURL_VERSION_NUM >= 0x075600
-    struct curl_ws_frame *frame = NULL;
-    CURLcode code = curl_ws_recv(handle, bytes, capacity, count, (void *)&frame);
-    if (!code && frame) *flags = frame->flags, *left = frame->bytesleft;
-    return code;
-#else
-    return CURLE_NOT_BUILT_IN;
-#endif
-}
-
-static inline CURLcode curl_kit_send_frame(CURL *handle, const void *bytes, size_t count, size_t *sent, int flags) {
-#if LIBCURL_VERSION_NUM >= 0x075600
-    return curl_ws_send(handle, bytes, count, sent, 0, (unsigned int)flags);
-#else
-    return CURLE_NOT_BUILT_IN;
-#endif
-}
-
-static inline curl_socket_t curl_kit_get_socket(CURL *handle) {
-    curl_socket_t value = CURL_SOCKET_BAD;
-    curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &value);
-    return value;
-}
-
 static inline curl_off_t curl_kit_get_offset(CURL *handle, CURLINFO info) {
     curl_off_t value = 0;
     curl_easy_getinfo(handle, info, &value);

@@ -7,7 +7,7 @@
 #pragma once
 
 #if !__has_include(<gdk-pixbuf-2.0/gdk-pixbuf/gdk-pixbuf.h>)
-#error "gdk-pixbuf is missing: apt-get install libgdk-pixbuf-2.0-dev, or build without the trait Images"
+#error "gdk-pixbuf is missing: apt-get install libgdk-pixbuf-2.0-dev"
 #endif
 
 #include <stddef.h>

@@ -12,7 +12,7 @@ public import NetworkKit
 /// ```
 ///
 /// Only the transfer is replaced: interceptors, redirects, retries, validation, the cache, progress and the indicator
-/// work as with a server. Time limits do not apply, and WebSockets have no stubs. It is thread-safe.
+/// work as with a server. Time limits do not apply. It is thread-safe.
 public final class NetworkStubs: Sendable {
     /// A response, or a failure.
     public struct Response: Sendable {
@@ -65,40 +65,16 @@ public final class NetworkStubs: Sendable {
         /// The remaining responses by method and URL. The last one is repeated.
         var responses: [String: [Response]] = [:]
         var requests: [(request: NetworkRequest, body: Data)] = []
-        var recording: [RecordedExchange] = []
     }
 
     private let state = Locked(State())
     private let clock: any Clock<Duration>
-    /// Where responses of the network are recorded.
-    private let file: URL?
 
     /// Creates stubs. A request that has none is an error.
     ///
     /// - Parameter clock: measures the delays.
     public init(clock: any Clock<Duration> = ContinuousClock()) {
         self.clock = clock
-        file = nil
-    }
-
-    /// Reads responses from a file. If it does not exist, the network answers, and ``save()`` writes the file.
-    ///
-    /// The file is JSON that people can read and edit. It contains no header fields of requests, no cookies, and no
-    /// query values whose names suggest secrets; these may differ from the recorded ones. Bodies of responses are
-    /// recorded as they are, after decompression: check them for secrets before you commit the file.
-    ///
-    /// - Throws: an error that names the file, if it cannot be read.
-    public init(recordedIn file: URL, clock: any Clock<Duration> = ContinuousClock()) throws {
-        self.clock = clock
-        self.file = FileManager.default.fileExists(atPath: file.path) ? nil : file
-        guard self.file == nil else { return }
-        var responses: [String: [Response]] = [:]
-        for exchange in try RecordedExchange.read(file) {
-            responses[exchange.request, default: []].append(
-                Response(answer: try exchange.answer(in: file), delay: .zero)
-            )
-        }
-        state.withLock { $0.responses = responses }
     }
 
     /// Sets the responses to a route, by its method and URL: the first request gets the first one. The last one is
@@ -119,42 +95,27 @@ public final class NetworkStubs: Sendable {
         options.stub = self
         return options
     }
-
-    /// Writes the file, if responses are recorded. Blocks.
-    public func save() throws {
-        guard let file else { return }
-        try RecordedExchange.write(state.withLock { $0.recording }, to: file)
-    }
 }
 
 extension NetworkStubs: TransportStub {
-    package func answer(to request: NetworkRequest, body: Data) async throws -> StubbedAnswer? {
-        let keys = [request.url.absoluteString, request.url.withoutSecretValues].map {
-            "\(request.method.rawValue) \($0)"
-        }
+    package func answer(to request: NetworkRequest, body: Data) async throws -> StubbedAnswer {
+        let key = "\(request.method.rawValue) \(request.url.absoluteString)"
         let (response, known) = state.withLock { state -> (Response?, [String]) in
             state.requests.append((request, body))
-            guard let key = keys.first(where: { state.responses[$0]?.isEmpty == false }) else {
-                return (nil, Array(state.responses.keys))
-            }
-            let response = state.responses[key]?.first
+            guard let response = state.responses[key]?.first else { return (nil, Array(state.responses.keys)) }
             if state.responses[key]?.count ?? 0 > 1 { state.responses[key]?.removeFirst() }
             return (response, [])
         }
         guard let response else {
-            if file != nil { return nil }
             let list = known.sorted().joined(separator: ", ")
-            throw NetworkError.invalidRequest("no stub for \(keys[1]); there are stubs for: \(list)")
+            throw NetworkError.invalidRequest(
+                "no stub for \(request.method.rawValue) \(request.url.withoutSecretValues); there are stubs for: \(list)"
+            )
         }
         if response.delay > .zero { try await clock.sleep(for: response.delay) }
         if !response.hasHead, let kind = response.answer.failure {
             throw NetworkError.transport(.init(url: request.url, kind: kind, reason: "the stub fails"))
         }
         return response.answer
-    }
-
-    package func record(_ request: NetworkRequest, _ answer: StubbedAnswer) {
-        let exchange = RecordedExchange(request, answer)
-        state.withLock { $0.recording.append(exchange) }
     }
 }

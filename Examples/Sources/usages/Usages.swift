@@ -105,10 +105,6 @@ actor Library {
         let response = try await client.send(URLRoute(url), in: indicator) { _ in }
         document?.pages = try response.decode([String].self)
         for try await data in try await client.bytes(URLRoute(url)) { document?.pages.append("\(data.count)") }
-        let socket = try await client.webSocket(URLRoute(url))
-        try await socket.send(.text("hello"))
-        for try await message in socket { document?.pages.append("\(message)") }
-        try await socket.close()
     }
 
     func refresh(with login: NetworkClient, from url: URL) async throws {

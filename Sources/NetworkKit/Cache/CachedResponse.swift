@@ -54,10 +54,7 @@ struct CachedResponse: Sendable, Equatable {
         guard !control.noCache, !request.noCache else { return false }
         let age = age(at: now)
         if let maxAge = request.maxAge, age > maxAge { return false }
-        let remaining = freshness(default: defaultFreshness) - age - (request.minFresh ?? 0)
-        if remaining > 0 { return true }
-        guard let maxStale = request.maxStale, !control.mustRevalidate else { return false }
-        return -remaining <= maxStale
+        return freshness(default: defaultFreshness) > age
     }
 
     var hasValidator: Bool { metadata.headers[.eTag] != nil || metadata.headers[.lastModified] != nil }
@@ -84,7 +81,6 @@ extension CachedResponse {
     struct Rules: Sendable {
         var hash: KeyedHash
         var defaultFreshness: Double
-        var keepsSetCookie: Bool
         /// Whether libcurl may add cookies that the request does not contain.
         var addsCookies = false
     }
@@ -103,7 +99,7 @@ extension CachedResponse {
             !CacheControl(head.headers[.cacheControl]).noStore, !names.contains("*"),
             // A response to a request with cookies is only for that user.
             !head.usedCookies, !(rules.addsCookies && names.contains("cookie")),
-            rules.keepsSetCookie || head.headers[.setCookie] == nil
+            head.headers[.setCookie] == nil
         else { return nil }
         self.init(
             metadata: Metadata(
@@ -191,16 +187,8 @@ struct CacheControl: Sendable {
 
     var noStore: Bool { directives["no-store"] != nil }
     var noCache: Bool { directives["no-cache"] != nil }
-    var onlyIfCached: Bool { directives["only-if-cached"] != nil }
     /// An invalid value counts as 0: the response is stale (RFC 9111 §4.2.1).
     var maxAge: Double? { seconds("max-age") }
-    var minFresh: Double? { seconds("min-fresh") }
-    /// The staleness that the request accepts, in seconds; `.infinity` when the directive has no value.
-    var maxStale: Double? {
-        guard let value = directives["max-stale"] else { return nil }
-        return value.isEmpty ? .infinity : seconds("max-stale")
-    }
-    var mustRevalidate: Bool { directives["must-revalidate"] != nil }
 
     private func seconds(_ name: String) -> Double? {
         guard let value = directives[name] else { return nil }

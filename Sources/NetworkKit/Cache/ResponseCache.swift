@@ -16,21 +16,6 @@ import IndicatorThreads
 /// - When the capacity is exceeded, the least recently used entries are evicted. A damaged file is removed, not served.
 /// - URLs and request fields are stored as keyed hashes only. Only the user can read the files.
 public final class ResponseCache: Sendable {
-    /// How a request uses the cache. The names are those of Foundation's `URLRequest.CachePolicy`.
-    public enum Policy: Sendable {
-        /// Follows RFC 9111.
-        case useProtocolCachePolicy
-        /// Always loads the response from the server, and stores it.
-        case reloadIgnoringLocalCacheData
-        /// Revalidates a stored response, even if it is fresh.
-        case reloadRevalidatingCacheData
-        /// Uses a stored response, however old. A response from the server is stored even if it has no freshness
-        /// lifetime.
-        case returnCacheDataElseLoad
-        /// Uses a stored response, however old. Without one the request fails.
-        case returnCacheDataDontLoad
-    }
-
     /// The default capacity in memory: 4 MiB.
     @usableFromInline package static let defaultMemoryCapacity = 4 << 20
     /// The default capacity on disk: 20 MiB.
@@ -52,20 +37,17 @@ public final class ResponseCache: Sendable {
     ///     on disk.
     ///   - defaultFreshness: how long a response is fresh if the server does not specify it, in seconds (RFC 9111
     ///     §4.2.2); `.infinity`: always. Default 0: it is stored only if it can be revalidated.
-    ///   - keepsSetCookie: whether responses with `Set-Cookie` are stored, including that field.
     public convenience init(
         memoryCapacity: Int = defaultMemoryCapacity,
         diskCapacity: Int = defaultDiskCapacity,
         directory: URL?,
-        defaultFreshness: Double = 0,
-        keepsSetCookie: Bool = false
+        defaultFreshness: Double = 0
     ) {
         self.init(
             memoryCapacity: memoryCapacity,
             diskCapacity: diskCapacity,
             directory: directory,
-            defaultFreshness: defaultFreshness,
-            keepsSetCookie: keepsSetCookie
+            defaultFreshness: defaultFreshness
         ) { Date() }
     }
 
@@ -85,7 +67,6 @@ public final class ResponseCache: Sendable {
         diskCapacity: Int,
         directory: URL?,
         defaultFreshness: Double = 0,
-        keepsSetCookie: Bool = false,
         now: @escaping @Sendable () -> Date
     ) {
         memory = Locked(LeastRecentlyUsed(capacity: memoryCapacity))
@@ -98,8 +79,7 @@ public final class ResponseCache: Sendable {
         }
         rules = .init(
             hash: disk?.hash ?? KeyedHash(),
-            defaultFreshness: defaultFreshness.isNaN ? 0 : defaultFreshness,
-            keepsSetCookie: keepsSetCookie
+            defaultFreshness: defaultFreshness.isNaN ? 0 : defaultFreshness
         )
         self.now = now
     }
@@ -135,7 +115,7 @@ public final class ResponseCache: Sendable {
         var rules = rules
         rules.addsCookies = addsCookies
         let control = CacheControl(request.headers[.cacheControl])
-        let mayLoad = request.cachePolicy != .returnCacheDataDontLoad && !control.onlyIfCached
+        let mayLoad = request.cachePolicy != .returnCacheDataDontLoad
         guard let key = request.cacheKey, !hasBody else {
             guard mayLoad else { throw NetworkError.notInCache(request.url) }
             let response = try await exchange(request)

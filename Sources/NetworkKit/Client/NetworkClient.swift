@@ -17,8 +17,8 @@ public import IndicatorCore
 /// (`https_proxy`, `no_proxy`). A client is thread-safe. It reuses connections and closes them when it is deallocated.
 public final class NetworkClient: Sendable {
     private let interceptors: [Interceptor]
-    let validation: NetworkResponse.Validation
-    private let retry: Retry
+    let validation: ResponseValidation
+    private let retry: RequestRetry
     private let cache: ResponseCache?
     private let center: NotificationCenter
     private let clock: any Clock<Duration>
@@ -38,8 +38,8 @@ public final class NetworkClient: Sendable {
     ///   - clock: measures the delays between attempts.
     public init(
         interceptors: [Interceptor] = [],
-        validation: NetworkResponse.Validation = .init(),
-        retry: Retry = .never,
+        validation: ResponseValidation = .init(),
+        retry: RequestRetry = .never,
         cache: ResponseCache? = nil,
         options: Options = .init(),
         notificationCenter center: NotificationCenter = .default,
@@ -52,7 +52,14 @@ public final class NetworkClient: Sendable {
         self.center = center
         self.clock = clock
         self.options = options
-        loop = CurlLoop(options)
+        loop = CurlLoop(
+            .init(
+                maximumConnectionsPerHost: options.maximumConnectionsPerHost,
+                keepsCookies: options.keepsCookies,
+                trust: Dictionary(options.trust.map { ($0.key.canonicalHost, $0.value) }) { first, _ in first },
+                defaultTrust: .init(certificateAuthorities: options.certificateAuthorities)
+            )
+        )
     }
 
     deinit {
@@ -108,8 +115,8 @@ public final class NetworkClient: Sendable {
         )
     }
 
-    /// Cancels all requests of the client that have not ended, including streams that are being read, and all its
-    /// WebSockets. Requests that begin later are not affected.
+    /// Cancels all requests of the client that have not ended, including streams that are being read. Requests that
+    /// begin later are not affected.
     public func cancelAllRequests() {
         tasks.cancelAll()
     }
@@ -239,37 +246,28 @@ public final class NetworkClient: Sendable {
         }
     }
 
-    /// Creates a transfer that reports to the task, the event log and the recording.
+    /// Creates a transfer that reports to the task and the event log.
     func transfer(
         _ request: NetworkRequest,
         _ body: RequestBody?,
         _ task: NetworkTask,
         _ deadline: ContinuousClock.Instant?,
-        resumingAt start: Int64 = 0,
-        channel: MessageChannel? = nil
+        resumingAt start: Int64 = 0
     ) async throws -> Transfer {
         let log = ExchangeLog(request)
-        let limit = options.loggedBodyLength
-        task.log(log.request(body, limit: limit))
-        let stub = options.stub
-        let answer = try await stub?.answer(to: request, body: body?.start(.max) ?? Data())
-        let recorder = answer == nil ? stub : nil
+        task.log(log.event(.request, request.headers))
+        let answer = try await options.stub?.answer(to: request, body: body?.bytesInMemory ?? Data())
         return Transfer(
             request,
             body: body,
             loop: loop,
             deadline: deadline,
-            answer: answer,
-            capturing: recorder == nil ? limit : .max,
-            channel: channel
+            answer: answer
         ) { progress in
             switch progress {
             case .began(let head, _): task.log(log.event(.response(head.status), head.headers))
-            case .ended(let head, let captured, let count, let metrics, let error):
-                let kind = NetworkEvent.Kind.end(bytesReceived: count, metrics, failure: error)
-                task.log(log.event(kind, [:], captured.prefix(limit)))
-                guard error == nil, let head, let recorder else { return }
-                recorder.record(request, StubbedAnswer(status: head.status, headers: head.headers, body: captured))
+            case .ended(let count, let metrics, let error):
+                task.log(log.event(.end(bytesReceived: count, metrics, failure: error)))
             default: break
             }
             if case .ended = progress { return }
@@ -306,33 +304,6 @@ extension TransferProgress {
     }
 }
 
-/// A complete response from the network.
-struct ReceivedResponse: Sendable {
-    var head: ResponseHead
-    var data: Data
-    var metrics: NetworkMetrics?
-}
-
-extension NetworkResponse {
-    init(_ response: ReceivedResponse, source: Source = .network) {
-        self.init(
-            url: response.head.url,
-            status: response.head.status,
-            headers: response.head.headers,
-            data: response.data,
-            source: source
-        )
-        metrics = response.metrics
-    }
-}
-
-/// Runs blocking work, such as file access, outside Swift's cooperative thread pool.
-func blocking<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-        RequestThreads.run { continuation.resume(with: Result(catching: work)) }
-    }
-}
-
 extension NetworkClient {
     /// Settings of a client that few apps change.
     public struct Options: Sendable {
@@ -350,12 +321,10 @@ extension NetworkClient {
         public var certificateAuthorities: URL?
         /// Pinned keys, client certificates and authorities, by the names of hosts, such as `store.example.com`,
         /// `bücher.example` or `::1`. Other hosts are trusted as usual.
-        public var trust: [String: Trust] = [:]
+        public var trust: [String: HostTrust] = [:]
         /// Called with each step of each exchange, in order for each request, on threads for that purpose. The events
         /// contain no secrets. A request waits for it at its end.
         public var onEvent: (@Sendable (NetworkEvent) -> Void)?
-        /// How many bytes of bodies events contain. Default 0, because bodies may contain secrets.
-        public var loggedBodyLength = 0
         /// Answers requests instead of the network.
         package var stub: (any TransportStub)?
 

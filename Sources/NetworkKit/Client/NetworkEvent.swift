@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 public import HTTPTypes
 import IndicatorThreads
 import Synchronization
@@ -27,12 +27,8 @@ public struct NetworkEvent: Sendable, CustomStringConvertible {
     public let url: String
     /// The header fields of the request or the response. "…" replaces the values of sensitive ones.
     public let headers: HTTPFields
-    /// The beginning of the request's body in `.request`, and of the response's in `.end`, up to
-    /// ``NetworkClient/Options/loggedBodyLength`` bytes. Files and streams are left out. It may contain secrets, and is
-    /// not in the description.
-    public let bodyStart: Data
 
-    /// The event on one line, without header fields and bodies.
+    /// The event on one line, without header fields.
     public var description: String {
         let start = "#\(exchange) \(method.rawValue) \(url)"
         return switch kind {
@@ -56,41 +52,25 @@ struct ExchangeLog: Sendable {
         url = request.url.withoutSecretValues
     }
 
-    func request(_ body: RequestBody?, limit: Int) -> NetworkEvent {
-        event(.request, request.headers, body?.start(limit) ?? Data())
-    }
-
-    func event(_ kind: NetworkEvent.Kind, _ headers: HTTPFields = [:], _ body: Data = Data()) -> NetworkEvent {
+    func event(_ kind: NetworkEvent.Kind, _ headers: HTTPFields = [:]) -> NetworkEvent {
         var safe = HTTPFields()
         for field in headers {
             let isSecret = request.isSensitive(field.name) || field.name == .setCookie
             safe.append(isSecret ? HTTPField(name: field.name, value: "…") : field)
         }
-        return NetworkEvent(
-            kind: kind,
-            exchange: number,
-            method: request.method,
-            url: url,
-            headers: safe,
-            bodyStart: body
-        )
+        return NetworkEvent(kind: kind, exchange: number, method: request.method, url: url, headers: safe)
     }
 }
 
-/// What can be cancelled: a request, or the transfer of a WebSocket.
-protocol Cancellable: AnyObject, Sendable {
-    func cancel()
-}
-
-/// The requests and WebSockets of a client that have not ended.
+/// The requests of a client that have not ended.
 final class LiveTasks: Sendable {
-    private let tasks = Locked<[ObjectIdentifier: any Cancellable]>([:])
+    private let tasks = Locked<[ObjectIdentifier: NetworkTask]>([:])
 
-    func insert(_ task: any Cancellable) {
+    func insert(_ task: NetworkTask) {
         tasks.withLock { $0[ObjectIdentifier(task)] = task }
     }
 
-    func remove(_ task: any Cancellable) {
+    func remove(_ task: NetworkTask) {
         let removed = tasks.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) }
         _ = removed
     }

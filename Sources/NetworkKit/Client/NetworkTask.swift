@@ -9,7 +9,7 @@ import IndicatorThreads
 /// ``resume()``, run on the caller's thread and in its Swift task; all others, and `onProgress`, on threads for that
 /// purpose. One that blocks delays only its own request, which waits for it before a retry and at the end. Progress
 /// that it is too slow for is left out, except the latest. A task is thread-safe.
-public final class NetworkTask: Cancellable, Sendable {
+public final class NetworkTask: Sendable {
     private enum Phase {
         /// Not started.
         case waiting

@@ -36,7 +36,7 @@ extension JSONValue {
     }
 
     /// The number of elements or members; 0 for other values.
-    package var count: Int {
+    public var count: Int {
         switch self {
         case .array(let elements): elements.count
         case .object(let members): members.count

@@ -1,5 +1,3 @@
-import CCurl
-
 /// How long the parts of a request took, measured by libcurl for the last redirect of the last attempt.
 public struct NetworkMetrics: Hashable, Sendable, CustomStringConvertible {
     /// The duration of the name lookup; zero on a reused connection.
@@ -24,19 +22,6 @@ public struct NetworkMetrics: Hashable, Sendable, CustomStringConvertible {
         let parts = times.filter { $0.1 > .zero }.map { "\($0.0) \($0.1.milliseconds)" }
         let connection = isConnectionReused ? ["reused connection"] : []
         return "\(total.milliseconds) ms" + ([""] + parts + connection).joined(separator: ", ")
-    }
-
-    /// Reads the metrics of a transfer that has ended.
-    init(_ handle: UnsafeMutableRawPointer) {
-        func time(_ info: CURLINFO) -> Duration { .microseconds(curl_kit_get_offset(handle, info)) }
-        let (name, connected) = (time(CURLINFO_NAMELOOKUP_TIME_T), time(CURLINFO_CONNECT_TIME_T))
-        nameLookup = name
-        connect = max(connected - name, .zero)
-        tls = max(time(CURLINFO_APPCONNECT_TIME_T) - connected, .zero)
-        firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
-        total = time(CURLINFO_TOTAL_TIME_T)
-        isConnectionReused = firstByte > .zero && curl_kit_get_long(handle, CURLINFO_NUM_CONNECTS) == 0
-        if isConnectionReused { (nameLookup, connect, tls) = (.zero, .zero, .zero) }
     }
 }
 

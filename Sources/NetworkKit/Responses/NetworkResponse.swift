@@ -76,36 +76,21 @@ public struct NetworkResponse: Sendable, CustomStringConvertible {
     }
 }
 
-extension NetworkResponse {
-    /// Which responses are errors.
-    public struct Validation: Sendable {
-        /// The accepted statuses; `nil`: all.
-        package var statuses: Range<Int>?
-        /// The accepted content types, such as `application/json` or `image/*`; `nil`: all. They are sent as `Accept`.
-        /// A response without a body needs no content type.
-        package var contentTypes: [String]?
-
-        /// Creates a validation. The default accepts every status from 200 to 299.
-        public init(statuses: Range<Int>? = 200..<300, contentTypes: [String]? = nil) {
-            self.statuses = statuses
-            self.contentTypes = contentTypes
+extension ResponseValidation {
+    func check(_ response: NetworkResponse) throws(NetworkError) {
+        if let statuses, !statuses.contains(response.status.code) {
+            throw .unacceptableStatus(ResponseFailure(response))
         }
-
-        /// Accepts every response.
-        public static var none: Self { Self(statuses: nil) }
-
-        /// Accepts the statuses 200 to 299 with one of these content types.
-        public static func contentTypes(_ types: String...) -> Self { Self(contentTypes: types) }
-
-        func check(_ response: NetworkResponse) throws(NetworkError) {
-            if let statuses, !statuses.contains(response.status.code) {
-                throw .unacceptableStatus(ResponseFailure(response))
-            }
-            guard let contentTypes, !response.data.isEmpty else { return }
-            let type = ContentType(response.headers[.contentType])
-            if !contentTypes.contains(where: { type?.matches($0) ?? false }) {
-                throw .unacceptableContentType(ResponseFailure(response), accepted: contentTypes)
-            }
+        guard let contentTypes, !response.data.isEmpty else { return }
+        let type = ContentType(response.headers[.contentType])
+        if !contentTypes.contains(where: { type?.matches($0) ?? false }) {
+            throw .unacceptableContentType(ResponseFailure(response), accepted: contentTypes)
         }
+    }
+}
+
+extension ResponseFailure {
+    init(_ response: NetworkResponse) {
+        self.init(url: response.url, status: response.status, headers: response.headers, body: response.data)
     }
 }

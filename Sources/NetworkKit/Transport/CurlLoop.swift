@@ -11,6 +11,23 @@ import IndicatorThreads
 final class CurlLoop: @unchecked Sendable {
     // `@unchecked`: `inbox` is locked; only the loop's thread uses the other variables.
 
+    /// What applies to all transfers.
+    struct Settings: Sendable {
+        var maximumConnectionsPerHost: Int
+        var keepsCookies: Bool
+        /// The trust of hosts, by their canonical names.
+        var trust: [String: HostTrust]
+        /// The trust of the others.
+        var defaultTrust: HostTrust
+
+        func trust(of origin: [String]) -> HostTrust {
+            guard !trust.isEmpty else { return defaultTrust }
+            var found = trust[origin[1].canonicalHost] ?? defaultTrust
+            found.certificateAuthorities = found.certificateAuthorities ?? defaultTrust.certificateAuthorities
+            return found
+        }
+    }
+
     private struct Inbox {
         var transfers: [Transfer] = []
         var isRunning = false
@@ -59,13 +76,11 @@ final class CurlLoop: @unchecked Sendable {
 
     private let inbox = Locked(Inbox())
     private let wakeUp = WakeUp()
-    private let options: NetworkClient.Options
+    private let settings: Settings
     let watch = SocketWatch()
     /// How many connections to a host there may be.
     private let limit: Int
     private var active: [UnsafeMutableRawPointer: Transfer] = [:]
-    /// The open WebSockets.
-    private var sockets: [UnsafeMutableRawPointer: Transfer] = [:]
     private var hosts: [[String]: Host] = [:]
     /// When the first time limit may be exceeded.
     private var nextCheck: ContinuousClock.Instant?
@@ -73,9 +88,9 @@ final class CurlLoop: @unchecked Sendable {
     private var roundsLeft = 0
     private static let roundsAfterAnEvent = 2
 
-    init(_ options: NetworkClient.Options) {
-        self.options = options
-        limit = max(options.maximumConnectionsPerHost, 1)
+    init(_ settings: Settings) {
+        self.settings = settings
+        limit = max(settings.maximumConnectionsPerHost, 1)
         // Not with the first request, which may begin while another thread ends the process.
         _ = Self.isLibraryReady
     }
@@ -137,8 +152,7 @@ final class CurlLoop: @unchecked Sendable {
             endOverdue(multi)
             for transfer in arrived { attend(to: transfer, multi) }
             beginWaiting(multi, share)
-            let descriptors = exchangeMessages(multi)
-            wait(multi, wakeUp, descriptors)
+            wait(multi, wakeUp)
         }
     }
 
@@ -189,8 +203,8 @@ final class CurlLoop: @unchecked Sendable {
         }
         roundsLeft = Self.roundsAfterAnEvent
         active[handle] = transfer
-        let trust = options.trust(for: transfer.origin)
-        if let problem = transfer.begin(with: handle, cookies: options.keepsCookies ? share : nil, trust: trust) {
+        let trust = settings.trust(of: transfer.origin)
+        if let problem = transfer.begin(with: handle, cookies: settings.keepsCookies ? share : nil, trust: trust) {
             transfer.finish(throwing: transfer.failure(.insecure, problem))
             return remove(handle, from: multi)
         }
@@ -212,10 +226,6 @@ final class CurlLoop: @unchecked Sendable {
         var left: Int32 = 0
         while let message = curl_multi_info_read(multi, &left)?.pointee {
             guard message.msg == CURLMSG_DONE, let handle = message.easy_handle else { continue }
-            if message.data.result == CURLE_OK, let transfer = active[handle], transfer.beginMessages() {
-                sockets[handle] = transfer
-                continue
-            }
             active[handle]?.completed(with: message.data.result)
             remove(handle, from: multi)
         }
@@ -223,31 +233,11 @@ final class CurlLoop: @unchecked Sendable {
 
     private func remove(_ handle: UnsafeMutableRawPointer, from multi: UnsafeMutableRawPointer) {
         roundsLeft = Self.roundsAfterAnEvent
-        sockets[handle] = nil
         curl_multi_remove_handle(multi, handle)
         curl_easy_cleanup(handle)
         guard let transfer = active.removeValue(forKey: handle) else { return }
         hosts[transfer.origin]?.end()
         transfer.end()
-    }
-
-    /// Sends and receives the messages of the open WebSockets, for which libcurl does not wait itself.
-    ///
-    /// - Returns: what to wait for.
-    private func exchangeMessages(_ multi: UnsafeMutableRawPointer) -> [curl_waitfd] {
-        var descriptors: [curl_waitfd] = []
-        for (handle, transfer) in sockets {
-            let descriptor = transfer.exchangeMessages()
-            if transfer.isFinished {
-                remove(handle, from: multi)
-            } else if let descriptor {
-                // Without events, the end of the connection would be reported without end.
-                if descriptor.events != 0 { descriptors.append(descriptor) }
-            } else {
-                roundsLeft = Self.roundsAfterAnEvent
-            }
-        }
-        return descriptors
     }
 
     private func endOverdue(_ multi: UnsafeMutableRawPointer) {
@@ -280,14 +270,13 @@ final class CurlLoop: @unchecked Sendable {
     /// timers that were set before in the same call (up to libcurl 8.17). One of them may stand for data that was
     /// already read from the socket. It runs every transfer, so another round makes up for that. Therefore this only
     /// waits after two rounds in which nothing happened.
-    private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp, _ sockets: [curl_waitfd]) {
+    private func wait(_ multi: UnsafeMutableRawPointer, _ wakeUp: WakeUp) {
         let timeout = roundsLeft > 0 ? 0 : nextCheck.map { WakeUp.milliseconds(until: $0) } ?? .max
-        var descriptors = sockets
-        descriptors.append(curl_waitfd(fd: wakeUp.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0))
+        var descriptor = curl_waitfd(fd: wakeUp.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0)
         var eventCount: Int32 = 0
         watch.end()
         ExitGate.leave()
-        curl_multi_poll(multi, &descriptors, UInt32(descriptors.count), timeout, &eventCount)
+        curl_multi_poll(multi, &descriptor, 1, timeout, &eventCount)
         ExitGate.enterOrStop()
         watch.begin()
         roundsLeft = eventCount > 0 ? Self.roundsAfterAnEvent : max(roundsLeft - 1, 0)

@@ -3,9 +3,6 @@ import IndicatorThreads
 
 /// Iterates over an asynchronous sequence of bytes for one attempt, one element ahead of libcurl.
 final class SequenceReader: Sendable {
-    /// Passes the elements of a new sequence to a function, which returns when an element was sent.
-    typealias Producer = @Sendable (_ pass: @Sendable (Data) async throws -> Void) async throws -> Void
-
     private struct State {
         var bytes = Data()
         var end: Result<Void, any Error>?
@@ -18,7 +15,7 @@ final class SequenceReader: Sendable {
     private let state = Locked(State())
 
     /// Starts to iterate. `wake` is called when there are bytes, and at the end.
-    func start(_ produce: @escaping Producer, wake: @escaping @Sendable () -> Void) {
+    func start(_ produce: @escaping RequestBody.Producer, wake: @escaping @Sendable () -> Void) {
         let work = Task {
             do {
                 try await produce { try await self.pass($0, wake) }

@@ -10,7 +10,7 @@ extension Transfer {
     func begin(
         with handle: UnsafeMutableRawPointer,
         cookies: UnsafeMutableRawPointer?,
-        trust: NetworkClient.Trust
+        trust: HostTrust
     ) -> String? {
         self.handle = handle
         self.trust = trust
@@ -40,17 +40,8 @@ extension Transfer {
     private func setTarget(_ handle: UnsafeMutableRawPointer) {
         curl_kit_set_long(handle, CURLOPT_NOSIGNAL, 1)
         curl_kit_set_pointer(handle, CURLOPT_ERRORBUFFER, errorText)
-        if channel == nil {
-            curl_kit_allow_http_only(handle)
-            curl_kit_set_string(handle, CURLOPT_URL, request.url.absoluteString)
-        } else {
-            curl_kit_allow_websockets_only(handle)
-            // A proxy connects, also without TLS (RFC 6455 §4.1): it may not know the upgrade.
-            curl_kit_set_long(handle, CURLOPT_HTTPPROXYTUNNEL, 1)
-            // Notices, within some minutes, a peer that is not reachable any more.
-            curl_kit_set_long(handle, CURLOPT_TCP_KEEPALIVE, 1)
-            curl_kit_set_string(handle, CURLOPT_URL, "ws" + request.url.absoluteString.dropFirst("http".count))
-        }
+        curl_kit_allow_http_only(handle)
+        curl_kit_set_string(handle, CURLOPT_URL, request.url.absoluteString)
         // Otherwise libcurl would remove dot segments from the route's path.
         curl_kit_set_long(handle, CURLOPT_PATH_AS_IS, 1)
         curl_kit_set_long(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)

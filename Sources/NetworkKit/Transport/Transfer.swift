@@ -8,7 +8,7 @@ import IndicatorThreads
 ///
 /// libcurl's callbacks on the loop's thread fill a buffer. One task at a time reads first the head, then the body. When
 /// the buffer is full, the transfer pauses.
-final class Transfer: Cancellable, @unchecked Sendable {
+final class Transfer: @unchecked Sendable {
     // `@unchecked`: `state` is locked; only the loop's thread uses the variables below "The loop's thread".
 
     /// What a task waits for.
@@ -26,8 +26,6 @@ final class Transfer: Cancellable, @unchecked Sendable {
         var capacity = 1 << 18
         var outcome: Result<Void, any Error>?
         var metrics: NetworkMetrics?
-        /// The beginning of the body.
-        var captured = Data()
         var bytesReceived: Int64 = 0
         /// Whether the answer without a server was delivered.
         var isAnswered = false
@@ -44,10 +42,9 @@ final class Transfer: Cancellable, @unchecked Sendable {
             }
         }
 
-        mutating func append(_ bytes: some DataProtocol, capturing limit: Int) {
+        mutating func append(_ bytes: some DataProtocol) {
             buffer.append(contentsOf: bytes)
             bytesReceived += Int64(bytes.count)
-            if captured.count < limit { captured.append(contentsOf: bytes.prefix(limit - captured.count)) }
         }
 
         mutating func takeWaiterIfDue() -> CheckedContinuation<Void, Never>? {
@@ -65,9 +62,6 @@ final class Transfer: Cancellable, @unchecked Sendable {
     private let deadline: ContinuousClock.Instant?
     /// The answer without a server.
     private let answer: StubbedAnswer?
-    private let captureLimit: Int
-    /// The messages, if this opens a WebSocket.
-    let channel: MessageChannel?
     private let onProgress: @Sendable (Progress) -> Void
     private let state = Locked(State())
 
@@ -77,7 +71,7 @@ final class Transfer: Cancellable, @unchecked Sendable {
         /// A response has begun: its head, and the length of its body, if known.
         case began(ResponseHead, bodyCount: Int64?)
         case received(Int)
-        case ended(ResponseHead?, captured: Data, bytesReceived: Int64, NetworkMetrics?, (any Error)?)
+        case ended(bytesReceived: Int64, NetworkMetrics?, (any Error)?)
     }
 
     /// Creates a transfer. `setSuspended(false)` starts it.
@@ -85,8 +79,6 @@ final class Transfer: Cancellable, @unchecked Sendable {
     /// - Parameters:
     ///   - deadline: when the transfer fails if it has not ended.
     ///   - answer: a response without a server.
-    ///   - captureLimit: how many bytes of the body are kept for the end.
-    ///   - channel: the messages of a WebSocket, which this opens.
     ///   - onProgress: called on the loop's thread, or on the thread that cancels.
     init(
         _ request: NetworkRequest,
@@ -94,8 +86,6 @@ final class Transfer: Cancellable, @unchecked Sendable {
         loop: CurlLoop,
         deadline: ContinuousClock.Instant?,
         answer: StubbedAnswer? = nil,
-        capturing captureLimit: Int = 0,
-        channel: MessageChannel? = nil,
         onProgress: @escaping @Sendable (Progress) -> Void
     ) {
         self.request = request
@@ -103,8 +93,6 @@ final class Transfer: Cancellable, @unchecked Sendable {
         self.loop = loop
         self.deadline = deadline
         self.answer = answer
-        self.captureLimit = captureLimit
-        self.channel = channel
         self.onProgress = onProgress
         origin = request.url.origin
         timeout = request.timeout?.limit
@@ -149,7 +137,7 @@ final class Transfer: Cancellable, @unchecked Sendable {
     /// Adds to the body.
     private func append(_ data: Data) {
         let due = state.withLock { state in
-            state.append(data, capturing: captureLimit)
+            state.append(data)
             return state.takeWaiterIfDue()
         }
         onProgress(.received(data.count))
@@ -229,18 +217,11 @@ final class Transfer: Cancellable, @unchecked Sendable {
             var end: Progress?
             if state.outcome == nil {
                 state.outcome = error.map { .failure($0) } ?? .success(())
-                end = .ended(
-                    state.head,
-                    captured: state.captured,
-                    bytesReceived: state.bytesReceived,
-                    state.metrics,
-                    error
-                )
+                end = .ended(bytesReceived: state.bytesReceived, state.metrics, error)
             }
             return (end, state.takeWaiterIfDue())
         }
         if let end { onProgress(end) }
-        if end != nil { channel?.end(with: error) }
         due?.resume()
     }
 
@@ -257,7 +238,7 @@ final class Transfer: Cancellable, @unchecked Sendable {
     private var hasDeliveredHead = false
     private var isPaused = false
     private var usedCookies = false
-    var trust = NetworkClient.Trust()
+    var trust = HostTrust()
     /// The hash of the server's public key, as libcurl logs it when keys are pinned.
     private var serverKey: String?
     /// Why a callback ended the transfer.
@@ -265,10 +246,6 @@ final class Transfer: Cancellable, @unchecked Sendable {
     private var bytes: (sent: Int64, received: Int64) = (0, 0)
     /// When data was last transferred; `nil` while the transfer waits for a connection.
     private var lastActivity: ContinuousClock.Instant?
-    /// Whether the WebSocket is open.
-    var isOpen = false
-    /// When a WebSocket that closes is cut off.
-    var closeLimit: ContinuousClock.Instant?
 
     deinit {
         errorText.deallocate()
@@ -317,8 +294,7 @@ final class Transfer: Cancellable, @unchecked Sendable {
     }
 
     func deliverHead() {
-        let isFinal = parser.status >= 200 || (parser.status == 101 && channel != nil)
-        guard !hasDeliveredHead, parser.isComplete, isFinal else { return }
+        guard !hasDeliveredHead, parser.isComplete, parser.status >= 200 else { return }
         hasDeliveredHead = true
         let head = ResponseHead(
             url: request.url,
@@ -347,7 +323,7 @@ final class Transfer: Cancellable, @unchecked Sendable {
         let (answer, due, count) = state.withLock { state -> (Int, CheckedContinuation<Void, Never>?, Int) in
             if state.outcome != nil { return (0, nil, 0) }
             if state.isSuspended || state.buffer.count >= state.capacity { return (Int(CURL_WRITEFUNC_PAUSE), nil, 0) }
-            state.append(bytes, capturing: captureLimit)
+            state.append(bytes)
             return (bytes.count, state.takeWaiterIfDue(), bytes.count)
         }
         if answer == CURL_WRITEFUNC_PAUSE { isPaused = true }
@@ -401,7 +377,6 @@ final class Transfer: Cancellable, @unchecked Sendable {
 
     /// When the first limit is exceeded, unless data is transferred.
     var nextLimit: ContinuousClock.Instant? {
-        if isOpen { return closeLimit }
         let idle = lastActivity.flatMap { begin in timeout.map { begin + $0 } }
         guard let idle, let deadline else { return idle ?? deadline }
         return min(idle, deadline)
@@ -411,11 +386,6 @@ final class Transfer: Cancellable, @unchecked Sendable {
     /// towards the timeout.
     func failIfOverdue() -> Bool {
         let now = ContinuousClock.now
-        if isOpen {
-            guard let closeLimit, closeLimit <= now else { return false }
-            finish(throwing: channel?.failure)
-            return true
-        }
         if isPaused, lastActivity != nil { lastActivity = now }
         if let deadline, deadline <= now {
             finish(throwing: failure(.timeLimitExceeded, "the request took longer than its time limit"))
@@ -474,5 +444,21 @@ extension TransportFailure.Kind {
                 .invalidResponse
             default: .other
             }
+    }
+}
+
+extension NetworkMetrics {
+    /// Reads the metrics of a transfer that has ended.
+    init(_ handle: UnsafeMutableRawPointer) {
+        self.init()
+        func time(_ info: CURLINFO) -> Duration { .microseconds(curl_kit_get_offset(handle, info)) }
+        let (name, connected) = (time(CURLINFO_NAMELOOKUP_TIME_T), time(CURLINFO_CONNECT_TIME_T))
+        nameLookup = name
+        connect = max(connected - name, .zero)
+        tls = max(time(CURLINFO_APPCONNECT_TIME_T) - connected, .zero)
+        firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
+        total = time(CURLINFO_TOTAL_TIME_T)
+        isConnectionReused = firstByte > .zero && curl_kit_get_long(handle, CURLINFO_NUM_CONNECTS) == 0
+        if isConnectionReused { (nameLookup, connect, tls) = (.zero, .zero, .zero) }
     }
 }

@@ -3,10 +3,8 @@ package import HTTPTypes
 
 /// Answers the requests of a client instead of the network, for the tests of apps.
 package protocol TransportStub: Sendable {
-    /// The answer to a request, after its delay; `nil`: the network's, which is passed to `record`.
-    func answer(to request: NetworkRequest, body: Data) async throws -> StubbedAnswer?
-    /// Takes the complete response of the network.
-    func record(_ request: NetworkRequest, _ answer: StubbedAnswer)
+    /// The answer to a request, after its delay.
+    func answer(to request: NetworkRequest, body: Data) async throws -> StubbedAnswer
 }
 
 /// A response without a server.

@@ -35,9 +35,7 @@ struct DemoPlan: Sendable {
         if features.hasStore {
             // Concurrently.
             acts.append(Act(chains: [[visit.freeFeed(server)], [visit.paidFeed(server)]]))
-            #if Images
             acts.append(Act(chains: [[visit.icons, visit.iconsAgain]]))
-            #endif
         }
         if features.hasEcho {
             acts.append(Act(chains: [[visit.post(server), visit.upload(server)] + EchoSteps.all(server)]))

@@ -10,7 +10,7 @@ enum EchoSteps {
 
     private static func status(_ server: URL) -> PlannedStep {
         PlannedStep(title: "GET /status/418") { context in
-            let request = RouteRequest.get("status/418").with(\.validation, NetworkResponse.Validation.none)
+            let request = RouteRequest.get("status/418").with(\.validation, ResponseValidation.none)
             let status = try await context.send(URLRoute(server, request)).status
             try check(status == 418, "expected status 418, got \(status.code)")
         }

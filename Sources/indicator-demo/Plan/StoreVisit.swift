@@ -2,6 +2,7 @@ import Foundation
 import IndicatorCore
 import IndicatorThreads
 import NetworkKit
+import NetworkKitImages
 
 /// A visit to the app store: the feeds, their icons, the icons again, and two posts.
 final class StoreVisit: Sendable {
@@ -41,7 +42,6 @@ final class StoreVisit: Sendable {
         }
     }
 
-    #if Images
     // MARK: - Icons
 
     /// The icons of both feeds.
@@ -74,7 +74,6 @@ final class StoreVisit: Sendable {
             return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
         }
     }
-    #endif
 
     // MARK: - Posts
 

@@ -68,7 +68,7 @@ struct TimedRequest: Sendable {
     }
 
     private func step(server: URL, isOwn: Bool, closedPort: ClosedPort?) -> PlannedStep {
-        let request = (isOwn ? ownRequest : httpbinRequest).with(\.validation, NetworkResponse.Validation.none)
+        let request = (isOwn ? ownRequest : httpbinRequest).with(\.validation, ResponseValidation.none)
         let title = answer == .closedPort ? "GET closed port" : "\(request.method.rawValue) /\(request.path.encoded)"
         return PlannedStep(title: title, delay: delay) { context in
             var url = server

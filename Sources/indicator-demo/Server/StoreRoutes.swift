@@ -1,6 +1,7 @@
 import FlyingFox
 import Foundation
 import NetworkKit
+import NetworkKitImages
 
 /// An app store's feeds of fictional apps, in the format of the iTunes RSS JSON, and their icons.
 enum StoreRoutes {
@@ -34,7 +35,6 @@ enum StoreRoutes {
                 )
             }
         }
-        #if Images
         await server.appendRoute("GET /icon/:file") { (file: String) in
             guard file.hasSuffix(".png"), let number = Int(file.dropLast(4)), let icon = icon(number) else {
                 return HTTPResponse(statusCode: .notFound)
@@ -42,7 +42,6 @@ enum StoreRoutes {
             let headers: HTTPHeaders = [.contentType: "image/png", HTTPHeader("Cache-Control"): "public, max-age=3600"]
             return HTTPResponse(statusCode: .ok, headers: headers, body: icon)
         }
-        #endif
     }
 
     private static func feed(isFree: Bool, count: Int, base: String) -> JSON {
@@ -65,7 +64,6 @@ enum StoreRoutes {
         return ["im:name": ["label": JSON(name)], "im:artist": artist, "im:price": price, "im:image": [image]]
     }
 
-    #if Images
     /// A disc in the app's colours.
     private static func icon(_ number: Int) -> Data? {
         guard (0..<names.count * 2).contains(number) else { return nil }
@@ -81,5 +79,4 @@ enum StoreRoutes {
         }
         return try? DecodedImage(width: size, height: size, rgba: pixels)?.pngData()
     }
-    #endif
 }

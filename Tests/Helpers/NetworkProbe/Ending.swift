@@ -3,8 +3,8 @@ import NetworkKit
 
 /// Ends the process while libcurl's threads are busy, or about to end.
 ///
-/// The way is `answered` (one request, whose client is released), or one in which requests, uploads, downloads and
-/// WebSockets are going on: `release` (their client, when `main` returns), `return` from `main`, `exit` on another
+/// The way is `answered` (one request, whose client is released), or one in which requests, uploads and downloads
+/// are going on: `release` (their client, when `main` returns), `return` from `main`, `exit` on another
 /// thread, `signal`, `cancel` (all requests), `begin` (the first requests), `blocked` (by observers), `stuck` (a stream
 /// blocks libcurl's thread).
 enum Ending {
@@ -23,9 +23,6 @@ enum Ending {
             kept.append(client)
             return try await blockThread(of: client, url)
         }
-        // None with a libcurl that is too old, and in `begin`.
-        let socket = way == "begin" ? nil : try? await client.webSocket(URLRoute(url))
-        let reader = Task { if let socket { for try await _ in socket {} } }
         let file = FileManager.default.temporaryDirectory.appending(path: "\(getpid())")
         let download = Task { _ = try? await client.download(route(.get("large")), to: file) }
         let tasks = (0..<8).map { number in
@@ -43,7 +40,6 @@ enum Ending {
         case "cancel":
             download.cancel()
             for task in tasks { task.cancel() }
-            reader.cancel()
         default: break
         }
         // Another thread may be the one to get the signal.

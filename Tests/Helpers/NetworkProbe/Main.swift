@@ -1,11 +1,11 @@
 import Foundation
 import NetworkKit
+import NetworkKitImages
 
 /// Makes requests, and prints the result and the process's peak memory in kB: `network-probe upload|download URL FILE`,
 /// `network-probe stream URL -`, `network-probe requests|abandon URL COUNT`, or without memory for libcurl,
 /// `network-probe starve URL -` or `network-probe crowd URL COUNT`. For `network-probe end URL WAY`, see ``Ending``.
-/// `network-probe image URL -` decodes the image in a file. `network-probe socket URL TEXT` sends a message through a
-/// WebSocket, and prints the answer. For `network-probe limited URL COUNT`, see ``ThreadLimit``.
+/// `network-probe image URL -` decodes the image in a file. For `network-probe limited URL COUNT`, see ``ThreadLimit``.
 @main
 struct Main {
     static func main() async throws {
@@ -13,7 +13,7 @@ struct Main {
         guard arguments.count == 4, let url = URL(string: arguments[2]) else {
             FileHandle.standardError.write(
                 Data(
-                    "usage: network-probe upload|download|stream|requests|abandon|starve|crowd|limited|image|socket|end URL FILE|COUNT|WAY|TEXT\n"
+                    "usage: network-probe upload|download|stream|requests|abandon|starve|crowd|limited|image|end URL FILE|COUNT|WAY\n"
                         .utf8
                 )
             )
@@ -64,16 +64,9 @@ struct Main {
             return try await "\(Starvation.crowd(url, Int(argument) ?? 0))"
         case "limited":
             return try await ThreadLimit.run(url, Int(argument) ?? 0)
-        #if Images
         case "image":
             let image = try DecodedImage(decoding: Data(contentsOf: url))
             return "\(image.width) × \(image.height)"
-        #endif
-        case "socket":
-            let socket = try await client.webSocket(URLRoute(url))
-            try await socket.send(.text(argument))
-            for try await message in socket { return "\(message)" }
-            return "closed"
         case "end":
             try await Ending.end(url, argument)
             return "ended"

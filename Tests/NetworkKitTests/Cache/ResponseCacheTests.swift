@@ -60,7 +60,7 @@ import Testing
         _ server: RawServer,
         _ request: RouteRequest = .get("")
     ) async throws -> (Int, NetworkResponse.Source) {
-        let response = try await client.send(route(server, request.with(\.validation, NetworkResponse.Validation.none)))
+        let response = try await client.send(route(server, request.with(\.validation, ResponseValidation.none)))
         return (Int(try response.string().trimmingCharacters(in: .whitespaces)) ?? -1, response.source)
     }
 

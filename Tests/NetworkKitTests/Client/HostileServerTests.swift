@@ -127,7 +127,7 @@ import Testing
         let credentials = Credentials(user: "user", password: "secret", scheme: .digest)
         let request = RouteRequest.get("").with(\.credentials, credentials).with(
             \.validation,
-            NetworkResponse.Validation.none
+            ResponseValidation.none
         )
         let error = await thrown {
             let response = try await NetworkClient().send(route(server, request))

@@ -9,10 +9,9 @@ import Testing
     private final class Log: Sendable {
         let events = Locked<[NetworkEvent]>([])
 
-        func client(bodies: Int = 0) -> NetworkClient {
+        func client() -> NetworkClient {
             var options = NetworkClient.Options()
             options.onEvent = { [self] event in events.withLock { $0.append(event) } }
-            options.loggedBodyLength = bodies
             return NetworkClient(retry: .init(maximumAttempts: 2, initialDelay: .milliseconds(1)), options: options)
         }
 
@@ -48,7 +47,7 @@ import Testing
         #expect(Set(log.all.map(\.exchange)).count == 4)
     }
 
-    @Test func noEventContainsASecretUnlessBodiesAreLogged() async throws {
+    @Test func noEventContainsASecret() async throws {
         let server = try RawServer.closing { _, connection in
             try connection.respond(headers: ["Set-Cookie: id=hunter2", "X-Plain: hunter2"], text: "hunter2 received")
         }
@@ -72,11 +71,6 @@ import Testing
         #expect(log.all[0].headers[.authorization] == "…")
         #expect(log.all[0].url.hasSuffix("/a?page=2&token=%E2%80%A6"))
         #expect(log.all[1].headers[.setCookie] == "…")
-
-        let bodies = Log()
-        _ = try await bodies.client(bodies: 9).send(route(server, request))
-        #expect(bodies.all.map { String(decoding: $0.bodyStart, as: UTF8.self) } == ["hunter2 s", "", "hunter2 r"])
-        #expect(!bodies.lines.joined().contains("hunter2"))
     }
 
     @Test func failuresAndCancelledRequestsEnd() async throws {

@@ -10,7 +10,7 @@ import Testing
 @Suite struct NetworkTaskTests {
     private let recorder = NotificationRecorder()
 
-    private func client(retry: NetworkClient.Retry = .never, connections: Int = 6) -> NetworkClient {
+    private func client(retry: RequestRetry = .never, connections: Int = 6) -> NetworkClient {
         var options = NetworkClient.Options()
         options.maximumConnectionsPerHost = connections
         return NetworkClient(retry: retry, options: options, notificationCenter: recorder.center)
@@ -278,7 +278,7 @@ import Testing
             if number < 3 { return try connection.respond("503 Service Unavailable") }
             try connection.respond(text: "at last")
         }
-        let response = try await client(retry: NetworkClient.Retry(maximumAttempts: 3, initialDelay: .milliseconds(1)))
+        let response = try await client(retry: RequestRetry(maximumAttempts: 3, initialDelay: .milliseconds(1)))
             .send(route(server))
         #expect(try response.string() == "at last")
         #expect(await eventually { recorder.names == ["Resume", "Complete"] })

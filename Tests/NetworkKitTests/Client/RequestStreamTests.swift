@@ -144,31 +144,6 @@ import Testing
         #expect(failure.status.code == 413)
         #expect(await eventually { isCancelled.withLock { $0 } })
     }
-
-    // MARK: - Compression
-
-    @Test func aBodyInMemoryIsCompressedWithItsLength() async throws {
-        let server = try echo()
-        let text = String(repeating: "compressible ", count: 100_000)
-        let response = try await NetworkClient().send(post(server, .data(Data(text.utf8)).compressed()))
-        // The client decompresses what the server returns.
-        #expect(try response.string() == text)
-        #expect(server.requests[0].headers["content-encoding"] == "gzip")
-        #expect(server.requests[0].bodyCount > 0 && server.requests[0].bodyCount < 10_000)
-        #expect(try await NetworkClient().send(post(server, .data(Data()).compressed())).data.isEmpty)
-    }
-
-    @Test func filesAndSequencesAreCompressedWhileTheyAreSent() async throws {
-        let folder = try TemporaryDirectory()
-        let server = try echo()
-        let data = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7) })
-        let file = folder.url.appending(path: "file.bin")
-        try data.write(to: file)
-        #expect(try await NetworkClient().send(post(server, .file(file).compressed())).data == data)
-        let pieces = Pieces(count: 100, size: 10_000)
-        #expect(try await NetworkClient().send(post(server, .stream { pieces }.compressed())).data == pieces.all)
-        #expect(server.requests.allSatisfy { $0.headers["content-encoding"] == "gzip" })
-    }
 }
 
 extension Array {

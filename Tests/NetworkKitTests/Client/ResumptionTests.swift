@@ -284,7 +284,7 @@ import Testing
             try await NetworkClient().download(route(broken), to: target, resume: resume)
         }
         #expect(try files == [])
-        let retry = NetworkClient.Retry(maximumAttempts: 2, initialDelay: .milliseconds(1))
+        let retry = RequestRetry(maximumAttempts: 2, initialDelay: .milliseconds(1))
         let again = try self.server()
         _ = try await NetworkClient(retry: retry).download(route(again), to: target, resume: resume)
         #expect(ranges(again) == [nil, resume == .never ? nil : "bytes=60000-"])

@@ -22,7 +22,7 @@ import Testing
     }
 
     private func delay(
-        _ policy: NetworkClient.Retry,
+        _ policy: RequestRetry,
         after attempt: Int = 1,
         of method: HTTPRequest.Method = .get,
         _ error: any Error,
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test func eachDelayIsTwiceAsLongUpToTheMaximum() {
-        let policy = NetworkClient.Retry(
+        let policy = RequestRetry(
             maximumAttempts: 9,
             initialDelay: .seconds(1),
             maximumDelay: .seconds(5),
@@ -41,42 +41,42 @@ import Testing
         let waits = (1...9).map { delay(policy, after: $0, status(503)) }
         #expect(waits == [1, 2, 4, 5, 5, 5, 5, 5, nil].map { $0.map { Duration.seconds($0) } })
         #expect(
-            delay(NetworkClient.Retry(maximumAttempts: .max, jitter: 0), after: 1_000_000, status(503)) == .seconds(30)
+            delay(RequestRetry(maximumAttempts: .max, jitter: 0), after: 1_000_000, status(503)) == .seconds(30)
         )
         #expect(delay(.never, status(503)) == nil)
     }
 
     @Test func aPartOfEachDelayIsRandom() {
-        let policy = NetworkClient.Retry(initialDelay: .seconds(1), jitter: 0.5)
+        let policy = RequestRetry(initialDelay: .seconds(1), jitter: 0.5)
         #expect(delay(policy, status(503), chance: 0) == .seconds(1))
         #expect(delay(policy, status(503), chance: 1) == .milliseconds(500))
     }
 
     @Test func onlyIdempotentMethodsAreRetried() {
         for method in [HTTPRequest.Method.get, .head, .put, .delete, .options] {
-            #expect(delay(NetworkClient.Retry(), of: method, status(503)) != nil, "\(method)")
+            #expect(delay(RequestRetry(), of: method, status(503)) != nil, "\(method)")
         }
         for method in [HTTPRequest.Method.post, .patch, HTTPRequest.Method("get")!, HTTPRequest.Method("LOCK")!] {
-            #expect(delay(NetworkClient.Retry(), of: method, status(503)) == nil, "\(method)")
+            #expect(delay(RequestRetry(), of: method, status(503)) == nil, "\(method)")
         }
     }
 
     @Test func onlyTransientFailuresAreRetried() {
         for code in [408, 429, 500, 502, 503, 504] {
-            #expect(delay(NetworkClient.Retry(), status(code)) != nil, "\(code)")
+            #expect(delay(RequestRetry(), status(code)) != nil, "\(code)")
         }
         for code in [400, 401, 403, 404, 422, 501] {
-            #expect(delay(NetworkClient.Retry(), status(code)) == nil, "\(code)")
+            #expect(delay(RequestRetry(), status(code)) == nil, "\(code)")
         }
-        #expect(delay(NetworkClient.Retry(), failure(.timedOut)) != nil)
-        #expect(delay(NetworkClient.Retry(), failure(.cannotConnect)) != nil)
-        #expect(delay(NetworkClient.Retry(), failure(.insecure)) == nil)
-        #expect(delay(NetworkClient.Retry(), NetworkError.tooManyRedirects([Self.url])) == nil)
-        #expect(delay(NetworkClient.Retry(), CancellationError()) == nil)
+        #expect(delay(RequestRetry(), failure(.timedOut)) != nil)
+        #expect(delay(RequestRetry(), failure(.cannotConnect)) != nil)
+        #expect(delay(RequestRetry(), failure(.insecure)) == nil)
+        #expect(delay(RequestRetry(), NetworkError.tooManyRedirects([Self.url])) == nil)
+        #expect(delay(RequestRetry(), CancellationError()) == nil)
     }
 
     @Test func theServerMaySetTheDelay() throws {
-        let policy = NetworkClient.Retry(initialDelay: .seconds(1), maximumDelay: .seconds(20), jitter: 0)
+        let policy = RequestRetry(initialDelay: .seconds(1), maximumDelay: .seconds(20), jitter: 0)
         #expect(delay(policy, status(429, retryAfter: "7")) == .seconds(7))
         #expect(delay(policy, status(429, retryAfter: "0")) == .seconds(1))
         #expect(delay(policy, status(429, retryAfter: "21")) == nil)
@@ -91,7 +91,7 @@ import Testing
     @Test func theClientWaitsOnItsClock() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
         let clock = VirtualClock()
-        let policy = NetworkClient.Retry(maximumAttempts: 3, initialDelay: .seconds(10), jitter: 0)
+        let policy = RequestRetry(maximumAttempts: 3, initialDelay: .seconds(10), jitter: 0)
         let client = NetworkClient(retry: policy, clock: clock)
         let work = Task { try await client.send(route(server)) }
         #expect(await eventually { clock.deadlines == [.seconds(10)] })
@@ -108,7 +108,7 @@ import Testing
         let recorder = NotificationRecorder()
         let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
         let clock = VirtualClock()
-        let client = NetworkClient(retry: NetworkClient.Retry(), notificationCenter: recorder.center, clock: clock)
+        let client = NetworkClient(retry: RequestRetry(), notificationCenter: recorder.center, clock: clock)
         let work = Task { try await client.send(route(server)) }
         #expect(await eventually { clock.deadlines.count == 1 })
         work.cancel()
@@ -119,7 +119,7 @@ import Testing
 
     @Test func aRouteOverridesTheClientsPolicy() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
-        let client = NetworkClient(retry: NetworkClient.Retry(maximumAttempts: 3, initialDelay: .milliseconds(1)))
+        let client = NetworkClient(retry: RequestRetry(maximumAttempts: 3, initialDelay: .milliseconds(1)))
         let never = RouteRequest.get("never").with(\.retry, .never)
         await #expect(throws: NetworkError.self) { try await client.send(route(server, never)) }
         let twice = RouteRequest.get("twice").with(\.retry, .init(maximumAttempts: 2, initialDelay: .milliseconds(1)))
@@ -129,7 +129,7 @@ import Testing
 
     @Test func aRequestIsNotSentAgainBeforeTheHookReturns() async throws {
         let server = try RawServer.closing { _, connection in try connection.respond("503 Service Unavailable") }
-        var retry = NetworkClient.Retry(maximumAttempts: 2, initialDelay: .milliseconds(1))
+        var retry = RequestRetry(maximumAttempts: 2, initialDelay: .milliseconds(1))
         let counts = Locked<[Int]>([])
         retry.onRetry = { _ in
             for _ in 0..<1000 { await Task.yield() }

@@ -16,7 +16,7 @@ import Testing
         folder = try TemporaryDirectory()
     }
 
-    private func client(retry: NetworkClient.Retry = .never) -> NetworkClient {
+    private func client(retry: RequestRetry = .never) -> NetworkClient {
         NetworkClient(retry: retry, notificationCenter: recorder.center)
     }
 
@@ -142,7 +142,7 @@ import Testing
         delivery.includesHidden = true
         let backend = InMemoryBackend(delivery: delivery)
         let indicator = IndicatorManager(backends: [backend])
-        let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
+        let retry = RequestRetry(initialDelay: .milliseconds(1))
         let seen = Locked<ActivityDetails?>(nil)
         try await indicator.withGroup("Downloading", total: 2) { group in
             let client = client(retry: retry)
@@ -195,7 +195,7 @@ import Testing
     func aRetriedDownloadResumes(validator: String, ignoresRanges: Bool) async throws {
         let server = try breakingServer(validator: validator, ignoresRanges: ignoresRanges)
         let reported = Locked<[TransferProgress]>([])
-        let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
+        let retry = RequestRetry(initialDelay: .milliseconds(1))
         _ = try await client(retry: retry).download(route(server), to: target) { progress in
             reported.withLock { $0.append(progress) }
         }
@@ -231,7 +231,7 @@ import Testing
                 try connection.respond(text: "0123456789")
             }
         }
-        let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
+        let retry = RequestRetry(initialDelay: .milliseconds(1))
         _ = try await client(retry: retry).download(route(server, .get("").with(\.timeout, nil)), to: target)
         #expect(server.requests.map { $0.headers["range"] } == [nil, "bytes=4-", nil])
         #expect(hasEnded.withLock { $0 })
@@ -249,7 +249,7 @@ import Testing
         let server = try RawServer.closing { _, connection in
             try connection.send("HTTP/1.1 " + answers.withLock { $0.removeFirst() })
         }
-        let retry = NetworkClient.Retry(maximumAttempts: 4, initialDelay: .milliseconds(1))
+        let retry = RequestRetry(maximumAttempts: 4, initialDelay: .milliseconds(1))
         _ = try await client(retry: retry).download(route(server), to: target)
         #expect(server.requests.map { $0.headers["range"] } == [nil, "bytes=4-", "bytes=6-", nil])
         #expect(try String(contentsOf: target, encoding: .utf8) == "0123456789ab")
@@ -310,7 +310,7 @@ import Testing
                 try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nETag: \"x\"\r\n\r\n\(text)")
             }
         }
-        let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
+        let retry = RequestRetry(initialDelay: .milliseconds(1))
         _ = try await client(retry: retry).download(route(server), to: target)
         #expect(server.requests.map { $0.headers["range"] } == [nil, "bytes=4-", nil])
         #expect(try String(contentsOf: target, encoding: .utf8) == "0123456789")
@@ -346,7 +346,7 @@ import Testing
             }
         }
         let reported = Locked<[Int64?]>([])
-        let retry = NetworkClient.Retry(maximumAttempts: 4, initialDelay: .milliseconds(1))
+        let retry = RequestRetry(maximumAttempts: 4, initialDelay: .milliseconds(1))
         _ = try await client(retry: retry).download(route(server), to: target) { progress in
             reported.withLock { $0.append(progress.bytesToReceive) }
         }
@@ -365,7 +365,7 @@ import Testing
     func aDownloadWithoutAStrongValidatorIsNotResumed(validator: String) async throws {
         let server = try breakingServer(validator: validator)
         let error = await thrown {
-            let retry = NetworkClient.Retry(maximumAttempts: 2, initialDelay: .milliseconds(1))
+            let retry = RequestRetry(maximumAttempts: 2, initialDelay: .milliseconds(1))
             _ = try await client(retry: retry).download(route(server), to: target)
         }
         #expect(error is NetworkError)
@@ -415,8 +415,8 @@ import Testing
     /// A part of it has another status, and may leave out the content type.
     @Test func aDownloadWhoseValidationAcceptsOnlyTheWholeResumes() async throws {
         let server = try breakingServer()
-        let retry = NetworkClient.Retry(initialDelay: .milliseconds(1))
-        let whole = NetworkResponse.Validation(statuses: 200..<201)
+        let retry = RequestRetry(initialDelay: .milliseconds(1))
+        let whole = ResponseValidation(statuses: 200..<201)
         _ = try await client(retry: retry).download(route(server, .get("").with(\.validation, whole)), to: target)
         #expect(server.requests.map { $0.headers["range"] } == [nil, "bytes=60000-"])
         #expect(try Data(contentsOf: target).count == 100_000)
@@ -431,9 +431,9 @@ import Testing
                 try connection.respond("206 Partial Content", headers: [field], body: Data("456789".utf8))
             }
         }
-        let retry = NetworkClient.Retry(maximumAttempts: 2, initialDelay: .milliseconds(1))
+        let retry = RequestRetry(maximumAttempts: 2, initialDelay: .milliseconds(1))
         let error = await thrown {
-            let request = RouteRequest.get("").with(\.validation, NetworkResponse.Validation.none)
+            let request = RouteRequest.get("").with(\.validation, ResponseValidation.none)
             _ = try await client(retry: retry).download(route(server, request), to: target)
         }
         #expect(error is NetworkError)

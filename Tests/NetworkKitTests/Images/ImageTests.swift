@@ -1,10 +1,10 @@
-#if Images
 import Foundation
 import HTTPTypes
+import NetworkKit
 import TestSupport
 import Testing
 
-@testable import NetworkKit
+@testable import NetworkKitImages
 
 @Suite struct ImageTests {
     /// An image of 3 × 2 different pixels.
@@ -206,9 +206,8 @@ import Testing
         #expect(try response.image() == Self.picture)
     }
 }
-#endif
 
-#if Images && DesktopNotification
+#if DesktopNotification
 /// An image as the icon of a notification on a real notification server.
 @Suite struct NotificationIconTests {
     /// Shows and closes a notification with an icon. Returns the file that the server used, and its warnings.

@@ -69,7 +69,7 @@ import Testing
             .data(Data("half".utf8), thenFailing: .connectionLost), .json(1, after: .seconds(10)),
         ]
         try stubs.respond(to: Store.feed(limit: 1), with: answers[0], answers[1], answers[2], answers[3])
-        let retry = NetworkClient.Retry(maximumAttempts: 4, initialDelay: .zero)
+        let retry = RequestRetry(maximumAttempts: 4, initialDelay: .zero)
         let client = NetworkClient(retry: retry, options: stubs.options())
         let work = Task { try await client.send(Store.feed(limit: 1)).string() }
         #expect(await eventually { clock.deadlines == [.seconds(10)] })
@@ -107,51 +107,5 @@ import Testing
         #expect(task.progress.bytesReceived == 0)
         task.resume()
         #expect(try await task.response.string() == "1")
-    }
-
-    // MARK: - Recording
-
-    @Test func responsesAreRecordedOnceInAFileThatPeopleCanRead() async throws {
-        let server = try RawServer.closing { request, connection in
-            switch request.target.prefix(5) {
-            case "/text":
-                try connection.respond(
-                    headers: ["Content-Type: text/plain", "Set-Cookie: a=hunter2"],
-                    text: "line 1\nline 2"
-                )
-            case "/move": try connection.respond("302 Found", headers: ["Location: /text?token=hunter2"])
-            default: try connection.respond("404 Not Found", body: Data([0xFF, 0, 0xFE]))
-            }
-        }
-        let file = folder.url.appending(path: "store.json")
-        func texts() async throws -> [Data] {
-            let stubs = try NetworkStubs(recordedIn: file)
-            let headers = NetworkClient.Interceptor.header("X-Secret", "hunter2", isSensitive: true)
-            let client = NetworkClient(interceptors: [headers], validation: .none, options: stubs.options())
-            var texts: [Data] = []
-            for path in ["text?token=\(texts.count)", "moved", "binary"] {
-                let url = URL(string: path, relativeTo: server.url)!.absoluteURL
-                texts.append(try await client.send(URLRoute(url)).data)
-            }
-            try stubs.save()
-            return texts
-        }
-        let recorded = try await texts()
-        #expect(recorded == [Data("line 1\nline 2".utf8), Data("line 1\nline 2".utf8), Data([0xFF, 0, 0xFE])])
-        let count = server.requests.count
-        server.stop()
-        #expect(try await texts() == recorded)
-        #expect(server.requests.count == count)
-        let text = try String(contentsOf: file, encoding: .utf8)
-        #expect(text.contains(#""line 1\n","#))
-        #expect(!text.contains("hunter2"), "\(text)")
-    }
-
-    @Test func aFileThatCannotBeReadIsNamed() throws {
-        let path = try folder.write("[{]", to: "broken.json")
-        #expect(
-            "\(#expect(throws: (any Error).self) { try NetworkStubs(recordedIn: URL(filePath: path)) } as Any)"
-                .contains("broken.json")
-        )
     }
 }

@@ -29,11 +29,6 @@ import Testing
                 try connection.send("HTTP/1.1 200 Connected\r\n\r\n")
                 return true
             }
-            if request.headers["upgrade"] != nil {
-                try connection.confirm(request)
-                for _ in 0..<1000 { try connection.send(frame: 1, Data("message".utf8)) }
-                connection.waitForEnd()
-            }
             let challenge = "WWW-Authenticate: Digest realm=\"a\", nonce=\"b\", qop=\"auth\""
             if request.headers["authorization"] == nil {
                 try connection.respond("401 Unauthorized", headers: [challenge])

@@ -24,8 +24,6 @@ public enum NetworkError: Error, Sendable, CustomStringConvertible {
     case undecodableText(URL, charset: String)
     /// The request may only be answered from the cache, which does not have the response.
     case notInCache(URL)
-    /// The libcurl that runs does not have what is needed.
-    case unsupported(String)
     /// A file could not be written.
     case unwritable(URL, reason: String)
 
@@ -54,8 +52,6 @@ public enum NetworkError: Error, Sendable, CustomStringConvertible {
             "\(url.withoutSecrets): the response is not text in the charset '\(charset.withoutControls)'; use `data`"
         case .notInCache(let url):
             "\(url.withoutSecrets): not in the cache, and the request may not use the network"
-        case .unsupported(let problem):
-            problem
         case .unwritable(let file, let reason):
             "the file '\(file.path.withoutControls)' cannot be written: \(reason)"
         }
@@ -124,11 +120,11 @@ public struct ResponseFailure: Sendable, CustomStringConvertible {
     /// The first 4 KiB of the body.
     public let bodyStart: Data
 
-    init(_ response: NetworkResponse) {
-        url = response.url
-        status = response.status
-        headers = response.headers
-        bodyStart = Data(response.data.prefix(4096))
+    init(url: URL, status: HTTPResponse.Status, headers: HTTPFields, body: Data) {
+        self.url = url
+        self.status = status
+        self.headers = headers
+        bodyStart = Data(body.prefix(4096))
     }
 
     /// URL, status and the beginning of the body, on one line.

@@ -18,7 +18,7 @@ public struct NetworkRequest: Sendable {
     /// limit.
     public var timeLimit: Duration?
     /// How the request uses the response cache.
-    public var cachePolicy = ResponseCache.Policy.useProtocolCachePolicy
+    public var cachePolicy = CachePolicy.useProtocolCachePolicy
     /// What the caller has said about fields.
     private var sensitivity: [HTTPField.Name: Bool] = [:]
     private var problem: NetworkError?

@@ -1,7 +1,5 @@
-#if Images
 import CGdkPixbuf
 import Foundation
-import IndicatorCore
 import IndicatorThreads
 import Synchronization
 
@@ -210,4 +208,3 @@ enum PixbufEncoder {
         return Data(bytes: buffer, count: Int(count))
     }
 }
-#endif

@@ -86,3 +86,10 @@ enum RequestThreads {
         return !ends
     }
 }
+
+/// Runs blocking work, such as file access, outside Swift's cooperative thread pool.
+func blocking<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        RequestThreads.run { continuation.resume(with: Result(catching: work)) }
+    }
+}

@@ -1,4 +1,3 @@
-#if Images
 import Foundation
 
 /// The supported formats, recognised by their first bytes. Their decoding time is proportional to the number of pixels.
@@ -89,4 +88,3 @@ enum ImageFormat: String {
         return data
     }
 }
-#endif

@@ -100,7 +100,7 @@ import Testing
         let httpbin = try await Httpbin()
         func status(_ path: RoutePath, _ credentials: Credentials) async throws -> Int {
             let request = RouteRequest.get(path).with(\.credentials, credentials)
-                .with(\.validation, NetworkResponse.Validation.none)
+                .with(\.validation, ResponseValidation.none)
             return try await NetworkClient().send(URLRoute(httpbin.url, request)).status.code
         }
         for (password, code) in [("p", 200), ("x", 401)] {
@@ -209,7 +209,7 @@ import Testing
             try connection.respond(number < 3 ? "503 Service Unavailable" : "200 OK", text: "done")
         }
         let hooks = Locked<[String]>([])
-        var retry = NetworkClient.Retry(maximumAttempts: 5, initialDelay: .milliseconds(1))
+        var retry = RequestRetry(maximumAttempts: 5, initialDelay: .milliseconds(1))
         retry.onRetry = { attempt in
             let progress = indicator.snapshot.progress
             hooks.withLock { $0.append("\(attempt.number) of \(attempt.count), \(progress ?? -1)") }

@@ -1,60 +1,49 @@
 import CCurl
 public import Foundation
 
-extension NetworkClient {
-    /// How a host proves its identity, and the client its own: see ``NetworkClient/Options/trust``.
-    public struct Trust: Sendable {
-        /// A PEM file of certificates that are trusted for the host instead of the client's or the system's.
-        public var certificateAuthorities: URL?
-        /// The accepted public keys: the base64 form of their SHA-256 hashes, also with `sha256/` or `sha256//` before
-        /// it. One of them must be that of the server's certificate, which is verified, too. Empty: every key.
-        ///
-        /// Each connection is checked when it is established, before a request is sent. One that exists is used to its
-        /// end, also when later ones get another key and fail. Over TLS 1.2, a server that has proved a pinned key can
-        /// present another certificate on the same connection (renegotiation, RFC 5746); that is verified, but its key
-        /// need not be pinned.
-        ///
-        /// Pin a second key, so that the first one can be replaced. This prints the hash:
-        ///
-        /// ```sh
-        /// openssl x509 -pubkey -noout -in server.pem | openssl pkey -pubin -outform der |
-        ///     openssl dgst -sha256 -binary | base64
-        /// ```
-        public var pinnedKeys: [String] = []
-        /// A PEM file with the client's certificate, followed by intermediate ones.
-        public var clientCertificate: URL?
-        /// A PEM file with the certificate's private key; `nil`: in the same file.
-        public var clientKey: URL?
-        /// The passphrase of the private key.
-        public var clientKeyPassphrase: String?
+/// How a host proves its identity, and the client its own: see ``NetworkClient/Options/trust``.
+public struct HostTrust: Sendable {
+    /// A PEM file of certificates that are trusted for the host instead of the client's or the system's.
+    public var certificateAuthorities: URL?
+    /// The accepted public keys: the base64 form of their SHA-256 hashes, also with `sha256/` or `sha256//` before
+    /// it. One of them must be that of the server's certificate, which is verified, too. Empty: every key.
+    ///
+    /// Each connection is checked when it is established, before a request is sent. One that exists is used to its
+    /// end, also when later ones get another key and fail. Over TLS 1.2, a server that has proved a pinned key can
+    /// present another certificate on the same connection (renegotiation, RFC 5746); that is verified, but its key
+    /// need not be pinned.
+    ///
+    /// Pin a second key, so that the first one can be replaced. This prints the hash:
+    ///
+    /// ```sh
+    /// openssl x509 -pubkey -noout -in server.pem | openssl pkey -pubin -outform der |
+    ///     openssl dgst -sha256 -binary | base64
+    /// ```
+    public var pinnedKeys: [String] = []
+    /// A PEM file with the client's certificate, followed by intermediate ones.
+    public var clientCertificate: URL?
+    /// A PEM file with the certificate's private key; `nil`: in the same file.
+    public var clientKey: URL?
+    /// The passphrase of the private key.
+    public var clientKeyPassphrase: String?
 
-        /// Creates the default: the client's or the system's authorities, every key, no client certificate.
-        public init(
-            certificateAuthorities: URL? = nil,
-            pinnedKeys: [String] = [],
-            clientCertificate: URL? = nil,
-            clientKey: URL? = nil,
-            clientKeyPassphrase: String? = nil
-        ) {
-            self.certificateAuthorities = certificateAuthorities
-            self.pinnedKeys = pinnedKeys
-            self.clientCertificate = clientCertificate
-            self.clientKey = clientKey
-            self.clientKeyPassphrase = clientKeyPassphrase
-        }
+    /// Creates the default: the client's or the system's authorities, every key, no client certificate.
+    public init(
+        certificateAuthorities: URL? = nil,
+        pinnedKeys: [String] = [],
+        clientCertificate: URL? = nil,
+        clientKey: URL? = nil,
+        clientKeyPassphrase: String? = nil
+    ) {
+        self.certificateAuthorities = certificateAuthorities
+        self.pinnedKeys = pinnedKeys
+        self.clientCertificate = clientCertificate
+        self.clientKey = clientKey
+        self.clientKeyPassphrase = clientKeyPassphrase
     }
 }
 
-extension NetworkClient.Options {
-    /// The trust of a host.
-    func trust(for origin: [String]) -> NetworkClient.Trust {
-        var trust = trust.first { $0.key.canonicalHost == origin[1].canonicalHost }?.value ?? .init()
-        trust.certificateAuthorities = trust.certificateAuthorities ?? certificateAuthorities
-        return trust
-    }
-}
-
-extension NetworkClient.Trust: CustomStringConvertible, CustomReflectable {
+extension HostTrust: CustomStringConvertible, CustomReflectable {
     /// The files and keys, without the passphrase.
     public var description: String {
         var parts = pinnedKeys.isEmpty ? [] : ["pinned: \(pinnedKeys.joined(separator: ", "))"]

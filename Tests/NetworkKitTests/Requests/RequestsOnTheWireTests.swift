@@ -100,7 +100,7 @@ import Testing
             count.withLock { $0 += 1 }
             try connection.respond("503 Service Unavailable")
         }
-        let client = NetworkClient(retry: NetworkClient.Retry(maximumAttempts: 4, initialDelay: .milliseconds(1)))
+        let client = NetworkClient(retry: RequestRetry(maximumAttempts: 4, initialDelay: .milliseconds(1)))
         _ = await thrown { _ = try await client.send(route(server, .post(""))) }
         #expect(count.withLock { $0 } == 1)
         _ = await thrown { _ = try await client.send(route(server, .get(""))) }

@@ -9,12 +9,11 @@ public struct RouteBody: Sendable {
         case json(RouteParameters)
         case file(URL)
         case multipart(MultipartForm)
-        case sequence(SequenceReader.Producer)
+        case sequence(RequestBody.Producer)
     }
 
     let content: Content
     let contentType: String?
-    private var isCompressed = false
 
     /// No body.
     public static var none: Self { Self(content: .none, contentType: nil) }
@@ -56,17 +55,8 @@ public struct RouteBody: Sendable {
         contentType: String = "application/octet-stream",
         _ bytes: @escaping @Sendable () -> Bytes
     ) -> Self where Bytes.Element == Data {
-        let producer: SequenceReader.Producer = { pass in for try await piece in bytes() { try await pass(piece) } }
+        let producer: RequestBody.Producer = { pass in for try await piece in bytes() { try await pass(piece) } }
         return Self(content: .sequence(producer), contentType: contentType)
-    }
-
-    /// The body compressed with gzip, and with `Content-Encoding: gzip` (RFC 9110 §8.4). The server must support that;
-    /// many answer with status 415. Files and streams are compressed while they are sent, so that the server does not
-    /// know their length.
-    public func compressed() -> Self {
-        var copy = self
-        copy.isCompressed = true
-        return copy
     }
 
     private init(content: Content, contentType: String?) {
@@ -96,7 +86,6 @@ public struct RouteBody: Sendable {
             body.append(sequence: producer)
         }
         body.contentType = body.contentType ?? contentType
-        if isCompressed { try body.compress() }
         return body
     }
 }

@@ -25,11 +25,11 @@ public struct RouteRequest: Sendable, CustomStringConvertible {
     /// limit.
     public var timeLimit: Duration?
     /// How the request uses the response cache. By default it follows RFC 9111.
-    public var cachePolicy: ResponseCache.Policy = .useProtocolCachePolicy
+    public var cachePolicy: CachePolicy = .useProtocolCachePolicy
     /// Which responses are errors; `nil`: the client's validation, which by default accepts the statuses 200 to 299.
-    public var validation: NetworkResponse.Validation?
+    public var validation: ResponseValidation?
     /// When the request is sent again after a failure; `nil`: the client's policy, by default never.
-    public var retry: NetworkClient.Retry?
+    public var retry: RequestRetry?
     /// A short text for the indicator; `nil`: method and path.
     public var label: String?
 
@@ -166,7 +166,6 @@ extension RouteRequest {
         request.timeLimit = timeLimit
         request.cachePolicy = cachePolicy
         if let type = body?.contentType { request.setHeader("Content-Type", type) }
-        if let coding = body?.contentEncoding { request.setHeader("Content-Encoding", coding) }
         if let accepted = validation?.contentTypes { request.setHeader("Accept", accepted.joined(separator: ", ")) }
         for field in headers.combined { request.setHeader(field.name.rawName, field.value) }
         return request

@@ -1,5 +1,5 @@
-#if Images
 public import Foundation
+public import NetworkKit
 
 /// The pixels of a decoded image.
 ///
@@ -98,4 +98,3 @@ extension NetworkResponse {
         try DecodedImage(decoding: data, maximumPixels: maximumPixels)
     }
 }
-#endif
