@@ -69,37 +69,6 @@ import Testing
         #expect(lines.count >= report.visibility.count)
     }
 
-<<<<<<< HEAD
-=======
-    @Test func printsNoEscapeSequenceIntoAPipe() async throws {
-        let result = try await DemoProgram().run(
-            "--backend",
-            "logFile",
-            "--start-delay",
-            "0.2",
-            "--slack",
-            Self.slack,
-            environment: ["COLUMNS": "70"]
-        )
-        #expect(result.status == 0, "\(result.error)")
-        #expect(result.error == "")
-        #expect(!result.output.contains("\u{1B}") && !result.output.contains("\r"))
-        #expect(result.output.contains("GET /missing: 404 Not Found"))
-        #expect(result.output.contains("GET closed port: connection refused"))
-        #expect(result.output.contains("indicator shown"))
-        #expect(result.output.contains(/The indicator was shown (once|twice|\d+ times), as expected/))
-        #expect(result.output.contains("GET icons: 20 times 200 OK"))
-        #expect(result.output.contains("GET icons again: 20 times from cache"))
-        #expect(result.output.contains(/GET icons again .* from cache \(20\)/))
-        #expect(result.output.contains("POST /post (JSON): 200 OK"))
-        #expect(result.output.contains("POST /post (picture): 200 OK"))
-        #expect(result.output.contains("All responses were as expected."))
-        let rows = result.output.split(separator: "\n").filter { $0.contains("━") || $0.contains("█") }
-        #expect(rows.count >= 7)
-        #expect(rows.allSatisfy { TextWidth.columns(of: String($0)) <= 70 })
-    }
-
->>>>>>> c7bb33a (NetworkKit: remove what nobody asked for, and build rooms with floors)
     @Test(arguments: [4, 7, 50]) func needsFileDescriptors(limit: Int) async throws {
         let demo = try DemoProgram()
         let result = try await Command.run("sh", ["-c", "ulimit -n \(limit); exec \(demo.shellCommand)"])
@@ -202,11 +171,9 @@ import Testing
             // Nothing of a bar is left behind them.
             #expect(events.allSatisfy { !$0.contains(#/ \d:\d\d|[━─╸]|[⠁-⣿]/#) }, "\(events)")
             #expect(!lines.contains { $0.contains(#/^[⠁-⣿] /#) }, "\(lines)")
-            #if Images
             #expect(
                 text.contains("GET icons: 20 times 200 OK") && text.contains("GET icons again: 20 times from cache")
             )
-            #endif
             for line in [
                 "GET /missing: 404 Not Found", "GET closed port: connection refused", "POST /post (JSON): 200 OK",
                 "POST /post (picture): 200 OK", "All responses were as expected.", "indicator   ",

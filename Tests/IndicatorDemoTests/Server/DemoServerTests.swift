@@ -1,11 +1,8 @@
 import Foundation
 import HTTPTypes
 import NetworkKit
-<<<<<<< HEAD
-import TestSupport
-=======
 import NetworkKitImages
->>>>>>> c7bb33a (NetworkKit: remove what nobody asked for, and build rooms with floors)
+import TestSupport
 import Testing
 
 @testable import IndicatorCommands

@@ -5,11 +5,7 @@ import Testing
 @testable import NetworkKit
 
 /// Pinned keys, client certificates and authorities of a host, with a server of openssl.
-<<<<<<< HEAD:Tests/NetworkKitTests/Client/TrustTests.swift
-@Suite(.needs(.certificates), .timeLimit(.minutes(5))) struct TrustTests {
-=======
-@Suite(.timeLimit(.minutes(5))) struct HostTrustTests {
->>>>>>> c7bb33a (NetworkKit: remove what nobody asked for, and build rooms with floors):Tests/NetworkKitTests/Transport/HostTrustTests.swift
+@Suite(.needs(.certificates), .timeLimit(.minutes(5))) struct HostTrustTests {
     private let certificates: Certificates
     private let address: LoopbackAddress
     private var url: URL { URL(string: "https://\(address.host):\(address.port)/")! }
