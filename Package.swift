@@ -164,8 +164,7 @@ let package = Package(
         .testTarget(
             name: "IndicatorCoreTests",
             dependencies: [
-                "IndicatorCore", "IndicatorTesting", "IndicatorThreads", "TestSupport", "test-probe", inMemoryLogging,
-                logging,
+                "IndicatorCore", "IndicatorTesting", "IndicatorThreads", "TestSupport", inMemoryLogging, logging,
             ],
             resources: [.copy("Resources/traces"), .copy("Resources/histories")]
         ),

@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What happens to the whole process, in another one.
+#if !THREAD_SANITIZER  // Its runtime has locks that another thread may hold at the fork, and clocks of its own.
+/// What happens to the whole process, in another one. test-probe is built for the tests of the backends.
 @Suite(.timeLimit(.minutes(10)))
 struct ProcessTests {
     @Test("After a suspend of the machine, the delays are as long as before", .needs("gcc", package: "gcc"))
@@ -56,7 +57,6 @@ struct ProcessTests {
         }
         """
 
-    #if !THREAD_SANITIZER  // Its runtime has locks that another thread may hold at the fork.
     @Test("In a process that was forked while other threads had locks, the indicator is off, and no call hangs")
     func fork() async throws {
         let result = try await Command.run(try Command.built("test-probe"), ["core", "fork", "100"])
@@ -64,5 +64,5 @@ struct ProcessTests {
         let reports = result.error.split(separator: "\n").filter { $0.contains("The indicator is off in this process") }
         #expect(reports.count == 100)
     }
-    #endif
 }
+#endif
