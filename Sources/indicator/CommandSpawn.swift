@@ -7,41 +7,25 @@ typealias Arguments = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 /// Starts a command, with posix_spawn(3), as a shell does.
 final class CommandSpawn {
     private let attributes = UnsafeMutablePointer<posix_spawnattr_t>.allocate(capacity: 1)
-    private let actions = UnsafeMutablePointer<posix_spawn_file_actions_t>.allocate(capacity: 1)
 
-    /// - Parameters:
-    ///   - mask: the blocked signals of the command.
-    ///   - ownsGroup: whether the command gets a process group of its own.
-    init(mask: sigset_t, ownsGroup: Bool = false) {
+    /// - Parameter mask: the blocked signals of the command.
+    init(mask: sigset_t) {
         posix_spawnattr_init(attributes)
-        posix_spawn_file_actions_init(actions)
         var mask = mask
         posix_spawnattr_setsigmask(attributes, &mask)
-        posix_spawnattr_setflags(attributes, Int16(POSIX_SPAWN_SETSIGMASK | (ownsGroup ? POSIX_SPAWN_SETPGROUP : 0)))
+        posix_spawnattr_setflags(attributes, Int16(POSIX_SPAWN_SETSIGMASK))
     }
 
     deinit {
         posix_spawnattr_destroy(attributes)
-        posix_spawn_file_actions_destroy(actions)
         attributes.deallocate()
-        actions.deallocate()
-    }
-
-    /// Opens a terminal as a standard stream of the command.
-    func open(_ terminal: String, as stream: CInt) {
-        posix_spawn_file_actions_addopen(actions, stream, terminal, O_RDWR | O_NOCTTY, 0)
-    }
-
-    /// Puts the command's group into the foreground of the terminal on one of its streams.
-    func enterForeground(of stream: CInt) {
-        linux_spawn_in_foreground(actions, stream)
     }
 
     /// Starts the command, and returns its process ID.
     func callAsFunction(_ arguments: Arguments) throws(ChildCommand.StartError) -> pid_t {
         var identifier: pid_t = 0
         guard let name = arguments[0] else { throw ChildCommand.StartError(arguments, ENOENT) }
-        var result = posix_spawnp(&identifier, name, actions, attributes, arguments, linux_environment())
+        var result = posix_spawnp(&identifier, name, nil, attributes, arguments, linux_environment())
         if result == ENOEXEC, let script = Self.path(of: name) {
             // A script without `#!`: shells and execvp(3) run it with sh.
             var count = 0
@@ -55,7 +39,7 @@ final class CommandSpawn {
             }
             (shell + 2).update(from: arguments + 1, count: count)
             (shell[0], shell[1]) = (shellPath, script)
-            result = posix_spawn(&identifier, "/bin/sh", actions, attributes, shell, linux_environment())
+            result = posix_spawn(&identifier, "/bin/sh", nil, attributes, shell, linux_environment())
         }
         guard result == 0 else { throw ChildCommand.StartError(arguments, result) }
         return identifier

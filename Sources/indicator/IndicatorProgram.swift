@@ -42,6 +42,7 @@ struct IndicatorProgram: ParsableCommand {
     /// Not asynchronous: starting Swift's concurrency runtime takes longer than most commands of `exec`.
     static func main() {
         Program.name = "indicator"
+        if let options = ExecOptions(CommandLine.unsafeArgv) { options.run() }
         do {
             try requireCommand()
             var command = try parseAsRoot()

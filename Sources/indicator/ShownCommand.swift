@@ -45,6 +45,10 @@ final class ShownCommand {
         var settings: [String: BackendSettingValue] = [:]
         if let notify { settings["whenDone"] = .string(notify.rawValue) }
         if let after { settings["after"] = .duration(after) }
+        // Bars would be drawn over the command's output.
+        if isatty(STDOUT_FILENO) == 1 || isatty(STDERR_FILENO) == 1 {
+            source.overrides.settings["terminalProgress"] = ["mode": "off"]
+        }
         let notify = notify ?? (prefersTerminal ? Self.desktopNotification(in: try? .load(from: source)) : nil)
         for kind in BackendRegistry.standard.kinds.map(\.name) where Self.notifies(kind) {
             source.overrides.settings[kind] = settings
@@ -108,14 +112,16 @@ final class ShownCommand {
         return status()
     }
 
-    /// Why nothing is published, for each broker that cannot be used: machines that do not appear at a watcher are not
-    /// missed otherwise.
-    private var brokerProblems: [String] {
-        let names = indicator.configuration?.backends.filter { $0.kind.name == "mqtt" }.map(\.name) ?? []
-        return indicator.backendStatuses.compactMap { status in
-            guard names.contains(status.name), case .unavailable(let reason) = status.state else { return nil }
+    /// What the user has configured and did not get: mistakes in the config file, and the backends that were not
+    /// available. Without a terminal, as under cron, nothing else shows that.
+    private var problems: [String] {
+        let named = indicator.configuration?.backends.filter(\.isNamed).map(\.name) ?? []
+        let unavailable = indicator.backendStatuses.compactMap { status -> String? in
+            guard named.contains(status.name), case .unavailable(let reason) = status.state else { return nil }
             return "\(status.name): \(reason)"
         }
+        let hasMistakes = !indicator.configurationProblems.isEmpty
+        return unavailable + (hasMistakes ? ["the config file has mistakes; see 'indicator check-config'"] : [])
     }
 
     /// Shows how much of a file has been read, in bytes; nothing for `nil`.
@@ -150,16 +156,12 @@ final class ShownCommand {
             }
         }
         // The shutdown forgets them.
-        let hasMistakes = !indicator.configurationProblems.isEmpty
-        let problems = brokerProblems
+        let problems = problems
         ProcessSignals.shutDownIndicators()
         for problem in problems {
-            try? FileHandle.standardError.write(contentsOf: Data("indicator: \(problem)\r\n".utf8))
-        }
-        if hasMistakes, isatty(STDERR_FILENO) == 1 {
             // The terminal may still be in raw mode.
-            let note = "indicator: the config file has mistakes; see 'indicator check-config'\r\n"
-            try? FileHandle.standardError.write(contentsOf: Data(note.utf8))
+            let end = isatty(STDERR_FILENO) == 1 ? "\r\n" : "\n"
+            try? FileHandle.standardError.write(contentsOf: Data("indicator: \(problem)\(end)".utf8))
         }
     }
 }

@@ -24,7 +24,7 @@ public struct IndicatorConfiguration: Sendable {
         /// Where it is named, for the mistakes that its kind finds in the settings.
         let location: ConfigurationMistake.Location
         /// Whether a configuration names it; otherwise it is a default backend.
-        let isNamed: Bool
+        package let isNamed: Bool
         /// Whether `accessible` is set.
         package var isAccessible = false
 

@@ -1,0 +1,170 @@
+import Foundation
+import IndicatorBackends
+import IndicatorCommands
+import IndicatorCore
+
+/// The options of `exec`, and what it does with them.
+struct ExecOptions {
+    /// The text to show; `nil`: ``label(for:)``.
+    var label: String?
+    /// When to notify of the end; `nil`: the setting of the config file, or always.
+    var notify: WhenDone?
+    /// How many seconds the command must last for that; `nil`: the setting of the config file, or 10.
+    var after: Double?
+    /// How many seconds the command of a shell has lasted; `nil` for a command that is run and shown.
+    var lasted: Double?
+    /// The name of the app whose config file is used.
+    var app = "indicator"
+    /// The unmodified command and its arguments, terminated by a null pointer. They may not be UTF-8.
+    var arguments: Arguments
+
+    /// A command that ends within this time is not shown: nobody could read it, and `exec` then only costs a process.
+    private static let unshownTime = Duration.milliseconds(50)
+
+    /// Runs the command, and ends this process as the command ends.
+    func run() -> Never {
+        let typed = lasted == nil ? nil : Self.takeTypedCommand()
+        let child: ChildCommand
+        do throws(ChildCommand.StartError) {
+            child = try ChildCommand(arguments)
+        } catch {
+            try? Output.error.write("indicator: \(error)\n")
+            exit(error.status)
+        }
+        let began = ContinuousClock.now - .seconds(lasted ?? 0)
+        var shown: ShownCommand?
+        var deadline = lasted == nil ? began + Self.unshownTime : nil
+        while true {
+            switch child.wait(until: deadline) {
+            case .deadline:
+                shown = shownCommand(began)
+                deadline = nil
+            case .stopped(let signal):
+                child.stop(by: signal, after: ProcessSignals.suspendTerminals)
+                ProcessSignals.resumeTerminals()
+            case .ended(let ending):
+                if lasted == nil {
+                    shown?.end(ending.outcome)
+                } else if let reported = ending.reported, typed?.isIgnored != true {
+                    shownCommand(began, typed: typed?.command).end(reported.outcome)
+                }
+                ChildCommand.end(ending)
+            }
+        }
+    }
+
+    /// Takes what the shell that reports a command has passed: no other program inherits it.
+    private static func takeTypedCommand() -> (command: TypedCommand, isIgnored: Bool)? {
+        func take(_ name: String) -> String? {
+            defer { unsetenv(name) }
+            return getenv(name).map { String(cString: $0) }
+        }
+        let aliases = take(ShellInitCommand.aliasesVariable)
+        guard let line = take(ShellInitCommand.lineVariable) else { return nil }
+        let typed = TypedCommand(line, aliases: aliases ?? "")
+        let names = getenv(ShellInitCommand.ignoreVariable).map { String(cString: $0) }
+        return (typed, typed.isIgnored(names: names))
+    }
+
+    private func shownCommand(
+        _ began: ContinuousClock.Instant,
+        typed: TypedCommand? = nil
+    ) -> ShownCommand {
+        // Who looks at the shell sees that its command has ended.
+        let isFocused = lasted == nil || notify == .never ? false : TerminalFocus.isFocused
+        return shown(
+            label: typed.map { $0.label?.text ?? "command" } ?? CommandLabel(words).text,
+            since: began,
+            isQuiet: isFocused == true,
+            prefersTerminal: isFocused == nil && TerminalFocus.isKnownToTerminal
+        )
+    }
+
+    /// Shows a command.
+    ///
+    /// - Parameters:
+    ///   - label: the label unless the options have one.
+    ///   - began: when it began.
+    ///   - isQuiet: whether its end causes no notification, whatever the options say.
+    ///   - prefersTerminal: whether the terminal notifies instead of the desktop.
+    func shown(
+        label: String,
+        since began: ContinuousClock.Instant,
+        isQuiet: Bool = false,
+        prefersTerminal: Bool = false
+    ) -> ShownCommand {
+        ShownCommand(
+            label: self.label ?? label,
+            began: began,
+            app: app,
+            notify: isQuiet ? .never : notify,
+            after: after.map { .seconds($0) },
+            prefersTerminal: prefersTerminal
+        )
+    }
+
+    /// The first words of the command.
+    private var words: [String] {
+        guard let name = arguments[0] else { return [] }
+        return [String(cString: name)] + (arguments[1].map { [String(cString: $0)] } ?? [])
+    }
+}
+
+extension ExecOptions {
+    /// Reads the command line of `exec`, where its options are complete and correct.
+    ///
+    /// Without ArgumentParser, which takes longer than many a command. `nil` for everything else: it has the help and
+    /// explains mistakes.
+    init?(_ words: Arguments) {
+        self.init(arguments: words)
+        guard words[0] != nil, let command = words[1], strcmp(command, "exec") == 0 else { return nil }
+        arguments += 2
+        while let word = arguments[0], word.pointee == 0x2D /* - */ {
+            arguments += 1
+            if strcmp(word, "--") == 0 { break }
+            guard let value = arguments[0].map({ String(cString: $0) }), !value.hasPrefix("-") else { return nil }
+            arguments += 1
+            let seconds = Double(value).flatMap { (0...1e9).contains($0) ? $0 : nil }
+            switch (String(cString: word), WhenDone(rawValue: value), seconds) {
+            case ("--label", _, _): label = value
+            case ("--notify", let when?, _): notify = when
+            case ("--after", _, let seconds?): after = seconds
+            case ("--lasted", _, let seconds?): lasted = seconds
+            case ("--app", _, _) where !value.isEmpty: app = value
+            default: return nil
+            }
+        }
+        if arguments[0] == nil { return nil }
+    }
+}
+
+extension ChildCommand.Ending {
+    /// The outcome of the activity.
+    fileprivate var outcome: ActivityOutcome {
+        switch self {
+        case .exited(0): .succeeded
+        case .exited(let status): .failed("exit status \(status)")
+        // Usually by the user.
+        case .killed(SIGINT): .cancelled
+        case .killed(let signal): .failed("killed by \(Self.name(of: signal))")
+        }
+    }
+
+    /// The ending of a command for which a shell has this exit status: above 128, that of a signal. `nil` if the
+    /// command has not ended, but was stopped.
+    fileprivate var reported: Self? {
+        guard case .exited(let status) = self, (1...64).contains(status - 128) else { return self }
+        let signal = status - 128
+        return [SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU].contains(signal) ? nil : .killed(signal: signal)
+    }
+
+    private static func name(of signal: Int32) -> String {
+        let names: [Int32: String] = [
+            SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL", SIGTRAP: "SIGTRAP",
+            SIGABRT: "SIGABRT", SIGBUS: "SIGBUS", SIGFPE: "SIGFPE", SIGKILL: "SIGKILL", SIGUSR1: "SIGUSR1",
+            SIGSEGV: "SIGSEGV", SIGUSR2: "SIGUSR2", SIGPIPE: "SIGPIPE", SIGALRM: "SIGALRM", SIGTERM: "SIGTERM",
+            SIGXCPU: "SIGXCPU", SIGXFSZ: "SIGXFSZ", SIGSYS: "SIGSYS",
+        ]
+        return names[signal] ?? "signal \(signal)"
+    }
+}
