@@ -4,56 +4,144 @@ import Testing
 
 /// The code of `indicator shell-init` in the real shells.
 @Suite(.needs(.shells)) struct ShellInitTests {
-    @Test(
-        "A long command leaves a notification with its name and outcome; others leave none",
-        arguments: [
-            ("bash", InteractiveShell.bash), ("zsh", ["zsh", "--no-rcs", "-i"]),
-            ("fish", ["fish", "--no-config", "-i"]),
-        ]
-    )
-    func notification(shell: String, command: [String]) async throws {
-        let program = try ExecProgram()
+    private static let shells: [(name: String, command: [String])] = [
+        ("bash", InteractiveShell.bash), ("zsh", ["zsh", "--no-rcs", "-i"]), ("fish", ["fish", "--no-config", "-i"]),
+    ]
+
+    private let program: ExecProgram
+
+    init() throws {
+        program = try ExecProgram()
+    }
+
+    private func load(_ shell: String, _ options: String = "") -> String {
+        let code = "indicator shell-init \(shell)\(options)"
+        return shell == "fish" ? "\(code) | source" : "eval \"$(\(code))\""
+    }
+
+    private func session(_ shell: String, _ command: [String], _ more: [String: String] = [:]) async throws
+        -> InteractiveShell
+    {
         let folder = (program.path as NSString).deletingLastPathComponent
-        func load(_ options: String = "") -> String {
-            let code = "indicator shell-init \(shell)\(options)"
-            return shell == "fish" ? "\(code) | source" : "eval \"$(\(code))\""
-        }
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
-        let session = try await program.shell(
+        return try await program.shell(
             command,
             package: shell,
-            environment: [
-                "PATH": "\(folder):\(path)", "TERM": "foot", "SSH_CONNECTION": "::1 2 ::1 22",
-                "indicator_began": "a[$(touch \(program.home.appending("executed")))]", "INDICATOR_IGNORE": "dash less",
+            environment: ["PATH": "\(folder):\(path)", "TERM": "foot", "SSH_CONNECTION": "::1 2 ::1 22"].merging(more) {
+                $1
+            }
+        )
+    }
+
+    @Test("A long command leaves a notification with its name and outcome; others leave none", arguments: shells)
+    func notification(shell: String, command: [String]) async throws {
+        let session = try await session(
+            shell,
+            command,
+            [
+                "indicator_began": "a[$(touch \(program.home.appending("executed")))]",
+                "INDICATOR_IGNORE": "dash:less:git log",
             ]
         )
         // Neither of these commands is long enough for a notification.
-        try await session.run("\(load()); printf 'loaded-%s\\n' 2", shows: "loaded-2")
+        try await session.run("\(load(shell)); printf 'loaded-%s\\n' 2", shows: "loaded-2")
         try await session.run("printf 'quick-%s\\n' 2", shows: "quick-2")
-        try await session.run("\(load(" --after 0")); printf 'set-%s\\n' 2", shows: "set-2")
+        try await session.run("\(load(shell, " --after 0")); printf 'set-%s\\n' 2", shows: "set-2")
         // Ignored.
         try await session.run("dash -c 'echo ignored-$((1 + 1))'", shows: "ignored-2")
+        session.terminal.type("alias d=dash\n")
+        try await session.wait(for: "notify;alias;Done")
+        try await session.run("d -c 'echo alias-$((1 + 1))'", shows: "alias-2")
         session.terminal.type("TOKEN='s3 cr3t' sh -c 'sleep 0.01; exit 3'\n")
-        try await session.wait(for: "]777;notify;sh -c 'sleep 0.01")
+        try await session.wait(for: "]777;notify;sh;")
         try await session.wait(for: "exit status 3")
         session.terminal.type("sh -c 'kill -TERM $$'\n")
         try await session.wait(for: "killed by SIGTERM")
         // The user can still read the status.
         session.terminal.type("sh -c 'exit 5'\n")
         try await session.wait(for: "exit status 5")
-        if shell == "fish" {
-            session.terminal.type("sleep 1.6\n")
-            try await session.wait(for: "]777;notify;sleep 1.6;Done after 2 s")
+        session.terminal.type("sleep 1.6\n")
+        try await session.wait(for: "]777;notify;sleep;Done after \(shell == "fish" ? 2 : 1) s")
+        // Not the shell's clock, which the user may set.
+        if shell != "fish" {
+            session.terminal.type("SECONDS=100\n")
+            try await session.wait(for: "]777;notify;")
+            session.terminal.type("SECONDS=1\n")
+            try await session.wait(for: "Done after 0 s")
         }
-        // A stopped command has not ended.
-        try await session.run("bash -c 'echo run-$((1 + 1)); exec sleep 1000'", shows: "run-2")
-        try await session.stopJob(shell == "zsh" ? "suspended" : "topped")
-        session.terminal.type("true | cat\n")
-        try await session.wait(for: "]777;notify;true | cat;Done after")
         let shown = session.shown
-        #expect(!shown.contains("notify;eval") && !shown.contains("notify;printf"))
-        #expect(!shown.contains("notify;dash") && !shown.contains("notify;TOKEN"))
+        #expect(!shown.contains("notify;eval") && !shown.contains("notify;dash") && !shown.contains("notify;d;"))
+        #expect(!shown.contains("notify;TOKEN") && !shown.contains("notify;s3"))
         #expect(!FileManager.default.fileExists(atPath: program.home.appending("executed")))
-        #expect(!shown.contains("notify;bash"))
+    }
+
+    @Test("A stopped job has not ended; it is reported when it ends after fg", arguments: shells)
+    func stopped(shell: String, command: [String]) async throws {
+        let session = try await session(shell, command, ["INDICATOR_IGNORE": "dash printf"])
+        try await session.run("\(load(shell, " --after 0")); printf 'set-%s\\n' 2", shows: "set-2")
+        try await session.run("T=s3cret bash -c 'echo run-$((1 + 1)); exec cat'", shows: "run-2")
+        try await session.stopJob(shell == "zsh" ? "suspended" : "topped")
+        try await session.run("dash -c 'echo dash-$((1 + 1)); exec cat'", shows: "dash-2")
+        try await session.stopJob(shell == "zsh" ? "suspended" : "topped")
+        try await session.run("printf 'stopped-%s\\n' 2", shows: "stopped-2")
+        #expect(!session.shown.contains("notify;"))
+        // The job of an ignored command.
+        // The shell prints the job before it continues it.
+        try await session.run("fg", shows: "exec cat'")
+        try await session.run("hello", shows: "hello\r\nhello")
+        session.terminal.type("\u{04}")
+        try await session.run("printf 'ended-%s\\n' 2", shows: "ended-2")
+        #expect(!session.shown.contains("notify;"))
+        try await session.run(shell == "fish" ? "fg" : "fg %1", shows: "exec cat'")
+        try await session.run("hello", shows: "hello\r\nhello")
+        session.terminal.type("\u{04}")
+        try await session.wait(for: "notify;bash;Done")
+        #expect(!session.shown.contains("notify;T") && !session.shown.contains("notify;fg"))
+    }
+
+    @Test("Without the program, the shell does not notice the hook, and a stopped job stays", arguments: shells)
+    func missingProgram(shell: String, command: [String]) async throws {
+        let session = try await session(shell, command)
+        try await session.run("\(load(shell, " --after 0")); printf 'set-%s\\n' 2", shows: "set-2")
+        let assignment = shell == "fish" ? "set -x PATH " : "PATH="
+        try await session.run("\(assignment)/usr/bin:/bin; printf 'path-%s\\n' 2", shows: "path-2")
+        try await session.run("bash -c 'echo run-$((1 + 1)); exec cat'", shows: "run-2")
+        try await session.stopJob(shell == "zsh" ? "suspended" : "topped")
+        try await session.run("printf 'next-%s\\n' 2", shows: "next-2")
+        try await session.run("jobs", shows: "bash -c")
+        // The shell prints the job before it continues it.
+        try await session.run("fg", shows: "exec cat'")
+        try await session.run("hello", shows: "hello\r\nhello")
+    }
+
+    @Test("In bash, PIPESTATUS, an ERR trap and nounset are the user's, and a line outside the history has no label")
+    func bash() async throws {
+        let session = try await session("bash", InteractiveShell.bash)
+        let prompt = #"PROMPT_COMMAND='pipe="${PIPESTATUS[*]}"'; set -uE; trap 'echo trapped-$((1 + 1))' ERR"#
+        try await session.run("\(prompt); printf 'set-%s\\n' 2", shows: "set-2")
+        try await session.run(
+            "\(load("bash", " --after 0")); HISTCONTROL=ignorespace; printf 'loaded-%s\\n' 2",
+            shows: "loaded-2"
+        )
+        session.terminal.type("true | (exit 3) | true\n")
+        try await session.wait(for: "notify;")
+        #expect(try await session.value(of: #"printf '\n<%s>\n' "$pipe""#) == "0 3 0")
+        #expect(!session.shown.contains("trapped-2"))
+        try await session.run("history() { echo wrong; }; printf 'function-%s\\n' 2", shows: "function-2")
+        session.terminal.type("sleep 0.1\n")
+        try await session.wait(for: "notify;sleep;Done")
+        session.terminal.type(" sh -c 'exit 4'\n")
+        try await session.wait(for: "notify;command;Failed")
+        try await session.wait(for: "exit status 4")
+    }
+
+    @Test("zsh with nounset, errexit in functions, and arrays of ksh")
+    func zsh() async throws {
+        let session = try await session("zsh", ["zsh", "--no-rcs", "-i"])
+        try await session.run("setopt nounset ksharrays warncreateglobal; printf 'set-%s\\n' 2", shows: "set-2")
+        try await session.run("\(load("zsh", " --after 0")); printf 'loaded-%s\\n' 2", shows: "loaded-2")
+        session.terminal.type("sleep 0.1\n")
+        try await session.wait(for: "notify;sleep;Done")
+        #expect(!session.shown.contains("parameter not set") && !session.shown.contains("created globally"))
     }
 }

@@ -1,91 +1,326 @@
-/// A line that a user has typed in a shell, as a label without secrets.
+/// What may be shown of a command: its name, and its first argument if that is a word such as `build` in `cargo build`.
+/// Other arguments may be long or secret.
+package struct CommandLabel: Sendable, Hashable {
+    /// The name of the command, without its folder.
+    package var name: String
+    /// The first argument, if it is a plain word.
+    package var word: String?
+
+    /// Makes the label of a command and its arguments.
+    package init(_ command: some Sequence<String>) {
+        var words = command.makeIterator()
+        name = words.next()?.split(separator: "/").last.map(String.init) ?? ""
+        word = words.next().flatMap { Self.isPlain($0) ? $0 : nil }
+    }
+
+    /// Both.
+    package var text: String { word.map { "\(name) \($0)" } ?? name }
+
+    private static func isPlain(_ word: String) -> Bool {
+        word.count <= 20 && word.first?.isLetter == true
+            && word.allSatisfy { $0.isASCII && ($0.isLowercase || $0 == "-") }
+    }
+}
+
+/// A line that a user has typed in a shell: what may be shown of it, and whether the user wants to know its end.
+///
+/// It reads what bash, zsh and fish have in common. Everything that it is not sure of has no label.
 package struct TypedCommand: Sendable, Hashable {
-    /// The line without the assignments before its commands, such as `API_TOKEN=s3cr3t`; those after `env`, `export`
-    /// and the like are left out, too. Everything after a quote that is not closed is left out.
-    package private(set) var label = ""
-    /// The name of its first command, without its folder.
-    package private(set) var name = ""
+    /// The first command of the line; `nil` without a sure one. What only sets something (`cd`, `export`) is named if
+    /// there is nothing else.
+    package private(set) var label: CommandLabel?
+    /// The last command of the line, which is the one that the user has seen end.
+    private var last: CommandLabel?
+    /// Whether the last command has an argument other than options.
+    private var hasArgument = false
 
     /// The commands that are not reported by default: the user works in them, or has seen them end.
     private static let ignored: Set<String> = [
-        "bat", "bg", "btop", "emacs", "exit", "fg", "gdb", "helix", "htop", "hx", "journalctl", "kak", "less", "lldb",
-        "man", "mc", "more", "mosh", "most", "nano", "nvim", "ranger", "screen", "ssh", "su", "tig", "tmux", "top",
-        "vi",
-        "view", "vim", "vimdiff", "w3m", "watch",
+        "bat", "btop", "emacs", "exit", "gdb", "helix", "htop", "hx", "journalctl", "kak", "less", "lldb", "man",
+        "mc", "more", "mosh", "most", "nano", "nvim", "ranger", "screen", "ssh", "su", "tig", "tmux", "top", "vi",
+        "view", "vim", "vimdiff", "visudo", "w3m", "watch",
     ]
 
-    /// The commands that are not reported by default without arguments: with some, they run a program.
-    private static let ignoredAlone: Set<String> = ["bash", "fish", "python3", "sh", "sqlite3", "zsh"]
-
-    /// Whether it is not reported by default.
-    package var isIgnored: Bool { Self.ignored.contains(name) || Self.ignoredAlone.contains(label) }
-
-    /// The commands after which assignments, or another command, may follow.
-    private static let prefixes: Set<String> = [
-        "builtin", "command", "declare", "doas", "env", "exec", "export", "local", "nice", "nohup", "readonly", "set",
-        "sudo", "time", "typeset",
+    /// The commands that are not reported by default without a script or another program to run.
+    private static let ignoredAlone: Set<String> = [
+        "R", "bash", "dash", "doas", "fish", "ghci", "irb", "ksh", "lua", "mysql", "node", "perl", "php", "psql",
+        "python", "python3", "ruby", "sh", "sqlite3", "sudo", "swift", "zsh",
     ]
 
-    package init(_ line: String) {
-        var rest = Substring(line)
-        var words: [Substring] = []
-        var isCommandNext = true
-        while let word = Self.takeWord(&rest) {
-            if word.allSatisfy(Self.separators.contains) {
-                isCommandNext = true
-            } else if isCommandNext, Self.isAssignment(word) {
-                continue
-            } else if isCommandNext, !Self.prefixes.contains(String(word)), !word.hasPrefix("-") {
-                isCommandNext = false
-                if name.isEmpty { name = word.split(separator: "/").last.map(String.init) ?? "" }
+    /// Whether its end is not reported.
+    ///
+    /// - Parameter names: the commands to ignore instead of the usual ones, separated by spaces; or by colons, where
+    ///   also the first argument can be named: `vim:git log`.
+    package func isIgnored(names: String? = nil) -> Bool {
+        guard let last, !["bg", "fg"].contains(last.name) else { return last != nil }
+        guard let names else {
+            return Self.ignored.contains(last.name) || Self.ignoredAlone.contains(last.name) && !hasArgument
+        }
+        return names.split(separator: names.contains(":") ? ":" : " ").contains { $0 == last.name || $0 == last.text }
+    }
+
+    // MARK: - Reading
+
+    /// The words before a command.
+    private static let reserved: Set<String> = [
+        "!", "always", "and", "begin", "coproc", "do", "done", "elif", "else", "end", "fi", "if", "nocorrect", "noglob",
+        "not", "or", "then", "time", "until", "while", "{", "}",
+    ]
+
+    /// The words before others than commands.
+    private static let loops: Set<String> = ["for", "select"]
+
+    /// The words after which nothing is sure.
+    private static let unsure: Set<String> = ["[[", "case", "foreach", "function", "repeat", "switch"]
+
+    /// The commands that only set something.
+    private static let settings: Set<String> = [
+        ":", "[", "cd", "declare", "export", "local", "pushd", "read", "readonly", "set", "test", "true", "typeset",
+    ]
+
+    /// The commands that run another one: their options that have a value, and how many arguments come before the
+    /// other command.
+    private static let prefixes: [String: (options: Set<String>, arguments: Int)] = [
+        "builtin": ([], 0), "chrt": ([], 1), "command": ([], 0), "doas": (["-C", "-u"], 0),
+        "env": (["-C", "-S", "-u", "--chdir", "--split-string", "--unset"], 0), "exec": (["-a"], 0),
+        "ionice": (["-c", "-n", "--class", "--classdata"], 0), "nice": (["-n", "--adjustment"], 0), "nohup": ([], 0),
+        "setsid": ([], 0), "stdbuf": (["-e", "-i", "-o", "--error", "--input", "--output"], 0),
+        "sudo": (
+            [
+                "-C", "-D", "-R", "-T", "-U", "-g", "-h", "-p", "-r", "-t", "-u", "--chdir", "--chroot", "--close-from",
+                "--command-timeout", "--group", "--host", "--other-user", "--prompt", "--role", "--type", "--user",
+            ], 0
+        ), "taskset": ([], 1), "timeout": (["-k", "-s", "--kill-after", "--signal"], 1),
+    ]
+
+    /// Reads a line.
+    ///
+    /// - Parameter aliases: the definitions of aliases, as `alias` prints them in bash and fish.
+    package init(_ line: String, aliases: String) {
+        var definitions: [String: String] = [:]
+        for line in aliases.split(separator: "\n") where line.hasPrefix("alias ") {
+            let parts = line.dropFirst(6).split(maxSplits: 1) { $0 == "=" || $0 == " " }
+            var words = ShellWords(String(parts.last ?? ""))
+            guard parts.count == 2, case .word(let word)? = words.next() else { continue }
+            definitions[String(parts[0])] = word.text
+        }
+        read(line, definitions)
+    }
+
+    private mutating func read(_ line: String, _ aliases: [String: String]) {
+        enum State {
+            /// Before a command, of which the name comes next.
+            case command
+            /// After one of ``prefixes``: its options that have a value, and how many words to skip.
+            case prefix(Set<String>, Int)
+            case arguments
+            case skipped
+        }
+        var state = State.command
+        var current: [String] = []
+        var alias: String?
+        var setting: CommandLabel?
+        /// Ends the current command.
+        func finish() {
+            guard !current.isEmpty else { return }
+            let found = CommandLabel(current)
+            last = found
+            hasArgument = current.dropFirst().contains { !$0.hasPrefix("-") }
+            if let alias, let inner = Optional(TypedCommand(alias: alias)), let command = inner.last {
+                last = CommandLabel([command.name, command.word ?? found.word ?? ""])
+                hasArgument = hasArgument || inner.hasArgument
             }
-            words.append(word)
+            if Self.settings.contains(found.name) {
+                setting = setting ?? CommandLabel([found.name])
+            } else {
+                label = label ?? found
+            }
+            current = []
         }
-        label = words.joined(separator: " ").replacing(" ;", with: ";")
+        var words = ShellWords(line)
+        reading: while let token = words.next() {
+            guard case .word(let word) = token else {
+                // The rest of `for ((…))`, or an arithmetic command.
+                if case .skipped = state, case .separator(let text) = token, text.hasPrefix("(") { break }
+                finish()
+                state = .command
+                if token == .separator("((") { break }
+                continue
+            }
+            if case .arguments = state {
+                current.append(word.isPlain && !word.hasEqualsSign ? word.text : word.text.hasPrefix("-") ? "-" : "=")
+                continue
+            }
+            if word.hasEqualsSign { continue }
+            if case .skipped = state { continue }
+            if case .prefix(let options, let count) = state {
+                if options.contains(word.text) { _ = words.next() }
+                if count > 0, !word.text.hasPrefix("-") {
+                    state = .prefix(options, count - 1)
+                    continue
+                }
+            }
+            if word.text.hasPrefix("-") { continue }
+            current = []
+            switch word.text {
+            case _ where !word.isLiteral, "": break reading
+            case let text where word.isPlain && Self.unsure.contains(text): break reading
+            case let text where word.isPlain && Self.loops.contains(text): state = .skipped
+            case let text where word.isPlain && Self.reserved.contains(text): state = .command
+            default:
+                current = [word.text]
+                alias = word.isPlain ? aliases[word.text] : nil
+                state = Self.prefixes[word.text].map { .prefix($0.options, $0.arguments) } ?? .arguments
+            }
+        }
+        finish()
+        label = label ?? setting
     }
 
-    /// Whether a word assigns to a variable: `NAME=value`, `NAME+=value`, `NAME[index]=value`.
-    private static func isAssignment(_ word: Substring) -> Bool {
-        let name = word.prefix { $0 != "=" && $0 != "[" && $0 != "+" }
-        return word.contains("=") && name.first?.isNumber == false
-            && name.allSatisfy { $0 == "_" || $0.isLetter || $0.isNumber }
+    /// Reads the definition of an alias, in which the shell replaces no further one.
+    private init(alias: String) { read(alias, [:]) }
+}
+
+/// The words of a line that a shell reads, without redirections and comments.
+///
+/// It ends at the first thing that is not certain in every shell, such as a quote that is not closed.
+struct ShellWords: Sequence, IteratorProtocol {
+    struct Word: Hashable {
+        /// The word without its quotes.
+        var text = ""
+        /// Whether the shell replaces nothing in it.
+        var isLiteral = true
+        var isQuoted = false
+        var hasEqualsSign = false
+
+        var isPlain: Bool { isLiteral && !isQuoted }
     }
 
-    private static let separators: Set<Character> = [";", "&", "|", "(", ")", "\n"]
+    enum Token: Hashable {
+        case word(Word)
+        /// A control operator, such as `;` or `&&`, or a line break.
+        case separator(String)
+    }
 
-    /// The next word or separator. `nil` at the end, and where a quote or a parenthesis is not closed.
-    private static func takeWord(_ rest: inout Substring) -> Substring? {
-        rest = rest.drop { $0 == " " || $0 == "\t" }
-        guard let first = rest.first else { return nil }
+    private var rest: Substring
+    /// Whether a here-document follows the line.
+    private var hasDocument = false
+
+    init(_ line: String) {
+        rest = Substring(line)
+    }
+
+    mutating func next() -> Token? {
+        while true {
+            rest = rest.drop { $0 == " " || $0 == "\t" }
+            guard let first = rest.first, first != "#" else { return nil }
+            if rest.hasPrefix("\\\n") {
+                rest.removeFirst(2)
+            } else if first.isNewline {
+                if hasDocument { return nil }
+                rest.removeFirst()
+                return .separator("\n")
+            } else if let length = redirection {
+                let text = rest.prefix(length)
+                rest.removeFirst(length)
+                hasDocument = hasDocument || text.hasSuffix("<<") || text.hasSuffix("<<-")
+                rest = rest.drop { $0 == " " || $0 == "\t" }
+                guard takeWord() != nil else { return nil }
+            } else if ";&|()".contains(first) {
+                let text = rest.prefix { $0 == first || first == "|" && $0 == "&" }
+                rest.removeFirst(text.count)
+                return .separator(String(text))
+            } else {
+                return takeWord().map { .word($0) }
+            }
+        }
+    }
+
+    /// The length of a redirection without its target, such as `2>`, if the rest begins with one.
+    private var redirection: Int? {
+        if let match = rest.prefixMatch(of: /(?:[0-9]+|\{[A-Za-z_]+\})?(?:<<<|<<-|<<|<&|<>|>>|>&|>\||<|>)|&>>?/) {
+            return match.output.count
+        }
+        return nil
+    }
+
+    /// The next word; `nil` if its end is not certain.
+    private mutating func takeWord() -> Word? {
+        var word = Word()
         let start = rest
-        guard !separators.contains(first) else {
-            rest = rest.drop(while: separators.contains)
-            return start[..<rest.startIndex]
-        }
-        /// The ends of what is open.
-        var open: [Character] = []
-        /// Whether the open single quote is `$'…'`, in which a backslash escapes.
-        var isEscaping = false
         while let character = rest.first {
-            if open.isEmpty, character.isWhitespace || separators.contains(character), character != "(" { break }
+            if character.isWhitespace || ";&|)<>".contains(character) { break }
             rest.removeFirst()
-            // A backslash before a single quote within single quotes is an escape in fish and none in bash: in doubt,
-            // the quote is not closed.
-            if character == "\\", open.last == "'", !isEscaping, rest.first == "'" { return nil }
-            switch (character, open.last) {
-            case ("\\", let end) where end != "'" || isEscaping:
-                if !rest.isEmpty { rest.removeFirst() }
-            case (let character, let end?) where character == end: open.removeLast()
-            case (_, "'"?): break
-            case ("'", let end) where end != "\"":
-                open.append("'")
-                isEscaping = start[..<rest.startIndex].hasSuffix("$'")
-            case ("\"", _), ("`", _): open.append(character)
-            case ("(", let end) where end != "\"" || start[..<rest.startIndex].hasSuffix("$("): open.append(")")
-            case ("{", _) where start[..<rest.startIndex].hasSuffix("${"): open.append("}")
+            switch character {
+            case "\\":
+                guard let next = rest.popFirst() else { return nil }
+                word.isQuoted = true
+                word.text.append(next)
+            case "'":
+                // In `$'…'`, a backslash escapes.
+                guard let text = takeQuoted(escapes: word.text.hasSuffix("$") && !word.isLiteral) else { return nil }
+                (word.isQuoted, word.text) = (true, word.text + text)
+                word.hasEqualsSign = word.hasEqualsSign || text.contains("=")
+            case "\"", "`", "(":
+                guard let text = takeNested(until: character == "(" ? ")" : character) else { return nil }
+                word.isQuoted = true
+                if character != "\"" || text.contains(where: { "$`".contains($0) }) { word.isLiteral = false }
+                word.text += text
+                word.hasEqualsSign = word.hasEqualsSign || text.contains("=")
+            case "{" where word.text.hasSuffix("$"):
+                guard let text = takeNested(until: "}") else { return nil }
+                word.hasEqualsSign = word.hasEqualsSign || text.contains("=")
+            default:
+                // `[` alone is a command.
+                let isCommand = character == "[" && word.text.isEmpty && rest.first?.isWhitespace != false
+                if "$*?[".contains(character), !isCommand { word.isLiteral = false }
+                if character == "=" { word.hasEqualsSign = true }
+                word.text.append(character)
+            }
+        }
+        return start.startIndex == rest.startIndex ? nil : word
+    }
+
+    /// Takes text until a single quote. In bash, a backslash before that is text, and in fish it escapes: not certain.
+    private mutating func takeQuoted(escapes: Bool) -> String? {
+        var text = ""
+        while let character = rest.popFirst() {
+            if character == "'" { return text }
+            if character == "\\", rest.first == "'", !escapes { return nil }
+            if character == "\\", escapes, let next = rest.popFirst() {
+                text.append(next)
+            } else {
+                text.append(character)
+            }
+        }
+        return nil
+    }
+
+    /// Takes text until an end, with what is nested in it.
+    private mutating func takeNested(until end: Character) -> String? {
+        var text = ""
+        while let character = rest.popFirst() {
+            if character == end { return text }
+            text.append(character)
+            switch character {
+            case "\\":
+                guard let next = rest.popFirst() else { return nil }
+                text.append(next)
+            case "'" where end != "\"":
+                guard let inner = takeQuoted(escapes: text.hasSuffix("$'")) else { return nil }
+                text += inner
+            case "\"" where end != "`", "`" where end != "`":
+                guard let inner = takeNested(until: character) else { return nil }
+                text += inner
+            case "(" where end != "\"" || text.hasSuffix("$("):
+                guard let inner = takeNested(until: ")") else { return nil }
+                text += inner
+            case "{" where text.hasSuffix("${"):
+                guard let inner = takeNested(until: "}") else { return nil }
+                text += inner
             default: break
             }
         }
-        return open.isEmpty ? start[..<rest.startIndex] : nil
+        return nil
     }
 }
