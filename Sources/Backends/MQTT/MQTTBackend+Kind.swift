@@ -118,13 +118,6 @@ extension MQTTSettings: KindSettings {
             summary: "after how long an unchanged state is sent again; by default 600, with MQTT 3.1.1 60",
             validate: { $0.flatMap { seconds($0, in: 10...86400) } }
         ),
-        BoundSetting(
-            "homeAssistantTopic",
-            \.homeAssistantTopic,
-            example: "homeassistant",
-            summary: "shows the app in Home Assistant, whose discovery has this prefix",
-            validate: { $0.flatMap(MQTTTopic.problem(withPrefix:)) }
-        ),
     ]
 }
 

@@ -257,13 +257,6 @@ private final class MQTTSession: @unchecked Sendable {
         try client.publish(topic: topic.state, payload: report.payload, retain: true, expiry: expiry)
         // Of the previous connection. A watcher ignores its will after this state.
         if seq == 1, epoch > 1 { try client.publish(topic: topic.lost, payload: [], retain: true) }
-        // After the state, in case that the broker permits only that.
-        if seq == 1, let prefix = settings.homeAssistantTopic {
-            let discovery = HomeAssistantDiscovery(prefix: prefix, topic: topic, silence: interval * 3 / 2)
-            for message in discovery.messages {
-                try client.publish(topic: message.topic, payload: message.payload, retain: true)
-            }
-        }
         connection.refresh = (
             .now + .seconds(interval),
             { [unowned self, unowned connection] () throws(MQTTError) in try publishState(on: connection) }

@@ -40,9 +40,6 @@ public struct MQTTSettings: Sendable, Hashable {
     /// After how long an unchanged state is published again, a second or more. A watcher treats the process as lost
     /// after 1.5 times as long. Default: `nil`, which is ten minutes with MQTT 5 and a minute with MQTT 3.1.1.
     public var refresh: Duration?
-    /// The prefix of the topics at which Home Assistant discovers the app, by its default `homeassistant`. Default:
-    /// `nil`, which publishes nothing for it.
-    public var homeAssistantTopic: String?
 
     /// The default prefix of all topics.
     package static let standardTopic = "indicator/1"

@@ -76,10 +76,10 @@ struct KnownTerminal: Sendable, Hashable {
         ),
         KnownTerminal("foot", "TERM=foot*", title: .stack, notification: .titleAndBody),
         KnownTerminal("Alacritty", "TERM=alacritty*", title: .stack),
-        // Shows notifications only with the extension `notify`, which Debian does not have.
-        KnownTerminal("urxvt", "TERM=rxvt*", title: .window),
-        KnownTerminal("st", "TERM=st", title: .window),
-        KnownTerminal("st", "TERM=st-*", title: .window),
+        // These have no title stack. urxvt shows notifications only with an extension that Debian does not have.
+        KnownTerminal("urxvt", "TERM=rxvt*", keepsTitle: true),
+        KnownTerminal("st", "TERM=st", keepsTitle: true),
+        KnownTerminal("st", "TERM=st-*", keepsTitle: true),
     ]
 
     /// The other types (`TERM`) that have a title, which OSC 0 sets: how they begin. Anything else might show it as
@@ -144,9 +144,9 @@ struct KnownTerminal: Sendable, Hashable {
     }
 
     /// Whether the title is set with this setting, and can be restored.
-    func setsTitle(_ setting: TerminalTitleSettings.When, in environment: [String: String]) -> Bool {
+    func setsTitle(_ setting: TerminalTitleSettings.When) -> Bool {
         switch setting {
-        case .auto: !keepsTitle && (title != .window || XWindowTitle.isReadable(in: environment))
+        case .auto: !keepsTitle
         case .on: true
         case .off: false
         }
@@ -215,7 +215,7 @@ extension KnownTerminal {
     }
 
     /// How the title is set and restored.
-    enum TitleStyle: String, Codable, Sendable, Hashable {
+    enum TitleStyle: Sendable, Hashable {
         /// Saved on the terminal's stack and restored from there.
         case stack
         /// Like `stack`, but the title is emptied before it is restored, for terminals that may have no stack: they
@@ -226,32 +226,28 @@ extension KnownTerminal {
         /// GNU screen: keeps only the low byte of each character, so `⠇` becomes a bell. No stack: the title of the
         /// terminal that it runs in is lost, and an empty one takes its place.
         case screen
-        /// Without a stack. The title is read from the window, and set again.
-        case window
 
         /// The sequences before the first title.
         var beginning: String {
             switch self {
             case .stack, .emptied, .ascii: Self.save
-            case .screen, .window: ""
+            case .screen: ""
             }
         }
 
         /// The sequence that sets a title. `text` must be free of control characters.
         ///
-        /// OSC 0 also sets the title of the icon, and OSC 2 does not. Terminated by BEL, as in terminfo's `fsl`: every
-        /// terminal supports it, some support nothing else.
+        /// Terminated by BEL, as in terminfo's `fsl`: every terminal supports it, some support nothing else.
         func setTitle(_ text: String) -> String {
-            "\u{1B}]\(self == .window ? 2 : 0);\(text)\u{07}"
+            "\u{1B}]0;\(text)\u{07}"
         }
 
         /// The sequences after the last title.
-        func end(original: String) -> String {
+        var end: String {
             switch self {
             case .stack: Self.restore
             case .emptied, .ascii: setTitle("") + Self.restore
             case .screen: setTitle("")
-            case .window: setTitle(original)
             }
         }
 

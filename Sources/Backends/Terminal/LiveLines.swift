@@ -59,10 +59,6 @@ struct LiveLines: Sendable {
     /// Whether the terminal shows something that other output would damage, or will as soon as the text allows it.
     var isDrawn: Bool { !shown.isEmpty || isUnfinished || !wantedLines.isEmpty }
 
-    /// Whether lines remain below the cursor if the process is killed. Does not change where lines are only hidden for
-    /// other output.
-    var leavesLines: Bool { !shown.isEmpty || !claims.isEmpty && !isSuspended && !isClosed }
-
     /// Whether control sequences that do not move the cursor can be written now.
     var allowsSequences: Bool { !isUnfinished && (isClosed || cursor.isBetweenSequences && text.isEmpty) }
 

@@ -6,15 +6,13 @@ import Synchronization
 /// A terminal with the state of its title and of the lines that are drawn on it, shared by the backends of this process
 /// that use it.
 ///
-/// Can be used from any thread. Its lock is held for non-blocking writes and for those of the record, never while
-/// waiting for the terminal.
+/// Can be used from any thread. Its lock is held for non-blocking writes, never while waiting for the terminal.
 final class SharedTerminal: Sendable {
     let device: TerminalDevice
 
     private struct State {
         var ledger: TitleLedger
         var lines = LiveLines()
-        var record: TerminalRecord
         var failure: TerminalTitleError?
         /// Whether the last log message timed out.
         var hasTimedOut = false
@@ -24,13 +22,10 @@ final class SharedTerminal: Sendable {
     /// The descriptor of a command's terminal that is shown on this one; otherwise negative.
     private let commandTerminal = Atomic<CInt>(-1)
 
-    /// Takes over what killed processes have left in the terminal; the first write clears it.
     init(device: TerminalDevice, environment: [String: String]) {
         self.device = device
         let known = KnownTerminal.recognize(by: environment)
-        var ledger = TitleLedger(style: known.title, charset: known.charset(in: environment))
-        ledger.clear(TerminalRecord.takeLeftovers(on: device, environment: environment))
-        state = Locked(State(ledger: ledger, record: TerminalRecord(environment: environment)))
+        state = Locked(State(ledger: TitleLedger(style: known.title, charset: known.charset(in: environment))))
     }
 
     deinit {
@@ -38,7 +33,6 @@ final class SharedTerminal: Sendable {
         change { $0.close() }
         changeLines { $0.close() }
         _ = try? writeWithoutWaiting()
-        withSignalsBlocked { state.withLock { $0.record.close() } }
     }
 
     /// Whether the terminal was closed and must be opened again.
@@ -149,7 +143,6 @@ final class SharedTerminal: Sendable {
             try state.withLock { state throws(TerminalTitleError) -> (Bool, Int) in
                 var written = 0
                 if let failure = state.failure { throw failure }
-                defer { updateRecord(in: &state, isWriting: false) }
                 do throws(TerminalTitleError) {
                     state.lines.resize(to: device.size)
                     while true {
@@ -157,8 +150,6 @@ final class SharedTerminal: Sendable {
                         let title = state.lines.allowsSequences ? state.ledger.nextBytes : []
                         let bytes = title.isEmpty ? state.lines.nextBytes : title
                         if bytes.isEmpty { return (true, written) }
-                        // Before the bytes: the process may be killed as soon as they are written.
-                        updateRecord(in: &state, isWriting: !title.isEmpty)
                         switch try device.write(bytes) {
                         case .wrote(let count):
                             written += count
@@ -174,12 +165,6 @@ final class SharedTerminal: Sendable {
                 }
             }
         }
-    }
-
-    private func updateRecord(in state: inout State, isWriting: Bool) {
-        var leftover = state.ledger.leftover(isWriting: isWriting)
-        leftover.hasLines = state.lines.leavesLines
-        state.record.update(to: leftover, on: device)
     }
 }
 
@@ -202,14 +187,13 @@ enum TerminalRegistry {
 
     private static let state = Locked(State())
 
-    /// Opens a terminal, or returns it if it is already open. Clears what killed processes have left in it.
+    /// Opens a terminal, or returns it if it is already open.
     static func open(path: String, environment: [String: String]) throws(TerminalTitleError) -> SharedTerminal {
         ProcessSignals.observeExit()
         let device = try TerminalDevice(path: path)
         let terminal = change { state in
             let open = state.terminals.compactMap(\.terminal)
             let shared = open.first { $0.device.number == device.number && !$0.isClosed }
-            // With the lock, so that only one backend takes over what is left, and before another one shows its title.
             let terminal = shared ?? SharedTerminal(device: device, environment: environment)
             state.terminals = (shared == nil ? open + [terminal] : open).map(WeakTerminal.init)
             // Returns `open`, so that no terminal is released, and possibly deallocated, while the lock is held.

@@ -54,14 +54,6 @@ final class TerminalDevice: Sendable {
         }
     }
 
-    /// Distinguishes the terminal from a later one that gets the same number: when its device was created, or got its
-    /// owner. `nil` if its name is unknown.
-    var incarnation: String? {
-        var status = stat()
-        guard stat(name, &status) == 0, status.st_rdev == number else { return nil }
-        return "\(status.st_ctim.tv_sec).\(status.st_ctim.tv_nsec)"
-    }
-
     /// The size of a window in columns and rows.
     struct Size: Sendable, Hashable {
         var columns = 80

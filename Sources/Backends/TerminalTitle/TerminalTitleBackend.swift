@@ -11,12 +11,11 @@ import IndicatorThreads
 ///   (XTWINOPS 23) when the indicator is hidden, the backend is stopped, or the process exits by returning from `main`
 ///   or calling `exit`. For signals that end or stop the process, see `IndicatorManager.configured(for:)`. A terminal
 ///   that accepts no bytes at exit (Ctrl-S) keeps the title: the process does not wait for it.
-/// - After SIGKILL or a crash, the title remains until the next app with a terminal backend starts in that terminal:
-///   see <doc:LiveProgress>.
-/// - If the terminal may have no stack, the title is also emptied; most terminals then show their own. urxvt and st
-///   have none: the title is read from the X server first, and set again.
+/// - After SIGKILL or a crash, the title remains until the shell or another program sets it.
+/// - If the terminal may have no stack, the title is also emptied; most terminals then show their own.
 /// - A terminal that is not known to have a title, or that would lose its own, keeps it, unless
-///   ``TerminalTitleSettings/title`` is `on`: Emacs, Konsole, QTerminal, GNU screen, mosh, and unknown types (`TERM`).
+///   ``TerminalTitleSettings/title`` is `on`: Emacs, Konsole, QTerminal, urxvt, st, GNU screen, mosh, and unknown
+///   types (`TERM`).
 /// - Terminals that are known to support it (OSC 9;4) also show the progress, in the tab or the taskbar.
 /// - A failure remains visible in the progress for five seconds, or until the indicator is shown again.
 /// - Several backends of one process can use one terminal: the one that was shown last sets the title.
@@ -51,8 +50,6 @@ public final class TerminalTitleBackend: IndicatorBackend {
 
     private struct State {
         var terminal: SharedTerminal?
-        /// Whether the title is set since the indicator was shown.
-        var setsTitle = false
         /// When the indicator was shown; `nil` while it is hidden.
         var shownAt: Duration?
         var progressWrittenAt: Duration = .zero
@@ -133,14 +130,12 @@ public final class TerminalTitleBackend: IndicatorBackend {
     ///
     /// - Throws: if the terminal was closed.
     public func update(_ snapshot: IndicatorSnapshot) async throws {
-        let original = snapshot.isVisible ? originalTitle() : nil
         let now = time.now
         let (terminal, failureEnd, version) = state.withLock { state -> (SharedTerminal?, Duration?, UInt64) in
             guard let terminal = state.terminal else { return (nil, nil, state.timerVersion) }
             var failureEnd: Duration?
             state.timerVersion += 1
             if snapshot.isVisible {
-                if state.shownAt == nil { begin(restoring: original, on: terminal, state: &state) }
                 show(snapshot, on: terminal, at: now, state: &state)
             } else {
                 let hasFailure = state.hasFailure || snapshot.hasFailure
@@ -198,29 +193,9 @@ public final class TerminalTitleBackend: IndicatorBackend {
         let terminal = try openTerminal(path: path, environment: environment)
         let known = KnownTerminal.recognize(by: environment)
         guard
-            known.setsTitle(settings.title, in: environment) || known.showsProgress(settings.progress, in: environment)
+            known.setsTitle(settings.title) || known.showsProgress(settings.progress, in: environment)
         else { throw .keepsTitle(terminal: known.name) }
         return terminal
-    }
-
-    /// The title to restore later, if the indicator is about to be shown on a terminal that does not save it.
-    private func originalTitle() -> String? {
-        guard known.title == .window, settings.title != .off,
-            state.withLock({ $0.terminal != nil && $0.shownAt == nil })
-        else { return nil }
-        return XWindowTitle.read(in: environment).flatMap { Self.isIndicator($0) ? nil : $0 }
-    }
-
-    /// Whether a title is the indicator's of another process, which may end first: it must not be restored.
-    static func isIndicator(_ title: String) -> Bool {
-        (spinnerFrames + asciiSpinnerFrames).contains { title.hasPrefix("\($0) ") }
-    }
-
-    private func begin(restoring original: String?, on terminal: SharedTerminal, state: inout State) {
-        state.setsTitle =
-            known.setsTitle(settings.title, in: environment)
-            && (known.title != .window || original != nil || settings.title == .on)
-        terminal.change { $0.remember(original ?? "") }
     }
 
     private func show(_ snapshot: IndicatorSnapshot, on terminal: SharedTerminal, at now: Duration, state: inout State)
@@ -240,7 +215,7 @@ public final class TerminalTitleBackend: IndicatorBackend {
         terminal.change { ledger in
             ledger.show(
                 ObjectIdentifier(self),
-                title: state.setsTitle ? title : nil,
+                title: known.setsTitle(settings.title) ? title : nil,
                 progress: showsProgress ? progress : nil,
                 repeatsProgress: repeatsProgress && !isFirst
             )

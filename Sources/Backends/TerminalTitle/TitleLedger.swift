@@ -24,8 +24,6 @@ struct TitleLedger: Sendable {
 
     private let style: KnownTerminal.TitleStyle
     private let charset: Charset
-    /// The title to restore, for terminals that do not save it.
-    private var originalTitle = ""
     private var claims: [Claim] = []
     private var isClosed = false
     private var mustRepeatProgress = false
@@ -45,29 +43,6 @@ struct TitleLedger: Sendable {
     init(style: KnownTerminal.TitleStyle, charset: Charset = .utf8) {
         self.style = style
         self.charset = charset
-    }
-
-    /// What may remain in the terminal if the process is killed now.
-    ///
-    /// - Parameter isWriting: whether ``nextBytes`` are about to be written.
-    func leftover(isWriting: Bool) -> TerminalRecord.Leftover {
-        let next = isWriting && unwritten.isEmpty ? transition().result : shown
-        let setsTitle = shown.title != nil || next.title != nil
-        return TerminalRecord.Leftover(
-            title: setsTitle ? style : nil,
-            originalTitle: setsTitle && !originalTitle.isEmpty ? originalTitle : nil,
-            hasProgress: shown.progress != nil || next.progress != nil
-        )
-    }
-
-    /// Restores what killed processes have left, before anything is shown.
-    mutating func clear(_ leftovers: [TerminalRecord.Leftover]) {
-        unwritten = ArraySlice(charset.bytes(of: leftovers.map(\.restoration).joined()))
-    }
-
-    /// Sets the title to restore for ``KnownTerminal/TitleStyle/window``, unless a title is shown now.
-    mutating func remember(_ title: String) {
-        if shown.title == nil { originalTitle = title }
     }
 
     /// Shows `title` for a claim, which is created if needed. No effect after ``close()``.
@@ -143,7 +118,7 @@ struct TitleLedger: Sendable {
             if shown.title == nil { sequences += style.beginning }
             if shown.title != title { sequences += style.setTitle(title) }
         } else if shown.title != nil {
-            sequences += style.end(original: originalTitle)
+            sequences += style.end
         }
         if let progress, progress != shown.progress || mustRepeatProgress { sequences += Self.setProgress(progress) }
         sequences += messages

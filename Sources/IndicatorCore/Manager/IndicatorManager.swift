@@ -119,26 +119,3 @@ public final class IndicatorManager: ActivityContainer {
         await engine.shutdown(timeLimit: timeLimit)
     }
 }
-
-extension IndicatorManager {
-    /// ``IndicatorDelays/startDelay`` of ``delays``.
-    @available(*, deprecated, renamed: "delays.startDelay")
-    public var startDelay: Duration {
-        get { delays.startDelay }
-        set { delays.startDelay = newValue }
-    }
-
-    /// ``IndicatorDelays/completionDelay`` of ``delays``.
-    @available(*, deprecated, renamed: "delays.completionDelay")
-    public var completionDelay: Duration {
-        get { delays.completionDelay }
-        set { delays.completionDelay = newValue }
-    }
-
-    /// ``IndicatorDelays/minimumVisibleTime`` of ``delays``.
-    @available(*, deprecated, renamed: "delays.minimumVisibleTime")
-    public var minimumVisibleTime: Duration {
-        get { delays.minimumVisibleTime }
-        set { delays.minimumVisibleTime = newValue }
-    }
-}

@@ -41,7 +41,7 @@ import Testing
         #expect(result.status == 0, "\(result.error)")
         let settings = try Self.block(with: "listener 8883").replacing("listener 8883\n", with: "")
             .replacing("/etc/mosquitto", with: folder.path)
-        let rights = try Self.block(with: "user watcher") + "pattern write homeassistant/+/%u/#\n"
+        let rights = try Self.block(with: "user watcher")
         try folder.write(rights, to: "acl")
         let broker = try await MosquittoBroker(settings: settings, address: address)
 
@@ -49,7 +49,6 @@ import Testing
             var settings = MQTTSettings(url: try MQTTURL("mqtts://\(address):\(broker.port)"))
             (settings.username, settings.password, settings.host) = (user, .text("hush"), host)
             settings.caFile = folder.appending("certs/ca.crt")
-            settings.homeAssistantTopic = "homeassistant"
             return settings
         }
         func manager(_ settings: MQTTSettings) -> IndicatorManager {

@@ -60,29 +60,6 @@ import Testing
         #expect(!reader.output.contains("lost"))
     }
 
-    @Test("Home Assistant discovers two entities for each app of a machine, whatever their names are", .needs(.broker))
-    func homeAssistant() async throws {
-        let broker = try await MosquittoBroker()
-        var settings = try settings(broker)
-        settings.homeAssistantTopic = "homeassistant"
-        let managers = [try manager(settings).0, try manager(settings).0]
-        #expect(await eventually { managers.allSatisfy { $0.backendStatuses[0].updatesDelivered > 0 } })
-        for manager in managers { await manager.shutdown() }
-        // They stay: Home Assistant deletes an entity with its message.
-        let retained = try await broker.retained()
-        let names = ["sensor", "binary_sensor"].map { "homeassistant/\($0)/h_2F1/a_2Bb/config" }
-        #expect(Set(retained.keys) == Set(names))
-        let entities = try names.map {
-            try #require(try JSONSerialization.jsonObject(with: Data((retained[$0] ?? "").utf8)) as? [String: Any])
-        }
-        #expect(entities.map { $0["unique_id"] as? String } == ["indicator/h_2F1/a_2Bb", "indicator/h_2F1/a_2Bb/lost"])
-        #expect(
-            entities.map { $0["state_topic"] as? String } == ["indicator/1/h%2F1/a%2Bb/+", "indicator/1/h%2F1/a%2Bb/#"]
-        )
-        #expect(entities.map { $0["name"] as? String } == ["a+b", "a+b lost"])
-        #expect(entities[0]["expire_after"] as? Int == 900)
-    }
-
     @Test(
         "At most one message in each interval: many changes become few messages, the last with the current state",
         .needs(.broker)

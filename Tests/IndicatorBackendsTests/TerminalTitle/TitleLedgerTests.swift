@@ -74,17 +74,6 @@ import Testing
         #expect(written(&ledger) == end)
     }
 
-    @Test func aRememberedTitleIsSetAgain() {
-        var ledger = TitleLedger(style: .window)
-        ledger.remember("mine")
-        ledger.show(ObjectIdentifier(first), title: "Work", progress: nil)
-        #expect(written(&ledger) == "\u{1B}]2;Work\u{07}")
-        // By now, the window has the indicator's title.
-        ledger.remember("Work")
-        ledger.hide(ObjectIdentifier(first))
-        #expect(written(&ledger) == "\u{1B}]2;mine\u{07}")
-    }
-
     @Test func progressIsShownWithoutATitle() {
         var ledger = TitleLedger(style: .emptied)
         ledger.show(ObjectIdentifier(first), title: nil, progress: TerminalProgress())

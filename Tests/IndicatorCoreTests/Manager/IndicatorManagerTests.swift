@@ -46,21 +46,6 @@ import Testing
         #expect(await eventually { surface.snapshots.last?.state == .inactive })
     }
 
-    @available(*, deprecated)
-    @Test func theOldNamesOfTheDelaysAreThoseOfTheDelays() throws {
-        let manager = IndicatorManager(delays: .standard)
-        (manager.startDelay, manager.completionDelay, manager.minimumVisibleTime) = (
-            .seconds(1), .seconds(2), .seconds(3)
-        )
-        #expect((manager.startDelay, manager.completionDelay) == (.seconds(1), .seconds(2)))
-        let delays = try IndicatorDelays(
-            startDelay: .seconds(1),
-            completionDelay: .seconds(2),
-            minimumVisibleTime: .seconds(3)
-        )
-        #expect(manager.delays == delays && manager.minimumVisibleTime == .seconds(3))
-    }
-
     @Test func extremeDurationsDoNotCrash() async throws {
         let endless = [Duration.seconds(Int64.max), Duration(attoseconds: .max), Duration(attoseconds: .min)]
         for time in endless {
