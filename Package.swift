@@ -19,9 +19,10 @@ let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "s
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 
-// C libraries that a trait chooses.
+// What a trait chooses.
 let dbus = Target.Dependency.target(name: "CDBus", condition: .when(traits: ["DBus"]))
-let mosquitto = Target.Dependency.target(name: "CMosquitto", condition: .when(traits: ["MQTT"]))
+let desktopBackends = Target.Dependency.target(name: "DesktopBackends", condition: .when(traits: ["DBus"]))
+let indicatorMQTT = Target.Dependency.target(name: "IndicatorMQTT", condition: .when(traits: ["MQTT"]))
 let notify = Target.Dependency.target(name: "CNotify", condition: .when(traits: ["DesktopNotification"]))
 
 let package = Package(
@@ -73,7 +74,8 @@ let package = Package(
         ),
         .target(name: "IndicatorServiceLifecycle", dependencies: ["IndicatorCore", serviceLifecycle]),
 
-        // The backends. libnotify is loaded when it is first used: CNotify has declarations only.
+        // The backends, by floors: a module uses only those above it. libnotify is loaded when it is first used: CNotify
+        // has declarations only.
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .systemLibrary(
             name: "CMosquitto",
@@ -81,12 +83,43 @@ let package = Package(
             providers: [.apt(["libmosquitto-dev", "libssl-dev"])]
         ),
         .systemLibrary(name: "CNotify", providers: [.apt(["libnotify-dev"])]),
+        .target(name: "DisplayText", dependencies: ["IndicatorCore"], path: "Sources/Backends/Text"),
+        .target(
+            name: "BackendConfiguration",
+            dependencies: ["DisplayText", "IndicatorCore", "IndicatorThreads", logging, yams],
+            path: "Sources/Backends/Configuration"
+        ),
+        .target(
+            name: "TerminalBackends",
+            dependencies: [
+                "BackendConfiguration", "CLinux", "DisplayText", "IndicatorCore", "IndicatorThreads", logging,
+            ],
+            path: "Sources/Backends/Terminal"
+        ),
+        .target(
+            name: "DesktopBackends",
+            dependencies: [
+                "BackendConfiguration", "CDBus", "CLinux", "CNotify", "DisplayText", "IndicatorCore",
+                "IndicatorThreads",
+                logging,
+            ],
+            path: "Sources/Backends/Desktop"
+        ),
+        .target(
+            name: "IndicatorMQTT",
+            dependencies: [
+                "BackendConfiguration", "CLinux", "CMosquitto", "DisplayText", "IndicatorCore", "IndicatorThreads",
+            ],
+            path: "Sources/Backends/MQTT"
+        ),
         .target(
             name: "IndicatorBackends",
             dependencies: [
-                "CLinux", "IndicatorCore", "IndicatorThreads", dbus, dequeModule, logging, mosquitto, notify, yams,
+                "BackendConfiguration", "CLinux", "DisplayText", "IndicatorCore", "IndicatorThreads",
+                "TerminalBackends",
+                desktopBackends, dequeModule, indicatorMQTT, logging,
             ],
-            path: "Sources/Backends"
+            path: "Sources/Backends/Standard"
         ),
 
         // The network starter kit, and for the tests of apps responses without a server.
@@ -169,11 +202,51 @@ let package = Package(
             resources: [.copy("Resources/traces"), .copy("Resources/histories")]
         ),
         .testTarget(
+            name: "DisplayTextTests",
+            dependencies: ["DisplayText", "IndicatorCore", "TestSupport"],
+            path: "Tests/Backends/Text"
+        ),
+        .testTarget(
+            name: "BackendConfigurationTests",
+            dependencies: [
+                "BackendConfiguration", "IndicatorBackends", "IndicatorCore", "IndicatorTesting", "IndicatorThreads",
+                "TerminalBackends", "TestSupport", "test-probe", inMemoryLogging,
+                logging,
+            ],
+            path: "Tests/Backends/Configuration"
+        ),
+        .testTarget(
+            name: "TerminalBackendsTests",
+            dependencies: [
+                "BackendConfiguration", "DisplayText", "IndicatorCore", "IndicatorTesting", "IndicatorThreads",
+                "TerminalBackends", "TestSupport", "test-probe", logging,
+            ],
+            path: "Tests/Backends/Terminal"
+        ),
+        .testTarget(
+            name: "DesktopBackendsTests",
+            dependencies: [
+                "BackendConfiguration", "DisplayText", "IndicatorBackends", "IndicatorCommands", "IndicatorCore",
+                "IndicatorTesting", "IndicatorThreads", "TestSupport", "test-probe", "indicator", desktopBackends,
+                logging,
+            ],
+            path: "Tests/Backends/Desktop"
+        ),
+        .testTarget(
+            name: "IndicatorMQTTTests",
+            dependencies: [
+                "BackendConfiguration", "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "IndicatorThreads",
+                "TestSupport", "test-probe", indicatorMQTT,
+            ],
+            path: "Tests/Backends/MQTT"
+        ),
+        .testTarget(
             name: "IndicatorBackendsTests",
             dependencies: [
-                "IndicatorBackends", "IndicatorCommands", "IndicatorCore", "IndicatorTesting", "IndicatorThreads",
-                "TestSupport", "test-probe", inMemoryLogging, logging, subprocess,
-            ]
+                "BackendConfiguration", "DisplayText", "IndicatorBackends", "IndicatorCore", "IndicatorTesting",
+                "IndicatorThreads", "TestSupport", "test-probe", inMemoryLogging, logging, subprocess,
+            ],
+            path: "Tests/Backends/Standard"
         ),
         .testTarget(
             name: "NetworkKitTests",

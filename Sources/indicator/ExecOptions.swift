@@ -40,8 +40,8 @@ struct ExecOptions {
                 shown = shownCommand(began)
                 deadline = nil
             case .stopped(let signal):
-                child.stop(by: signal, after: ProcessSignals.suspendTerminals)
-                ProcessSignals.resumeTerminals()
+                child.stop(by: signal, after: ProcessSignals.willStop)
+                ProcessSignals.didContinue()
             case .ended(let ending):
                 if lasted == nil {
                     shown?.end(ending.outcome)

@@ -136,14 +136,14 @@ private func check(_ response: CachedResponse?) {
 private func fuzzText(_ bytes: [UInt8]) {
     guard let limit = bytes.first.map(Int.init) else { return }
     let text = String(decoding: bytes.dropFirst(), as: UTF8.self)
-    let shown = DisplayText.singleLine(text, limit: limit)
+    let shown = SafeText.singleLine(text, limit: limit)
     precondition(shown.unicodeScalars.count <= limit)
     for scalar in shown.unicodeScalars {
         let properties = scalar.properties
         precondition(properties.generalCategory != .control && !properties.isBidiControl, shown.debugDescription)
         precondition(scalar == " " || !properties.isWhitespace, shown.debugDescription)
     }
-    precondition(DisplayText.singleLine(shown, limit: limit) == shown, shown.debugDescription)
+    precondition(SafeText.singleLine(shown, limit: limit) == shown, shown.debugDescription)
 
     for format in LogFileBackend.Format.allCases {
         let failed = FinishedActivity(label: text, outcome: .failed(text), duration: .seconds(limit))

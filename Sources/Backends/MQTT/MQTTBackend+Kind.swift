@@ -1,7 +1,5 @@
-// What this folder's size buys: many machines on one board, with lost ones detected by the broker, and TLS, two
-// versions of MQTT and several brokers.
-
-#if MQTT
+public import BackendConfiguration
+import DisplayText
 import Foundation
 import IndicatorCore
 
@@ -26,8 +24,8 @@ extension BackendKind {
 }
 
 extension MQTTSettings: KindSettings {
-    static let standard = Self(url: MQTTURL(host: "localhost", port: 1883))
-    static let bindings: [BoundSetting<Self>] = [
+    package static let standard = Self(url: MQTTURL(host: "localhost", port: 1883))
+    package static let bindings: [BoundSetting<Self>] = [
         BoundSetting(
             BackendSetting(
                 "url",
@@ -128,4 +126,3 @@ private func seconds(_ value: Duration, in range: ClosedRange<Int64>) -> String?
     if range.contains(value.components.seconds) { return nil }
     return "a number of seconds from \(range.lowerBound) to \(range.upperBound)"
 }
-#endif

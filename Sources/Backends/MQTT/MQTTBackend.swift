@@ -1,4 +1,5 @@
-#if MQTT
+import BackendConfiguration
+import DisplayText
 import Foundation
 public import IndicatorCore
 package import IndicatorThreads
@@ -292,4 +293,3 @@ private final class MQTTSession: @unchecked Sendable {
         }()
     }
 }
-#endif

@@ -1,4 +1,5 @@
-#if MQTT
+import BackendConfiguration
+import DisplayText
 import CLinux
 import CMosquitto
 package import Foundation
@@ -394,4 +395,3 @@ extension MQTTURL {
 extension mosq_err_t {
     fileprivate var code: Int32 { Int32(rawValue) }
 }
-#endif

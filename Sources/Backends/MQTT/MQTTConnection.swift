@@ -1,4 +1,5 @@
-#if MQTT
+import BackendConfiguration
+import DisplayText
 package import Foundation
 import IndicatorCore
 package import IndicatorThreads
@@ -172,4 +173,3 @@ extension MQTTURL {
         return addresses
     }
 }
-#endif

@@ -1,4 +1,5 @@
-#if MQTT
+import BackendConfiguration
+import DisplayText
 import Foundation
 package import IndicatorCore
 import IndicatorThreads
@@ -196,7 +197,7 @@ package struct MQTTReport: Encodable, Sendable, Hashable {
 
     package var payload: [UInt8] { Self.encoded(self) }
 
-    package static func text(_ text: String) -> String { DisplayText.singleLine(text, limit: 256) }
+    package static func text(_ text: String) -> String { SafeText.singleLine(text, limit: 256) }
 
     fileprivate static func rounded(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }
 
@@ -252,4 +253,3 @@ package struct MQTTEvents: Encodable, Sendable, Hashable {
 
     package var payload: [UInt8] { MQTTReport.encoded(self) }
 }
-#endif

@@ -1,4 +1,5 @@
-#if MQTT
+import BackendConfiguration
+import DisplayText
 import Foundation
 
 /// The broker, the credentials and the topics of an ``MQTTBackend``.
@@ -215,4 +216,3 @@ package enum MQTTError: BackendProblem, Sendable, Hashable {
     /// What was wrong, and what to do about it.
     package var description: String { help.map { "\(reason); \($0)" } ?? reason }
 }
-#endif

@@ -1,6 +1,3 @@
-// What this folder's size buys: untrusted labels cannot send control sequences or break a layout, and all backends
-// write numbers and times alike.
-
 import IndicatorCore
 
 extension ActivityDetails {
@@ -55,7 +52,7 @@ extension ActivityUnit {
     /// The text after a number, including the space.
     fileprivate func suffix(_ scale: Scale, in style: NumberStyle) -> String {
         if self == .bytes { return " \(style.byteUnits[scale.power])" }
-        return name.isEmpty ? "" : " \(DisplayText.singleLine(name, limit: 20))"
+        return name.isEmpty ? "" : " \(SafeText.singleLine(name, limit: 20))"
     }
 
     fileprivate func text(of value: Double, in style: NumberStyle) -> String {

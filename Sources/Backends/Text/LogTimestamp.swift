@@ -1,15 +1,15 @@
-import Foundation
+package import Foundation
 
 /// A wall-clock time in whole microseconds, written as RFC 3339 in UTC.
 ///
 /// Formatted with the C library: Foundation's formatters are limited to milliseconds, and cost more than writing the
 /// line.
-struct LogTimestamp: Sendable, Hashable, Comparable {
+package struct LogTimestamp: Sendable, Hashable, Comparable {
     /// Microseconds since 1970-01-01T00:00:00Z, leap seconds not counted.
-    let microseconds: Int64
+    package let microseconds: Int64
 
     /// The microsecond nearest to `date`, clamped to the years 0000 to 9999, the range of RFC 3339.
-    init(_ date: Date) {
+    package init(_ date: Date) {
         // From the reference date of 2001, as `Date` stores it: adding the seconds up to then in floating point would
         // lose precision.
         let sinceReference = (date.timeIntervalSinceReferenceDate * 1_000_000).rounded()
@@ -18,12 +18,12 @@ struct LogTimestamp: Sendable, Hashable, Comparable {
         microseconds = min(max(sinceEpoch, Self.earliest), Self.latest)
     }
 
-    static func < (lhs: Self, rhs: Self) -> Bool {
+    package static func < (lhs: Self, rhs: Self) -> Bool {
         lhs.microseconds < rhs.microseconds
     }
 
     /// The 27 bytes of `2026-03-01T12:00:00.000000Z`.
-    func append(to line: inout [UInt8]) {
+    package func append(to line: inout [UInt8]) {
         // Rounds toward minus infinity, so that the fraction is never negative.
         let fraction = (microseconds % 1_000_000 + 1_000_000) % 1_000_000
         var seconds = time_t((microseconds - fraction) / 1_000_000)

@@ -11,9 +11,9 @@ package struct NumberStyle: Sendable, Hashable {
     /// The mark before the decimal fraction.
     var decimalMark = "."
     /// The mark between groups of digits; empty for none.
-    var separator = ""
+    package var separator = ""
     /// The sizes of the groups from the right; the last one is repeated. 0 ends the grouping.
-    var groups: [Int] = []
+    package var groups: [Int] = []
     /// The texts around the number of a percentage.
     var percentBefore = ""
     var percentAfter = "%"
@@ -53,7 +53,7 @@ package struct NumberStyle: Sendable, Hashable {
     }
 
     /// Uses the units of POSIX, which are ASCII.
-    mutating func useUnitsOfPOSIX() { byteUnits = Self.units("B") }
+    package mutating func useUnitsOfPOSIX() { byteUnits = Self.units("B") }
 
     private static func units(_ byte: String, prefixes: String = "kMGTPE") -> [String] {
         [byte] + prefixes.map { "\($0)\(byte)" }

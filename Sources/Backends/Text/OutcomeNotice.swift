@@ -27,23 +27,23 @@ public enum WhenDone: String, Sendable, Hashable, CaseIterable {
 }
 
 /// The text of a notification about finished activities.
-struct OutcomeNotice: Sendable, Hashable {
+package struct OutcomeNotice: Sendable, Hashable {
     /// The longest label or message, in Unicode scalars.
-    static let textLimit = 300
+    package static let textLimit = 300
 
-    var title: String
-    var body: String
+    package var title: String
+    package var body: String
     /// The activity that the text is about.
-    var activity: FinishedActivity
-    var isFailure: Bool { activity.outcome.isFailure }
+    package var activity: FinishedActivity
+    package var isFailure: Bool { activity.outcome.isFailure }
 
     /// - Parameters:
     ///   - finished: the activities; returns `nil` if there are none.
     ///   - applicationName: the title if the activity has no label.
-    init?(_ finished: [FinishedActivity], applicationName: String) {
+    package init?(_ finished: [FinishedActivity], applicationName: String) {
         // Failures have precedence.
         guard let chosen = finished.last(where: \.outcome.isFailure) ?? finished.last else { return nil }
-        func text(_ text: String) -> String { DisplayText.singleLine(text, limit: Self.textLimit) }
+        func text(_ text: String) -> String { SafeText.singleLine(text, limit: Self.textLimit) }
         activity = chosen
         let message = chosen.outcome.message.map { ": \(text($0))" } ?? ""
         body = "\(chosen.outcome.isFailure ? "Failed" : "Done") after \(Self.time(chosen.duration))\(message)"
@@ -61,16 +61,24 @@ struct OutcomeNotice: Sendable, Hashable {
     }
 }
 
-extension WhenDone: SettingChoice {}
-
-extension BoundSetting where Settings: KindSettings {
-    /// The setting for the outcomes to report.
-    static func whenDone(_ property: Property<WhenDone>) -> Self {
-        Self("whenDone", property, summary: "which activities are reported when they end; cancelled ones never are")
+extension ActivityOutcome {
+    /// The name in logs and on buses.
+    package var name: String {
+        switch self {
+        case .unspecified: "unspecified"
+        case .succeeded: "succeeded"
+        case .failed: "failed"
+        case .cancelled: "cancelled"
+        }
     }
 
-    /// The setting for how long an activity must have lasted.
-    static func after(_ property: Property<Duration>) -> Self {
-        Self("after", property, summary: "how long an activity must have lasted for that")
+    /// Whether the activity has failed.
+    package var isFailure: Bool {
+        if case .failed = self { true } else { false }
+    }
+
+    /// The message of a failure, if there is one.
+    package var message: String? {
+        if case .failed(let message) = self, !message.isEmpty { message } else { nil }
     }
 }

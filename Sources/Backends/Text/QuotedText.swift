@@ -1,19 +1,19 @@
 /// Formats untrusted texts for messages.
-enum QuotedText {
+package enum QuotedText {
     /// A text for one line of a message, truncated if it is long.
-    static func shortened(_ text: String) -> String {
+    package static func shortened(_ text: String) -> String {
         let beginning = String(text.unicodeScalars.prefix(60))
         return beginning.unicodeScalars.count < text.unicodeScalars.count ? escaped(beginning) + "…" : escaped(text)
     }
 
     /// Such as `U+001B`.
-    static func codePoint(_ scalar: Unicode.Scalar) -> String {
+    package static func codePoint(_ scalar: Unicode.Scalar) -> String {
         let digits = String(scalar.value, radix: 16, uppercase: true)
         return "U+" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
     }
 
     /// A text for one line of a terminal.
-    static func escaped(_ text: String) -> String {
+    package static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
             switch scalar {
@@ -34,10 +34,10 @@ enum QuotedText {
 }
 
 /// Finds the known name that is nearest to an unknown one.
-enum NearestName {
+package enum NearestName {
     /// The nearest of `candidates`, if it is near enough to suggest: it differs only in case, or in at most a third of
     /// its letters.
-    static func find(for name: String, among candidates: [String]) -> String? {
+    package static func find(for name: String, among candidates: [String]) -> String? {
         // A long name is not a typo, and the comparison below is quadratic.
         guard name.count <= 64 else { return nil }
         let folded = name.lowercased()
@@ -52,14 +52,14 @@ enum NearestName {
     }
 
     /// The end of a message about an unknown name: `, did you mean 'startDelay'?`, or a list of the known names.
-    static func suggestion(for name: String, among candidates: [String], listing noun: String) -> String {
+    package static func suggestion(for name: String, among candidates: [String], listing noun: String) -> String {
         if let nearest = find(for: name, among: candidates) { return ", did you mean '\(nearest)'?" }
         guard !candidates.isEmpty else { return "" }
         return "; \(noun): \(candidates.joined(separator: ", "))"
     }
 
     /// The number of insertions, deletions, replacements and swaps of adjacent characters between two texts.
-    static func distance(_ first: String, _ second: String) -> Int {
+    package static func distance(_ first: String, _ second: String) -> Int {
         let (first, second) = (Array(first.unicodeScalars), Array(second.unicodeScalars))
         guard !first.isEmpty, !second.isEmpty else { return max(first.count, second.count) }
         var beforePrevious: [Int] = []

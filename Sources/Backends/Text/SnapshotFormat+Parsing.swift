@@ -1,15 +1,17 @@
 /// Reads texts with placeholders: `{label} - {app}`, and with options, `{bar:40.cyan}`.
-struct FormatReader<Name: RawRepresentable & CaseIterable & Sendable> where Name.RawValue == String {
-    enum Piece {
+package struct FormatReader<Name: RawRepresentable & CaseIterable & Sendable> where Name.RawValue == String {
+    package enum Piece {
         case literal(String)
         /// The options are the text after a colon; `nil` without one. Their column counts from 1.
         case placeholder(Name, options: String?, column: Int)
     }
 
     /// Whether placeholders may have options.
-    var allowsOptions = false
+    package var allowsOptions = false
 
-    func pieces(of text: String) throws(SnapshotFormatError) -> [Piece] {
+    package init(allowsOptions: Bool = false) { self.allowsOptions = allowsOptions }
+
+    package func pieces(of text: String) throws(SnapshotFormatError) -> [Piece] {
         guard !text.isEmpty else { throw .empty }
         var pieces: [Piece] = []
         var literal = ""
@@ -57,7 +59,7 @@ struct FormatReader<Name: RawRepresentable & CaseIterable & Sendable> where Name
 }
 
 extension SnapshotFormat {
-    static func parse(_ text: String) throws(SnapshotFormatError) -> [Piece] {
+    package static func parse(_ text: String) throws(SnapshotFormatError) -> [Piece] {
         try FormatReader<Placeholder>().pieces(of: text).map { piece in
             switch piece {
             case .literal(let text): .literal(text)

@@ -118,11 +118,11 @@ extension SnapshotFormat {
             switch piece {
             case .literal(let text): composition.append(literal: text)
             case .placeholder(.app):
-                composition.append(value: DisplayText.singleLine(applicationName, limit: valueLimit))
+                composition.append(value: SafeText.singleLine(applicationName, limit: valueLimit))
             case .placeholder(.label):
                 // The request for the user's attention is part of the label.
                 let label = [snapshot.label, snapshot.attention].compactMap(\.self).joined(separator: ": ")
-                composition.append(value: DisplayText.singleLine(label, limit: valueLimit))
+                composition.append(value: SafeText.singleLine(label, limit: valueLimit))
             case .placeholder(.count):
                 composition.append(value: snapshot.activityCount > 1 ? String(snapshot.activityCount) : "")
             case .placeholder(.progress):
@@ -142,7 +142,7 @@ extension SnapshotFormat {
     }
 
     /// Whole seconds as `m:ss` or `h:mm:ss`, at most 99 hours.
-    static func time(_ seconds: TimeInterval) -> String {
+    package static func time(_ seconds: TimeInterval) -> String {
         let seconds = Int(min(max(seconds, 0), 359_999))
         func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
         let minutes = seconds / 60 % 60

@@ -63,6 +63,6 @@ package struct SettingsTable {
         }
         let heading = configuration.file.map { "\($0): no mistakes" } ?? "no config file found; these are the defaults"
         let lines = rows.map { "\(padded($0.0, to: keyWidth))  \(padded($0.1, to: valueWidth))  \($0.2)" }
-        return ([heading, ""] + lines).map { DisplayText.escaped($0) + "\n" }.joined()
+        return ([heading, ""] + lines).map { SafeText.escaped($0) + "\n" }.joined()
     }
 }

@@ -68,10 +68,10 @@ package struct WatchCommand: AsyncParsableCommand {
         try mqtt.validate(format: format, printsJSON: json, once: once)
         #if DBus
         if mqtt.mqtt.isEmpty, let format, PanelFormat(rawValue: format) == nil {
-            let name = DisplayText.singleLine(format, limit: 40)
+            let name = SafeText.singleLine(format, limit: 40)
             throw ValidationError("--format is '\(name)'; it must be \(Self.panels)")
         }
-        do throws(DBusPropertyError) {
+        do throws(MessageBusError) {
             _ = try DBusAddress(bus)
         } catch {
             throw ValidationError("\(error)")
@@ -95,7 +95,7 @@ package struct WatchCommand: AsyncParsableCommand {
                 } else {
                     try await Self.list(events, asJSON: json, once: once)
                 }
-            } catch let error as DBusPropertyError {
+            } catch let error as MessageBusError {
                 try? Output.error.write("\(Program.name): error: \(error)\n")
                 throw ExitCode.failure
             }
@@ -159,7 +159,7 @@ package struct WatchCommand: AsyncParsableCommand {
                 version += 1
                 timer.set(wakeAt, version: version) { _ in continuation.yield() }
             }
-        } catch let error as DBusPropertyError {
+        } catch let error as MessageBusError {
             // The panel keeps the last line.
             if !once { try Output.standard.write(format.text(of: PanelLine())) }
             throw error

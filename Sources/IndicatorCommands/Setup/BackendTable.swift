@@ -67,7 +67,7 @@ package struct BackendTable {
         }
         // The name of a file may have any character in it.
         return TextWidth.wrapped(
-            DisplayText.escaped(detail ?? backend.summary),
+            SafeText.escaped(detail ?? backend.summary),
             to: width,
             splitsWords: style.isTerminal
         )

@@ -97,10 +97,10 @@ package struct ProgramBackend: Sendable {
     /// Why the backend cannot run here, and advice, wrapped at a width.
     package func problemLines(width: Int, style: TerminalStyle) -> [String] {
         guard case .unavailable(var reason, let help) = availability else { return [] }
-        reason = DisplayText.escaped(reason)
+        reason = SafeText.escaped(reason)
         let advice =
             help.map {
-                TextWidth.wrapped("advice: \(DisplayText.escaped($0))", to: width, splitsWords: style.isTerminal)
+                TextWidth.wrapped("advice: \(SafeText.escaped($0))", to: width, splitsWords: style.isTerminal)
             } ?? []
         return TextWidth.wrapped(reason, to: width, splitsWords: style.isTerminal) + advice
     }

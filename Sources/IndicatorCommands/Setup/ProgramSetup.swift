@@ -84,12 +84,16 @@ package struct ProgramSetup: Sendable {
         }
         let environment = ProcessInfo.processInfo.environment
         automatic = AutomaticBackends(
-            applicationName: Program.name,
-            hasDesktopFile: loaded.effectiveSettings.contains {
-                $0.key == "launcherEntry.desktopFile" && $0.location != nil
-            },
-            environment: environment,
-            busNames: await AutomaticBackends.busNames(in: environment)
+            registry,
+            in: AutomaticPlace(
+                applicationName: Program.name,
+                environment: environment,
+                busNames: await registry.busNames(environment),
+                defaults: defaults.settings,
+                isSet: { [loaded] section, name in
+                    loaded.effectiveSettings.contains { $0.key == "\(section).\(name)" && $0.location != nil }
+                }
+            )
         )
         var backends = await ProgramBackend.all(of: loaded)
         if usesAllBackends {

@@ -19,7 +19,7 @@ package struct Output: Sendable {
 
     /// Writes a text; an error message in the characters of the locale.
     package func write(_ text: String) throws(Problem) {
-        try write(Array((descriptor == STDERR_FILENO ? DisplayText.message(text) : text).utf8))
+        try write(Array((descriptor == STDERR_FILENO ? SafeText.message(text) : text).utf8))
     }
 
     /// Writes bytes.

@@ -4,7 +4,7 @@ import IndicatorBackends
 package enum TextWidth {
     /// The number of columns of a text.
     package static func columns(of text: String) -> Int {
-        DisplayText.columns(of: text)
+        SafeText.columns(of: text)
     }
 
     /// Truncates a text to a width, and pads it if `padded`. Control characters are replaced.
@@ -17,7 +17,7 @@ package enum TextWidth {
         let total = columns(of: clean)
         let room = total <= width ? width : width - 1
         for character in clean {
-            let columns = DisplayText.columns(of: character)
+            let columns = SafeText.columns(of: character)
             guard used + columns <= room else { break }
             result.append(character)
             used += columns
@@ -50,7 +50,7 @@ package enum TextWidth {
             }
             while splitsWords, columns(of: line) > width {
                 var head = ""
-                while let character = line.first, columns(of: head) + DisplayText.columns(of: character) <= width {
+                while let character = line.first, columns(of: head) + SafeText.columns(of: character) <= width {
                     head.append(line.removeFirst())
                 }
                 lines.append(head)

@@ -330,7 +330,7 @@ struct MQTTWatchLine: Encodable {
         "\(shown(topic.host))/\(shown(topic.app))/\(shown(topic.instance))"
     }
 
-    static func shown(_ text: String) -> String { DisplayText.singleLine(text, limit: 200) }
+    static func shown(_ text: String) -> String { SafeText.singleLine(text, limit: 200) }
 }
 
 /// The value of `--format`.

@@ -71,8 +71,8 @@ struct Panel: Sendable {
             guard isFailure || activity.outcome != "cancelled" && activity.seconds >= Self.shortestSuccess else {
                 return
             }
-            let message = activity.message.isEmpty ? "" : ": \(DisplayText.singleLine(activity.message, limit: 60))"
-            let label = DisplayText.singleLine(activity.label, limit: 60)
+            let message = activity.message.isEmpty ? "" : ": \(SafeText.singleLine(activity.message, limit: 60))"
+            let label = SafeText.singleLine(activity.label, limit: 60)
             let text = "\(indicators[index].application): \(label) \(isFailure ? "failed" : "done")"
             outcome = Outcome(
                 text: text + message,

@@ -62,10 +62,10 @@ package struct WatchedIndicator: Encodable {
 
     /// The line for people. Control characters of another app are not written to the terminal.
     package var text: String {
-        let name = DisplayText.singleLine(name.dropFirst(IndicatorBusName.prefix.count), limit: 200)
+        let name = SafeText.singleLine(name.dropFirst(IndicatorBusName.prefix.count), limit: 200)
         if event == .vanished { return "\(name) vanished" }
         if let finished {
-            func shown(_ text: String) -> String { DisplayText.singleLine(text, limit: 200) }
+            func shown(_ text: String) -> String { SafeText.singleLine(text, limit: 200) }
             let message = finished.message.isEmpty ? "" : ": \(shown(finished.message))"
             let outcome = "\(shown(finished.outcome))\(message), \(finished.duration)"
             return "\(name) finished: '\(shown(finished.label))' \(outcome)"
@@ -161,7 +161,7 @@ package struct WatchedIndicator: Encodable {
     private func string(_ name: String) -> String? { properties[name]?.text }
 
     private func text(_ name: String) -> String? {
-        string(name).map { DisplayText.singleLine($0, limit: 200) }
+        string(name).map { SafeText.singleLine($0, limit: 200) }
     }
 }
 #endif

@@ -1,0 +1,286 @@
+import DisplayText
+import Foundation
+import IndicatorCore
+import Logging
+
+/// Merges the layers of a configuration: code over environment over file over defaults.
+///
+/// An invalid value is reported and ignored, so that the next weaker layer applies.
+struct ConfigurationBuilder {
+    private typealias Location = ConfigurationMistake.Location
+    private typealias Found = (value: BackendSettingValue?, origin: Location?)
+
+    private let source: ConfigurationSource
+    private let file: FileValues?
+
+    private(set) var mistakes: [ConfigurationMistake]
+    private var warnings: [ConfigurationMistake]
+    private var effectiveSettings: [EffectiveSetting] = []
+    /// What `backends: auto` stands for, if it is used.
+    private var automatic: AutomaticBackends?
+
+    private var registry: BackendRegistry { source.registry }
+
+    init(_ source: ConfigurationSource, file: FileValues?) {
+        self.source = source
+        self.file = file
+        mistakes = file?.mistakes ?? []
+        warnings = file?.warnings ?? []
+    }
+
+    mutating func build(busNames: Set<String>? = nil) -> IndicatorConfiguration {
+        let isEnabled = value(of: TopLevelSetting.enabled, SettingKey(name: TopLevelSetting.enabled.name)).value
+        var delays = IndicatorDelays.standard
+        for setting in TopLevelSetting.delays {
+            guard let name = IndicatorDelays.Setting(rawValue: setting.name),
+                case .duration(let value) = value(of: setting, SettingKey(name: setting.name)).value
+            else { continue }
+            delays[keyPath: name.keyPath] = value
+        }
+        let observe = observedNames()
+        let accessible = value(of: TopLevelSetting.accessible, SettingKey(name: TopLevelSetting.accessible.name)).value
+        let backends = backends(isAccessible: accessible == .boolean(true), busNames: busNames)
+        warnAboutUnknownVariables()
+        return IndicatorConfiguration(
+            file: file?.path,
+            isEnabled: isEnabled != .boolean(false),
+            delays: delays,
+            observe: observe,
+            backends: backends,
+            automatic: automatic,
+            effectiveSettings: effectiveSettings,
+            warnings: warnings.inReadingOrder,
+            fileText: file?.text
+        )
+    }
+
+    private mutating func report(_ location: Location, _ message: String) {
+        mistakes.append(source.mistake(location, message))
+    }
+
+    private mutating func addEffective(_ key: SettingKey, _ value: String?, _ origin: Location?) {
+        effectiveSettings.append(EffectiveSetting(backend: key.section, name: key.name, value: value, location: origin))
+    }
+
+    // MARK: - Single values
+
+    /// The value of a setting, and where it comes from; `nil` for the defaults.
+    private mutating func value(of setting: BackendSetting, _ key: SettingKey) -> Found {
+        let found = strongestValue(of: setting, key)
+        let text = setting.isSecret && found.value != nil ? "(hidden)" : found.value?.configurationText
+        addEffective(key, text, found.origin)
+        if let origin = found.origin, let warning = Self.warning(about: setting, found.value, origin) {
+            warnings.append(source.mistake(origin, "'\(setting.name)': \(warning)"))
+        }
+        return found
+    }
+
+    /// Whether every user can read a secret.
+    private static func warning(
+        about setting: BackendSetting,
+        _ value: BackendSettingValue?,
+        _ origin: Location
+    ) -> String? {
+        if setting.isSecretFile, case .string(let path) = value { return SecretFile.warning(path) }
+        guard setting.isSecret, value != nil, case .file(let path, _, _) = origin else { return nil }
+        return SecretFile.warning(path)
+    }
+
+    private mutating func strongestValue(of setting: BackendSetting, _ key: SettingKey) -> Found {
+        if let value = checked(source.overrides.value(key), setting, key) {
+            return (value, .code(key: key.description))
+        }
+        if let text = source.environmentText(key) {
+            let variable = Location.environment(variable: key.variable)
+            let text = SettingText(text: text, origin: .environment, environment: source.environment)
+            do { return (try text.value(for: setting), variable) } catch { report(variable, error.message) }
+        }
+        if let found = file?.values[key] { return (found.value, found.location) }
+        return (checked(source.defaults.value(key), setting, key) ?? setting.defaultValue, nil)
+    }
+
+    /// A value set in code, if it is valid.
+    private mutating func checked(
+        _ value: BackendSettingValue?,
+        _ setting: BackendSetting,
+        _ key: SettingKey
+    ) -> BackendSettingValue? {
+        guard let value else { return nil }
+        do { return try setting.checked(value, environment: source.environment) } catch {
+            report(.code(key: key.description), error.message)
+            return nil
+        }
+    }
+
+    // MARK: - Lists
+
+    /// The names in a list, and where they come from; `nil` for the defaults.
+    private mutating func list(_ setting: BackendSetting) -> (items: [FileValues.ListItem], origin: Location?) {
+        let (value, origin) = value(of: setting, SettingKey(name: setting.name))
+        if case .file = origin, let items = file?.lists[setting.name] { return (items, origin) }
+        guard case .list(let names) = value else { return ([], origin) }
+        return (names.map { ($0, origin ?? .code(key: setting.name)) }, origin)
+    }
+
+    private mutating func observedNames() -> [String] {
+        let known = TopLevelSetting.notifications.map(\.name)
+        return list(TopLevelSetting.observe).items.compactMap { name, location in
+            if known.contains(name) { return name }
+            let suggestion = NearestName.suggestion(for: name, among: known, listing: "known notifications")
+            report(location, "'observe': unknown notifications '\(QuotedText.shortened(name))'\(suggestion)")
+            return nil
+        }
+    }
+
+    // MARK: - Backends
+
+    private mutating func backends(
+        isAccessible: Bool,
+        busNames: Set<String>?
+    ) -> [IndicatorConfiguration.Backend] {
+        let (items, origin) = list(TopLevelSetting.backends(in: registry))
+        let isNamed = origin != nil || source.defaults.backends != nil
+        let chosen = automaticKinds(items, busNames: busNames)
+        var backends: [IndicatorConfiguration.Backend] = []
+        for item in items where mistakes.count < FileValues.largestNumberOfMistakes {
+            let isAutomatic = item.name == AutomaticBackends.name
+            for item in isAutomatic ? chosen.map({ ($0, item.location) }) : [item] {
+                guard var backend = backend(item, isNamed: isNamed && !isAutomatic) else { continue }
+                backend.isAccessible = isAccessible
+                backends.append(backend)
+            }
+        }
+        warnAboutUnusedSections(items.map(\.name) + (automatic?.choices.map(\.kind) ?? []), origin)
+        return backends
+    }
+
+    /// The kinds that `auto` stands for, if it is listed: those of this build that are not listed themselves.
+    private mutating func automaticKinds(_ items: [FileValues.ListItem], busNames: Set<String>?) -> [String] {
+        guard items.contains(where: { $0.name == AutomaticBackends.name }) else { return [] }
+        let automatic = AutomaticBackends(
+            registry,
+            in: AutomaticPlace(
+                applicationName: source.applicationName,
+                environment: source.environment,
+                busNames: busNames,
+                defaults: source.defaults.settings,
+                isSet: { [source, inFile = Set(file?.values.keys.map(\.self) ?? [])] section, name in
+                    let key = SettingKey(section: section, name: name)
+                    return inFile.contains(key) || source.environmentText(key) != nil
+                        || source.overrides.value(key) != nil
+                }
+            )
+        )
+        self.automatic = automatic
+        return automatic.kinds.filter { kind in
+            registry.kind(named: kind) != nil && !items.contains { $0.name == kind }
+        }
+    }
+
+    /// The backend for a name in the list; `nil` if it is invalid.
+    private mutating func backend(_ item: FileValues.ListItem, isNamed: Bool) -> IndicatorConfiguration.Backend? {
+        let name = item.name
+        guard let kind = kind(of: item) else { return nil }
+        guard SectionName.isValid(name) else {
+            let shown = QuotedText.shortened(name)
+            report(item.location, "'\(shown)' cannot name a backend; expected \(SectionName.expectation)")
+            return nil
+        }
+        let location = file?.sections[name]?.location ?? item.location
+        var values: [String: BackendSettingValue] = [:]
+        var isComplete = true
+        for setting in kind.settings {
+            let key = SettingKey(section: name, name: setting.name)
+            let mistakesBefore = mistakes.count
+            values[setting.name] = value(of: setting, key).value
+            if values[setting.name] == nil { values[setting.name] = automatic?.settings[name]?[setting.name] }
+            guard setting.isRequired, values[setting.name] == nil else { continue }
+            isComplete = false
+            let isWrong = file.map { !$0.wrong.isDisjoint(with: [key, SettingKey(name: name)]) } ?? false
+            guard !isWrong, mistakes.count == mistakesBefore else { continue }
+            report(location, "'\(name)' needs '\(setting.name)', \(setting.type.expectation)")
+        }
+        let known = kind.settings.map(\.name)
+        let given = source.overrides.settings[name, default: [:]].keys
+        for unknown in given.sorted() where unknown != TopLevelSetting.kind && !known.contains(unknown) {
+            let suggestion = NearestName.suggestion(for: unknown, among: known, listing: "settings of \(kind.name)")
+            report(.code(key: "\(name).\(unknown)"), "unknown setting of '\(name)'\(suggestion)")
+        }
+        guard isComplete else { return nil }
+        let settings = BackendSettings(values, definitions: kind.settings)
+        return .init(name: name, kind: kind, settings: settings, location: location, isNamed: isNamed)
+    }
+
+    /// The kind of a backend: the one that it is named after, or the one in its `kind`.
+    private mutating func kind(of item: FileValues.ListItem) -> BackendKind? {
+        let name = item.name
+        if let kind = registry.kind(named: name) { return kind }
+        let section = file?.sections[name]
+        let key = SettingKey(section: name, name: TopLevelSetting.kind)
+        var given = source.strongerKind(of: name)
+        if given == nil, section == nil {
+            given = source.defaults.kindName(of: name).map { ($0, .code(key: key.description)) }
+        }
+        let kindName = given?.name ?? section?.kindName ?? name
+        if let kind = registry.kind(named: kindName) {
+            addEffective(key, kind.name, given?.location ?? section?.kindLocation)
+            return kind
+        }
+        guard file?.wrong.contains(SettingKey(name: name)) != true else { return nil }
+        if let reason = registry.reasonForMissing(kindName) {
+            report(item.location, "the backend '\(name)' cannot be used: \(reason)")
+        } else if let location = given?.location {
+            report(location, registry.unknownKind(kindName))
+        } else if file?.isComplete != false {
+            report(item.location, unknownBackend(name))
+        }
+        return nil
+    }
+
+    private func unknownBackend(_ name: String) -> String {
+        if name.isEmpty { return "'backends': expected a name, found an empty string" }
+        let shown = QuotedText.shortened(name)
+        if name.contains(where: \.isWhitespace) {
+            return "'backends': expected a name, found '\(shown)'; put commas between names"
+        }
+        let own = (file?.sections.keys.sorted() ?? []).filter { !registry.knownNames.contains($0) }
+        let listing = "expected a section with a 'kind', or one of"
+        return "unknown backend '\(shown)'"
+            + NearestName.suggestion(for: name, among: registry.knownNames + own, listing: listing)
+    }
+
+    // MARK: - Warnings
+
+    private mutating func warnAboutUnusedSections(_ names: [String], _ origin: Location?) {
+        guard let file, file.isComplete, !file.wrong.contains(SettingKey(name: TopLevelSetting.backendsName)) else {
+            return
+        }
+        let reason: String
+        switch origin {
+        case .file: reason = "'backends' does not list it"
+        case nil where !names.isEmpty:
+            reason = "without 'backends' only \(names.joined(separator: " and ")) are used"
+        default: return
+        }
+        for (name, section) in file.sections where !names.contains(name) {
+            warnings.append(source.mistake(section.location, "the section '\(name)' is not used: \(reason)"))
+        }
+    }
+
+    /// Warns about variables that look like misspelled settings.
+    private mutating func warnAboutUnknownVariables() {
+        var keys = effectiveSettings.map { SettingKey(section: $0.backend, name: $0.name) }
+        let ownSections = file?.sections.map { ($0.key, $0.value.kindName.flatMap(registry.kind(named:))) } ?? []
+        for case (let name, let kind?) in registry.kinds.map({ ($0.name, $0) }) + ownSections {
+            keys += (kind.settings.map(\.name) + [TopLevelSetting.kind]).map { SettingKey(section: name, name: $0) }
+        }
+        let known = Set(keys.map(\.variable) + [ConfigurationSource.fileVariable])
+        let given = source.environment.filter { $0.key.hasPrefix(SettingKey.variablePrefix) && !$0.value.isEmpty }
+        for variable in given.keys.sorted() where !known.contains(variable) {
+            // Other programs may use the prefix too, so only probable typos are reported.
+            guard let nearest = NearestName.find(for: variable, among: known.sorted()) else { continue }
+            let message = "unknown setting, did you mean '\(nearest)'?"
+            warnings.append(ConfigurationMistake(.environment(variable: variable), message))
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import DisplayText
+
+/// All mistakes in a configuration.
+///
+/// The ``description`` is the report to show to the user, with one line per mistake.
+public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The mistakes: those in the file by position, then those in environment variables, then those in code.
+    public let mistakes: [ConfigurationMistake]
+
+    package init(_ mistakes: [ConfigurationMistake]) {
+        self.mistakes = mistakes.inReadingOrder
+    }
+
+    /// One line per mistake, such as `indicator.yaml:4:1: error: unknown key 'startdelay', did you mean 'startDelay'?`;
+    /// at most 100, then the number of the others.
+    public var description: String {
+        let shown = mistakes.prefix(100).map { $0.line(severity: "error") }
+        let rest = mistakes.count - shown.count
+        return (shown + (rest > 0 ? ["and \(rest) more"] : [])).joined(separator: "\n")
+    }
+}
+
+/// Something wrong, or questionable, in a configuration.
+public struct ConfigurationMistake: Sendable, Hashable {
+    /// Where a mistake is.
+    package enum Location: Sendable, Hashable, CustomStringConvertible {
+        /// A file as a whole, which does not exist or is not used.
+        case wholeFile(path: String)
+        /// In a file. Lines and columns count from 1; columns count Unicode scalars.
+        case file(path: String, line: Int, column: Int)
+        /// In an environment variable.
+        case environment(variable: String)
+        /// In the values that the app set in code; `key` is the setting's full name, such as `logFile.path`.
+        case code(key: String)
+
+        /// The location as messages begin with it.
+        package var description: String {
+            switch self {
+            case .wholeFile(let path): path
+            case .file(let path, let line, let column): "\(path):\(line):\(column)"
+            case .environment(let variable): "environment variable \(variable)"
+            case .code(let key): "'\(key)' as set in code"
+            }
+        }
+    }
+
+    /// Where it is.
+    package let location: Location
+    /// What was found, what was expected, and sometimes the nearest known name.
+    public let message: String
+
+    package init(_ location: Location, _ message: String) {
+        self.location = location
+        // It quotes the file or a variable, and is shown in terminals and logs.
+        self.message = SafeText.singleLine(message, limit: 2000)
+    }
+
+    /// The mistake as a line for the user: `indicator.yaml:4:1: error: unknown key …`.
+    ///
+    /// - Parameter severity: `error` or `warning`.
+    public func line(severity: String) -> String {
+        // The path of a file may have any character in it.
+        "\(QuotedText.escaped("\(location)")): \(severity): \(message)"
+    }
+}
+
+extension [ConfigurationMistake] {
+    /// Without duplicates, in the order of their locations.
+    var inReadingOrder: Self {
+        var seen: Set<ConfigurationMistake> = []
+        return filter { seen.insert($0).inserted }.sorted { $0.location.rank < $1.location.rank }
+    }
+}
+
+extension ConfigurationMistake.Location {
+    /// The sort key: the file by position, then variables by name, then code by name.
+    fileprivate var rank: (Int, Int, Int, String) {
+        switch self {
+        case .wholeFile: (0, 0, 0, "")
+        case .file(_, let line, let column): (0, line, column, "")
+        case .environment(let variable): (1, 0, 0, variable)
+        case .code(let key): (2, 0, 0, key)
+        }
+    }
+}

@@ -1,0 +1,194 @@
+import DisplayText
+import Foundation
+
+/// The search for the config file, in the places that ``IndicatorConfiguration`` documents.
+///
+/// Empty variables, and relative paths in XDG variables, are ignored. Without the variables, the folders are
+/// `~/.config` and `/etc/xdg` (XDG Base Directory Specification 0.8).
+extension ConfigurationSource {
+    /// The variable that names the config file.
+    static let fileVariable = "INDICATOR_CONFIG"
+
+    /// The path that the app or the variable gives; `nil` if the file may be at any of the usual places.
+    var givenFile: (path: String, isVariable: Bool)? {
+        if let path { return (HomeFolder.expanding(path, in: environment), false) }
+        guard let path = environment[Self.fileVariable], !path.isEmpty else { return nil }
+        return (HomeFolder.expanding(path, in: environment), true)
+    }
+
+    /// The paths where the file may be, in order.
+    var fileCandidates: [String] {
+        if let givenFile { return [givenFile.path] }
+        var folders: [String] = []
+        for base in baseFolders {
+            if isFolderName(applicationName) { folders.append("\(base)/\(applicationName)") }
+            folders.append("\(base)/indicator")
+        }
+        return folders.flatMap { folder in ["yaml", "yml", "json"].map { "\(folder)/indicator.\($0)" } }
+    }
+
+    /// The path of the file, if there is one.
+    func locateFile() -> String? {
+        givenFile?.path ?? fileCandidates.first(where: Self.fileExists)
+    }
+
+    /// Whether there is a file at a path. A broken link counts, so that it is reported to the user.
+    package static func fileExists(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 || errno == EACCES
+    }
+
+    private var baseFolders: [String] {
+        let configured = environment["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let home = configured ?? HomeFolder.path(in: environment).map { "\($0)/.config" }
+        let given = (environment["XDG_CONFIG_DIRS"] ?? "").split(separator: ":").map(String.init)
+            .filter { $0.hasPrefix("/") }
+        let others = given.isEmpty ? ["/etc/xdg"] : given
+        return ([home].compactMap(\.self) + others).map {
+            $0.count > 1 && $0.hasSuffix("/") ? String($0.dropLast()) : $0
+        }
+    }
+
+    private func isFolderName(_ name: String) -> Bool {
+        !name.isEmpty && name != "." && name != ".." && !name.contains("/")
+    }
+}
+
+/// The text of a config file that only the user and root can change, read without blocking, and checked.
+struct ConfigurationFileContents {
+    /// The largest size of a config file, in bytes. Real ones have about a page.
+    static let largestSize = 1 << 20
+
+    /// An error in a file as a whole, or at a position.
+    struct Failure: Error {
+        var position: TextPosition?
+        var message: String
+    }
+
+    /// The text, without a byte order mark.
+    var text: String
+
+    init(path: String) throws(Failure) {
+        try self.init(bytes: Self.bytes(ofFileAt: path))
+    }
+
+    init(bytes: [UInt8]) throws(Failure) {
+        var bytes = bytes[...]
+        let others: [(mark: [UInt8], name: String)] = [
+            ([0xFF, 0xFE, 0, 0], "UTF-32"), ([0xFF, 0xFE], "UTF-16"), ([0xFE, 0xFF], "UTF-16"),
+        ]
+        for (mark, name) in others where bytes.starts(with: mark) {
+            throw Failure(position: TextPosition(line: 1, column: 1), message: "this file is \(name); save it as UTF-8")
+        }
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes = bytes.dropFirst(3) }
+        text = try Self.decoded(bytes)
+    }
+
+    /// The bytes of a regular file. Opening anything else, which can block or have side effects, is avoided.
+    private static func bytes(ofFileAt path: String) throws(Failure) -> [UInt8] {
+        guard !path.isEmpty, !path.utf8.contains(0) else { throw Failure(message: "this is not the path of a file") }
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw failure(errno, path: path) }
+        try requireRegular(status)
+        let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+        guard descriptor >= 0 else { throw failure(errno, path: path) }
+        defer { close(descriptor) }
+        guard fstat(descriptor, &status) == 0 else { throw failure(errno, path: path) }
+        try requireRegular(status)
+        try requireTrusted(status, path: path)
+
+        // At every launch: `FileHandle` would load 0.2 MiB of code.
+        var (bytes, piece) = ([UInt8](), [UInt8](repeating: 0, count: 16 << 10))
+        while bytes.count <= largestSize {
+            let count = read(descriptor, &piece, piece.count)
+            if count == 0 { return bytes }
+            if count > 0 { bytes += piece[..<count] } else if errno != EINTR { throw failure(errno, path: path) }
+        }
+        throw Failure(message: "this file is larger than 1 MiB; a config file is a page of text")
+    }
+
+    private static func requireRegular(_ status: stat) throws(Failure) {
+        let kinds = [(S_IFDIR, "a folder"), (S_IFIFO, "a FIFO"), (S_IFSOCK, "a socket")]
+        let name = kinds.first { $0.0 == status.st_mode & S_IFMT }?.1 ?? "a device"
+        if status.st_mode & S_IFMT != S_IFREG { throw Failure(message: "this is \(name); expected a file") }
+    }
+
+    /// Throws if anyone but the user and root can change the file, or a link or folder on the path to it.
+    private static func requireTrusted(_ status: stat, path: String) throws(Failure) {
+        if let fault = fault(of: status) { throw Failure(message: "this file \(fault); it is not used") }
+        for (folder, names) in WatchPoints(path: path).namesByFolder {
+            for name in names {
+                var entry = stat()
+                guard lstat("\(folder)/\(name)", &entry) == 0, !isTrustedOwner(entry.st_uid) else { continue }
+                throw Failure(message: "'\(folder)/\(name)' \(fault(of: entry) ?? ""); the file is not used")
+            }
+            var status = stat()
+            var system = statvfs()
+            guard stat(folder, &status) == 0, let fault = fault(of: status) else { continue }
+            // In a sticky folder, other users cannot replace the files; on a read-only file system, no one can.
+            let isSticky = status.st_mode & S_ISVTX != 0 && isTrustedOwner(status.st_uid)
+            let isReadOnly = statvfs(folder, &system) == 0 && system.f_flag & UInt(ST_RDONLY) != 0
+            if isSticky || isReadOnly { continue }
+            throw Failure(message: "its folder '\(folder)' \(fault); the file is not used")
+        }
+    }
+
+    /// Why anyone but the user and root can change a file or folder, and a remedy; `nil` if they cannot.
+    private static func fault(of status: stat) -> String? {
+        guard isTrustedOwner(status.st_uid) else {
+            return "belongs to user \(status.st_uid), expected \(geteuid()) or root (chown)"
+        }
+        // A group with the user's own number has no other members (user private groups, as in Debian and Fedora).
+        let isPrivateGroup = status.st_gid == geteuid() && status.st_gid == getegid()
+        let others = isPrivateGroup ? S_IWOTH : S_IWOTH | S_IWGRP
+        return status.st_mode & others == 0 ? nil : "can be written by other users (chmod go-w)"
+    }
+
+    private static func isTrustedOwner(_ user: uid_t) -> Bool { user == geteuid() || user == 0 }
+
+    private static func failure(_ code: Int32, path: String) -> Failure {
+        switch code {
+        case ENOENT where (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) != nil:
+            return Failure(message: "this is a link to a file that does not exist")
+        case ENOENT: return Failure(message: "there is no such file")
+        case ENOTDIR: return Failure(message: "there is no such file: a part of the path is not a folder")
+        case EACCES: return Failure(message: "not allowed to read this file; check its permissions and its folder's")
+        default: return Failure(message: "the file cannot be read: \(String(cString: strerror(code)))")
+        }
+    }
+
+    /// Decodes strictly, so that a message can point at the first invalid byte.
+    private static func decoded(_ bytes: ArraySlice<UInt8>) throws(Failure) -> String {
+        let text = String(decoding: bytes, as: UTF8.self)
+        var position = TextPosition(line: 1, column: 1)
+        var rest = bytes
+        for scalar in text.unicodeScalars {
+            guard rest.starts(with: scalar.utf8) else {
+                let byte = String(rest[rest.startIndex], radix: 16, uppercase: true)
+                let message = "the byte 0x\(byte) is not valid UTF-8 here; save the file as UTF-8"
+                throw Failure(position: position, message: message)
+            }
+            guard isAllowed(scalar) else {
+                let isMark = scalar == "\u{FEFF}"
+                let isControl = scalar.properties.generalCategory == .control
+                let name = isMark ? "byte order mark" : isControl ? "control character" : "character"
+                let place = isMark ? "allowed at the beginning only" : "not allowed"
+                let message = "the \(name) \(QuotedText.codePoint(scalar)) is \(place); remove it"
+                throw Failure(position: position, message: message)
+            }
+            rest = rest.dropFirst(scalar.utf8.count)
+            position.column += 1
+            if scalar == "\n" { position = TextPosition(line: position.line + 1, column: 1) }
+        }
+        return text
+    }
+
+    /// The characters of YAML 1.1, section 5.1, without the one that ``ConfigurationDocument`` needs.
+    private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x09, 0x0A, 0x0D, 0x20...0x7E, 0x85, 0xA0...0xD7FF, 0xE000...0xFEFE, 0xFF00...0xFFFD, 0x10000...0x10FFFE:
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,274 @@
+import DisplayText
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+import Logging
+
+/// Applies the configuration to an indicator, and applies it again when it changes.
+///
+/// Reloads run one at a time, in the order of their requests. A configuration with a mistake changes nothing. A reload
+/// does not affect activities, which the manager owns, or backends whose kind and settings are unchanged.
+final class ConfigurationReloader: ManagerResource {
+    /// What a reload changed, as a sentence for the log; `nil` if there was nothing to do.
+    private typealias Outcome = Result<String?, ConfigurationError>
+
+    private struct State: Sendable {
+        var current: IndicatorConfiguration
+        /// The backends of the configuration that could be made.
+        var made: [IndicatorConfiguration.Backend] = []
+        /// The configuration that was read last, whether or not it is in effect.
+        var lastRead: IndicatorConfiguration
+        /// The mistakes in ``lastRead``.
+        var problems: [ConfigurationMistake] = []
+        var observations: [String: NotificationObservation] = [:]
+        var lastReload: Task<Outcome, Never>?
+        var watcher: FileWatcher?
+        var hangup: ProcessSignals.Subscription?
+        /// The names on the session bus, if `backends: auto` depends on them and they are known.
+        var busNames: Set<String>?
+        var isClosed = false
+    }
+
+    private let source: ConfigurationSource
+    private let triggers: ConfigurationReloadTriggers
+    private let state: Locked<State>
+    /// Reads the configuration: reading a file may block.
+    private let thread = ServiceThread(name: "config-reload", idleTime: .zero)
+    /// The engine, which closes this reloader. Not a weak reference to the manager: that would make activities slower.
+    private let engine: IndicatorEngine
+
+    /// For what happens after ``begin(_:printsMistakes:)``, whose mistakes are logged before it returns.
+    private var logger: Logger { source.logger.inBackground }
+
+    init(
+        _ configuration: IndicatorConfiguration,
+        source: ConfigurationSource,
+        manager: IndicatorManager,
+        triggers: ConfigurationReloadTriggers
+    ) {
+        self.source = source
+        self.triggers = triggers
+        engine = manager.engine
+        state = Locked(State(current: configuration, lastRead: configuration))
+    }
+
+    var configuration: IndicatorConfiguration { state.withLock { $0.current } }
+
+    var problems: [ConfigurationMistake] { state.withLock { $0.problems } }
+
+    /// Adds the configured backends, reports mistakes, and starts to watch for changes.
+    func begin(_ mistakes: [ConfigurationMistake], printsMistakes: Bool) {
+        let configuration = state.withLock { $0.current }
+        let wanted = applicable(configuration.backends)
+        let (backends, refusals) = source.make(wanted)
+        let names = Set(backends.map(\.name))
+        let problems = ConfigurationError(mistakes + refusals)
+        state.withLock { state in
+            state.made = wanted.filter { names.contains($0.name) }
+            state.problems = problems.mistakes
+        }
+        if !problems.mistakes.isEmpty {
+            let message = "The configuration has mistakes; defaults replace what is invalid:\n\(problems)"
+            source.logger.error("\(message)")
+            if printsMistakes, isatty(STDERR_FILENO) == 1 {
+                let text = SafeText.message("\(source.applicationName): \(message)\n")
+                try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
+            }
+        }
+        show(configuration, adding: backends)
+        log(configuration.warnings)
+        if configuration.automatic?.dependsOnBus == true { chooseByBus() }
+        watch()
+        guard triggers.contains(.hangup) else { return }
+        let subscription = ProcessSignals.shared.subscribe { [weak self] in _ = self?.reload(by: .hangup) }
+        if !subscription.isEffective {
+            logger.debug("SIGHUP is already handled or ignored; it will not reload the configuration")
+        }
+        state.withLock { $0.hangup = subscription }
+    }
+
+    /// Asks the session bus for its names, and chooses the backends of `auto` again: elsewhere, because the bus may
+    /// hang.
+    private func chooseByBus() {
+        Task(executorPreference: thread) { [self] in
+            guard let names = await source.registry.busNames(source.environment) else { return }
+            state.withLock { $0.busNames = names }
+            _ = reload(by: .bus)
+        }
+    }
+
+    // MARK: - Reloading
+
+    /// What requested a reload.
+    private enum Trigger { case code, hangup, change, bus }
+
+    /// Reads the configuration again and applies it. If it has a mistake, throws and changes nothing.
+    func reload() async throws(ConfigurationError) {
+        _ = try await reload(by: .code).value.get()
+    }
+
+    /// Reloads after all earlier requests.
+    private func reload(by trigger: Trigger) -> Task<Outcome, Never> {
+        state.withLock { state in
+            let task = Task(executorPreference: thread) { [previous = state.lastReload] in
+                _ = await previous?.value
+                if trigger == .change, !self.hasFileChanged { return Outcome.success(nil) }
+                let problems = self.problems
+                let outcome = await self.reloadNow()
+                self.log(outcome, of: trigger, after: problems)
+                return outcome
+            }
+            state.lastReload = task
+            return task
+        }
+    }
+
+    private var hasFileChanged: Bool {
+        // A deleted config file may be about to be replaced, so a deletion alone is not a change.
+        guard let path = watchedPaths.first(where: ConfigurationSource.fileExists) else { return false }
+        let lastRead = state.withLock { $0.lastRead }
+        let text = try? ConfigurationFileContents(path: path).text
+        return path != lastRead.file || text == nil || text != lastRead.fileText
+    }
+
+    private func log(_ outcome: Outcome, of trigger: Trigger, after problems: [ConfigurationMistake]) {
+        let prefix = trigger == .hangup ? "SIGHUP: " : ""
+        switch outcome {
+        case .success(let report?): logger.log(level: trigger == .hangup ? .notice : .info, "\(prefix)\(report)")
+        case .success(nil): break
+        case .failure where trigger == .bus: break
+        case .failure(let error):
+            // The caller gets the mistakes; those of a changed file are logged only once.
+            if trigger == .code || trigger == .change && error.mistakes == problems { return }
+            logger.error("\(prefix)The configuration was not reloaded; the previous one remains in effect:\n\(error)")
+        }
+    }
+
+    private func log(_ warnings: [ConfigurationMistake]) {
+        for warning in warnings { logger.warning("\(warning.line(severity: "warning"))") }
+    }
+
+    private func reloadNow() async -> Outcome {
+        let before = state.withLock { $0.isClosed ? nil : ($0.current, $0.made) }
+        guard let (old, oldBackends) = before else { return .success(nil) }
+        let (new, mistakes) = source.read(busNames: state.withLock { $0.busNames })
+        let wanted = applicable(new.backends)
+        let added = wanted.filter { backend in !oldBackends.contains { $0.isSame(as: backend) } }
+        let removed = oldBackends.filter { backend in !wanted.contains { $0.isSame(as: backend) } }.map(\.name)
+        // New ones are made before any is removed, so that nothing changes if a kind rejects its settings.
+        let (backends, refusals) = mistakes.isEmpty ? source.make(added) : ([], [])
+        let problems = ConfigurationError(mistakes + refusals)
+        state.withLock { state in
+            state.lastRead = new
+            state.problems = problems.mistakes
+        }
+        guard problems.mistakes.isEmpty else { return .failure(problems) }
+        await withTaskGroup { group in
+            for name in removed {
+                group.addTask { [engine] in await engine.removeBackend(named: name, timeLimit: .seconds(2)) }
+            }
+        }
+        let isClosed = state.withLock { state in
+            (state.current, state.made) = (new, wanted)
+            return state.isClosed
+        }
+        guard !isClosed else { return .success(nil) }
+        show(new, adding: backends)
+        // Only what changed in the configuration: the app, or a panel on the bus, may have set other values since.
+        if new.delays != old.delays { engine.delays = new.delays }
+        if new.isEnabled != old.isEnabled { engine.setEnabled(new.isEnabled) }
+        if new.file != old.file {
+            watch()
+            // The previous watcher may have noticed a change that it did not report yet.
+            _ = reload(by: .change)
+        }
+        if new.warnings != old.warnings { log(new.warnings) }
+
+        let isGone = new.file == nil && old.file != nil
+        let isSame = (new.delays, new.isEnabled, new.observe) == (old.delays, old.isEnabled, old.observe)
+        let changes = Self.changes(added: added.map(\.name), removed: removed)
+        return .success(
+            (isGone ? "\(old.file ?? "") no longer exists. " : "")
+                + "The configuration was reloaded from \(new.file ?? "the defaults"): "
+                + (changes ?? (isSame ? "nothing has changed" : "the backends are unchanged"))
+        )
+    }
+
+    /// The changes of the backends, such as `restarted logFile; added audit`; `nil` if there are none.
+    private static func changes(added: [String], removed: [String]) -> String? {
+        let texts = [
+            ("restarted", removed.filter(added.contains)),
+            ("added", added.filter { !removed.contains($0) }),
+            ("removed", removed.filter { !added.contains($0) }),
+        ].compactMap { verb, names in names.isEmpty ? nil : "\(verb) \(names.joined(separator: ", "))" }
+        return texts.isEmpty ? nil : texts.joined(separator: "; ")
+    }
+
+    /// The backends that have a surface here. The others are not worth a warning, even if the file names them: the same
+    /// file is used on a desktop, under cron and in containers.
+    private func applicable(_ backends: [IndicatorConfiguration.Backend]) -> [IndicatorConfiguration.Backend] {
+        backends.filter { backend in
+            let context = source.context(of: backend)
+            if backend.kind.isApplicable(context, backend.settings) { return true }
+            logger.debug("The backend '\(backend.name)' is skipped: there is no surface for it here.")
+            return false
+        }
+    }
+
+    /// Adds backends, and observes exactly the notifications that the configuration names.
+    private func show(_ configuration: IndicatorConfiguration, adding backends: [any IndicatorBackend]) {
+        for backend in backends { _ = engine.addBackend(backend, logger: logger) }
+        var observations = state.withLock { $0.observations }
+        for notifications in TopLevelSetting.notifications {
+            let name = notifications.name
+            if !configuration.observe.contains(name) {
+                observations.removeValue(forKey: name)?.cancel()
+            } else if observations[name] == nil {
+                observations[name] = engine.observe(notifications, in: .default)
+            }
+        }
+        state.withLock { [observations] in $0.observations = observations }
+    }
+
+    // MARK: - Listening
+
+    /// The paths where the file is, or where one with precedence over it may appear.
+    private var watchedPaths: ArraySlice<String> {
+        let candidates = source.fileCandidates
+        let current = state.withLock { $0.lastRead.file }.flatMap(candidates.firstIndex(of:))
+        return candidates[...(current ?? candidates.count - 1)]
+    }
+
+    private func watch() {
+        guard triggers.contains(.change) else { return }
+        let paths = Array(watchedPaths)
+        var watcher: FileWatcher?
+        do {
+            watcher = try FileWatcher(paths: paths) { [weak self] in _ = self?.reload(by: .change) }
+        } catch {
+            let place = paths.count == 1 ? paths[0] : "the config file"
+            logger.warning("Changes to \(place) will not be detected; reload with SIGHUP: \(error)")
+        }
+        let old = state.withLock { [watcher] state in
+            // The old watcher is stopped, or the new one if the reloader is closed.
+            guard !state.isClosed else { return watcher }
+            defer { state.watcher = watcher }
+            return state.watcher
+        }
+        old?.stop()
+    }
+
+    func managerWillShutDown() async {
+        managerIsGone()
+        _ = await state.withLock { $0.lastReload }?.value
+    }
+
+    func managerIsGone() {
+        let (watcher, hangup) = state.withLock { state in
+            state.isClosed = true
+            return (state.watcher.take(), state.hangup.take())
+        }
+        watcher?.stop()
+        if let hangup { ProcessSignals.shared.cancel(hangup) }
+    }
+}

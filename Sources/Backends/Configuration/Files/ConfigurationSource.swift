@@ -1,0 +1,119 @@
+import DisplayText
+public import Foundation
+package import IndicatorCore
+public import Logging
+
+/// Where an app's configuration comes from: the name of the app, and what differs from the usual places.
+public struct ConfigurationSource: Sendable {
+    /// The name of the app; also the name of its folder under `$XDG_CONFIG_HOME`.
+    public var applicationName: String
+    /// The config file to read instead of the usual ones.
+    public var path: String?
+    /// The section of an app's own file at ``path`` that has the settings; `ui.indicator` is a nested one. By default
+    /// the whole file is used, as for every file at one of the usual places.
+    public var section: String?
+    /// The environment variables; by default those of the process.
+    public var environment: [String: String]
+    /// The kinds of backend that the file can select.
+    public var registry: BackendRegistry
+    /// Values with precedence over the user's.
+    public var overrides: ConfigurationValues
+    /// Values for settings that the user does not set.
+    public var defaults: ConfigurationValues
+    /// What makes the indicator read its configuration again. An app with its own handler for `SIGHUP` calls
+    /// `reloadConfiguration()` there.
+    public var reloadTriggers: ConfigurationReloadTriggers
+    /// Whether mistakes are also printed if standard error is a terminal. Full-screen programs, and programs whose
+    /// terminal belongs to another program, pass `false`.
+    public var printsMistakes: Bool
+    /// Where diagnostics go.
+    public var logger: Logger
+
+    /// Makes a source; by default, everything except the kinds is usual.
+    public init(
+        for applicationName: String,
+        path: String? = nil,
+        section: String? = nil,
+        environment: [String: String] = ProcessInfo.processInfo.environment,
+        registry: BackendRegistry,
+        overrides: ConfigurationValues = ConfigurationValues(),
+        defaults: ConfigurationValues = ConfigurationValues(),
+        reloadTriggers: ConfigurationReloadTriggers = .all,
+        printsMistakes: Bool = true,
+        logger: Logger = Logger(label: "indicator")
+    ) {
+        self.applicationName = applicationName
+        self.path = path
+        self.section = section
+        self.environment = environment
+        self.registry = registry
+        self.overrides = overrides
+        self.defaults = defaults
+        self.reloadTriggers = reloadTriggers
+        self.printsMistakes = printsMistakes
+        self.logger = logger
+    }
+}
+
+extension ConfigurationSource {
+    /// The path of names to the section; empty if the file is the indicator's own.
+    var sectionNames: [String] {
+        path == nil ? [] : section?.split(separator: ".").map(String.init) ?? []
+    }
+
+    /// A mistake whose message names the section, if there is one.
+    func mistake(_ location: ConfigurationMistake.Location, _ message: String) -> ConfigurationMistake {
+        guard case .file = location, !sectionNames.isEmpty else { return ConfigurationMistake(location, message) }
+        return ConfigurationMistake(location, "in '\(sectionNames.joined(separator: "."))': \(message)")
+    }
+
+    /// Reads the configuration. For an invalid value, the next weaker layer or the default applies.
+    ///
+    /// - Parameter busNames: for `backends: auto`: the names with an owner on the session bus; `nil` if they are not
+    ///   known yet.
+    package func read(
+        busNames: Set<String>? = nil
+    ) -> (configuration: IndicatorConfiguration, mistakes: [ConfigurationMistake]) {
+        var builder = ConfigurationBuilder(self, file: locateFile().map { FileValues(path: $0, source: self) })
+        let configuration = builder.build(busNames: busNames)
+        return (configuration, builder.mistakes.inReadingOrder)
+    }
+
+    /// Makes backends; returns a mistake for each one that could not be made.
+    package func make(
+        _ backends: [IndicatorConfiguration.Backend]
+    ) -> (made: [any IndicatorBackend], refusals: [ConfigurationMistake]) {
+        var made: [any IndicatorBackend] = []
+        var refusals: [ConfigurationMistake] = []
+        for backend in backends {
+            do {
+                made.append(try backend.kind.make(context(of: backend), backend.settings))
+            } catch {
+                refusals.append(mistake(backend.location, "'\(backend.name)': \(error)"))
+            }
+        }
+        return (made, refusals)
+    }
+
+    package func context(of backend: IndicatorConfiguration.Backend) -> BackendContext {
+        BackendContext(
+            name: backend.name,
+            applicationName: applicationName,
+            logger: logger.inBackground,
+            isNamed: backend.isNamed,
+            isAccessible: backend.isAccessible
+        )
+    }
+
+    /// The text of a setting's environment variable. An empty one counts as not set.
+    func environmentText(_ key: SettingKey) -> String? {
+        environment[key.variable].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// The kind that code or the environment sets for a backend, which overrides the file.
+    func strongerKind(of backend: String) -> (name: String, location: ConfigurationMistake.Location)? {
+        let key = SettingKey(section: backend, name: TopLevelSetting.kind)
+        if let name = overrides.kindName(of: backend) { return (name, .code(key: key.description)) }
+        return environmentText(key).map { ($0, .environment(variable: key.variable)) }
+    }
+}

@@ -1,0 +1,382 @@
+import DisplayText
+import Yams
+
+/// The contents of a config file: its values, each parsed once, their positions, and the mistakes.
+struct FileValues {
+    typealias Location = ConfigurationMistake.Location
+    typealias ListItem = (name: String, location: Location)
+    private typealias Entry = ConfigurationDocument.Entry
+
+    /// The section of a backend.
+    struct Section {
+        var location: Location
+        /// Its kind, if known.
+        var kindName: String?
+        /// The location of its `kind`, if the file has it.
+        var kindLocation: Location?
+    }
+
+    /// Stop after this many mistakes: a file with more is not a config file, and comparing names is slow.
+    static let largestNumberOfMistakes = 1000
+
+    let path: String
+    /// The text; `nil` if the file could not be read.
+    let text: String?
+    /// Whether the whole file could be read; if not, what seems to be missing may be in the unread part.
+    private(set) var isComplete = true
+    private(set) var values: [SettingKey: (value: BackendSettingValue, location: Location)] = [:]
+    /// The names in `backends` and `observe`, with their locations.
+    private(set) var lists: [String: [ListItem]] = [:]
+    private(set) var sections: [String: Section] = [:]
+    /// The settings and sections that are present but invalid; their mistakes were reported.
+    private(set) var wrong: Set<SettingKey> = []
+    private(set) var mistakes: [ConfigurationMistake] = []
+    private(set) var warnings: [ConfigurationMistake] = []
+
+    private let source: ConfigurationSource
+    private let document: ConfigurationDocument
+    /// The positions of invalid values.
+    private var wrongPositions: Set<TextPosition> = []
+
+    private var registry: BackendRegistry { source.registry }
+
+    /// Reads a file.
+    init(path: String, source: ConfigurationSource) {
+        do {
+            self.init(text: try ConfigurationFileContents(path: path).text, path: path, source: source)
+        } catch {
+            self.init(text: nil, path: path, source: source)
+            isComplete = false
+            var message = error.message
+            if error.position == nil, source.givenFile?.isVariable == true {
+                message += "; the path is from the environment variable \(ConfigurationSource.fileVariable)"
+            }
+            mistakes = [ConfigurationMistake(error.position.map(location) ?? .wholeFile(path: path), message)]
+        }
+    }
+
+    /// Reads a text as the contents of a file.
+    init(text: String?, path: String, source: ConfigurationSource) {
+        self.text = text
+        self.path = path
+        self.source = source
+        document = ConfigurationDocument(text ?? "", ignoresLaterDocuments: !source.sectionNames.isEmpty)
+        readRoot()
+    }
+
+    private func location(_ position: TextPosition) -> Location {
+        .file(path: path, line: position.line, column: position.column)
+    }
+
+    private mutating func report(_ position: TextPosition, _ message: String, of key: SettingKey? = nil) {
+        mistakes.append(source.mistake(location(position), message))
+        if let key { wrong.insert(key) }
+    }
+
+    private mutating func readRoot() {
+        let section = source.sectionNames
+        if let name = section.first {
+            isComplete = !document.unreadableKeys.contains(name)
+        } else {
+            wrong = Set(document.unreadableKeys.map { SettingKey(name: $0) })
+        }
+        isComplete = isComplete && (document.root != nil || document.problems.isEmpty)
+        // Not `report`: these mistakes are the file's, not the section's.
+        mistakes = document.problems.map { ConfigurationMistake(location($0.position), $0.message) }
+        warnings = document.warnings.map { ConfigurationMistake(location($0.position), $0.message) }
+        guard let root = document.root.flatMap({ find(section[...], in: $0) }), !root.isNothing else { return }
+        guard case .mapping(let mapping) = root else {
+            isComplete = false
+            var found = root.kind
+            // Without what follows, which may be a secret.
+            if let name = root.scalar?.string.prefixMatch(of: /[\w.]+:(?=\S)/)?.output {
+                found = "'\(QuotedText.shortened(String(name)))…'; put a space after the ':'"
+            }
+            return report(root.position, "expected 'key: value' lines, found \(found)")
+        }
+        for entry in entries(of: mapping) {
+            guard mistakes.count < Self.largestNumberOfMistakes else { return isComplete = false }
+            read(entry)
+        }
+    }
+
+    /// The contents of a section in an app's own file; `nil` if it does not exist: then the defaults apply. Other
+    /// sections are ignored.
+    private mutating func find(_ section: ArraySlice<String>, in node: Node) -> Node? {
+        guard let name = section.first, !node.isNothing else { return node }
+        guard case .mapping(let mapping) = node else { return node }
+        let (entries, problems) = document.entries(of: mapping)
+        for problem in problems where problem.key == name { report(problem.position, problem.message) }
+        if let entry = entries.first(where: { $0.name == name }) { return find(section.dropFirst(), in: entry.value) }
+        let nearest = NearestName.find(for: name, among: entries.map(\.name))
+        if let entry = entries.first(where: { $0.name == nearest }) {
+            let found = "there is no section '\(name)', but one named '\(QuotedText.shortened(entry.name))'"
+            warnings.append(ConfigurationMistake(location(entry.position), "\(found); the defaults apply"))
+        }
+        return nil
+    }
+
+    private mutating func entries(of mapping: Node.Mapping) -> [Entry] {
+        let (entries, problems) = document.entries(of: mapping)
+        for problem in problems.prefix(Self.largestNumberOfMistakes) { report(problem.position, problem.message) }
+        return entries
+    }
+
+    private mutating func read(_ entry: Entry) {
+        let key = SettingKey(name: entry.name)
+        if let setting = TopLevelSetting.all(in: registry).first(where: { $0.name == entry.name }) {
+            readValue(entry, setting, key)
+        } else if registry.reasonForMissing(entry.name) != nil {
+            // Without the kind, its settings are not known.
+            sections[entry.name] = Section(location: location(entry.position), kindName: entry.name)
+        } else {
+            readSection(entry, key)
+        }
+    }
+
+    // MARK: - Values
+
+    private mutating func readValue(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey) {
+        switch setting.type {
+        case .choices(let choices): return readWords(entry, setting, key, choices)
+        case .names: return readNames(entry, setting, key)
+        case .strings: if case .sequence(let items) = entry.value { return readStrings(items, entry, setting, key) }
+        default: break
+        }
+        let position = entry.value.position
+        let isText = [.string, .strings, .path].contains(setting.type)
+        // Aliases refer to the same value, whose mistake is reported once.
+        guard !wrongPositions.contains(position),
+            let scalar = scalar(entry, expecting: setting.type.expectation, isText: isText, isSecret: setting.isSecret)
+        else {
+            wrong.insert(key)
+            return
+        }
+        let origin = SettingText.Origin.file(isQuoted: scalar.style != .plain)
+        do {
+            let text = SettingText(text: scalar.string, origin: origin, environment: source.environment)
+            values[key] = (try text.value(for: setting), location(position))
+        } catch {
+            wrongPositions.insert(position)
+            report(position, "'\(entry.name)': \(error.message)", of: key)
+        }
+    }
+
+    /// The scalar that an entry must have as its value.
+    ///
+    /// - Parameter isSecret: whether messages must not quote it, in whatever way YAML reads it.
+    private mutating func scalar(
+        _ entry: Entry,
+        expecting expected: String,
+        isText: Bool = false,
+        isSecret: Bool = false
+    ) -> Node.Scalar? {
+        let value = entry.value
+        if let tag = value.explicitTag {
+            let found =
+                isSecret
+                ? "a value that begins with '!' must be in quotes" : "the type '\(tag)' is not supported; remove it"
+            report(value.position, "'\(entry.name)': \(found)")
+            return nil
+        }
+        if case .scalar(let scalar) = value, !value.isNothing, value.aliasName == nil { return scalar }
+        var found = isSecret && value.aliasName != nil ? "an alias" : value.kind
+        if value.isNothing, let text = value.scalar?.string {
+            let hint = isText ? "; put it in quotes to use it as a string" : ""
+            found = text.isEmpty ? "nothing after '\(entry.name):'" : "'\(text)', an empty value in YAML\(hint)"
+        } else if isText, let first = document.lines[value.position], ["{", "[", "*"].contains(first) {
+            found += "; put quotes around a string that begins with '\(first)'"
+        }
+        report(entry.placeOfValue, "'\(entry.name)': expected \(expected), found \(found)")
+        return nil
+    }
+
+    /// Reads the value of a setting that is a list of words.
+    private mutating func readWords(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey, _ choices: [String]) {
+        guard let names = names(of: entry, example: Array(choices.prefix(2)), key) else { return }
+        let word = BackendSetting(setting.name, .choice(choices), summary: setting.summary)
+        var words: [String] = []
+        for (name, position) in names {
+            let text = SettingText(text: name, origin: .file(isQuoted: true), environment: source.environment)
+            do {
+                _ = try text.value(for: word)
+                words.append(name)
+            } catch {
+                report(position, "'\(entry.name)': \(error.message)", of: key)
+            }
+        }
+        if let expected = setting.validate(.list(words)) {
+            report(entry.value.position, "'\(entry.name)': expected \(expected)", of: key)
+        }
+        if !wrong.contains(key) { values[key] = (.list(words), location(entry.value.position)) }
+    }
+
+    /// Reads the value of a setting that is a list of strings.
+    private mutating func readStrings(
+        _ items: Node.Sequence,
+        _ entry: Entry,
+        _ setting: BackendSetting,
+        _ key: SettingKey
+    ) {
+        var strings: [String] = []
+        for item in items.map(document.resolved) {
+            guard case .scalar(let scalar) = item, !item.isNothing, item.aliasName == nil, item.explicitTag == nil
+            else {
+                let found = item.explicitTag ?? item.kind
+                report(item.position, "'\(entry.name)': expected a string, found \(found)", of: key)
+                continue
+            }
+            let text = SettingText(text: scalar.string, origin: .file(isQuoted: true), environment: source.environment)
+            do {
+                if case .list(let parts) = try text.value(for: setting) { strings += parts }
+            } catch {
+                report(item.position, "'\(entry.name)': \(error.message)", of: key)
+            }
+        }
+        if strings.isEmpty, let expected = setting.validate(.list([])) {
+            report(entry.value.position, "'\(entry.name)': expected \(expected)", of: key)
+        }
+        if !wrong.contains(key) { values[key] = (.list(strings), location(entry.value.position)) }
+    }
+
+    /// Reads the value of a setting that is a list of names. The builder resolves them.
+    private mutating func readNames(_ entry: Entry, _ setting: BackendSetting, _ key: SettingKey) {
+        if entry.name == TopLevelSetting.backendsName, case .scalar(let scalar) = entry.value,
+            scalar.string == AutomaticBackends.name
+        {
+            values[key] = (.list([scalar.string]), location(entry.position))
+            lists[entry.name] = [(scalar.string, location(entry.value.position))]
+            return
+        }
+        guard case .list(let example) = setting.example, let names = names(of: entry, example: example, key)
+        else { return }
+        values[key] = (.list(names.map(\.name)), location(entry.position))
+        lists[entry.name] = names.map { ($0.name, location($0.position)) }
+    }
+
+    /// The distinct names in a list.
+    private mutating func names(
+        of entry: Entry,
+        example: [String],
+        _ key: SettingKey
+    ) -> [(name: String, position: TextPosition)]? {
+        guard case .sequence(let sequence) = entry.value else {
+            let found = entry.value.isNothing ? "nothing; write [] for none" : entry.value.kind
+            let expected = "a list such as [\(example.joined(separator: ", "))]"
+            report(entry.placeOfValue, "'\(entry.name)': expected \(expected), found \(found)", of: key)
+            return nil
+        }
+        var names: [(name: String, position: TextPosition)] = []
+        var seen: Set<String> = []
+        for item in sequence.map(document.resolved) {
+            guard case .scalar(let scalar) = item, !item.isNothing, item.aliasName == nil, item.explicitTag == nil
+            else {
+                let found = item.explicitTag ?? item.kind
+                report(item.position, "'\(entry.name)': expected a name, found \(found)", of: key)
+                continue
+            }
+            if seen.insert(scalar.string).inserted {
+                names.append((scalar.string, item.position))
+            } else {
+                let name = QuotedText.shortened(scalar.string)
+                report(item.position, "'\(name)' is duplicated in '\(entry.name)'")
+            }
+        }
+        return names
+    }
+
+    // MARK: - Sections
+
+    /// Reads a section that is named after its kind, or has another name and a `kind`.
+    private mutating func readSection(_ entry: Entry, _ key: SettingKey) {
+        let isKind = registry.kind(named: entry.name) != nil
+        let stronger = isKind ? entry.name : source.strongerKind(of: entry.name)?.name
+        var section = Section(location: location(entry.position), kindName: stronger)
+        if isKind { sections[entry.name] = section }
+        guard case .mapping(let mapping) = entry.value, entry.value.explicitTag == nil || !isKind else {
+            guard isKind else { return report(entry.position, unknownKey(entry)) }
+            if entry.value.isNothing, entry.value.explicitTag == nil { return }
+            var found = entry.value.explicitTag.map { "the type '\($0)'" } ?? entry.value.kind
+            // It may be a setting without the space: `password:secret`.
+            if hasSecret(entry.name), case .scalar = entry.value { found = "a text; put a space after each ':'" }
+            let expected = "a section with the settings of \(entry.name)"
+            return report(entry.value.position, "'\(entry.name)': expected \(expected), found \(found)", of: key)
+        }
+        // Aliases refer to the same section, whose mistakes are reported once.
+        let position = entry.value.position
+        guard !wrongPositions.contains(position) else { return wrong.formUnion([key]) }
+        let mistakesBefore = mistakes.count
+        defer { if mistakes.count > mistakesBefore { wrongPositions.insert(position) } }
+        let entries = entries(of: mapping)
+        let expected = isKind ? "'\(entry.name)'" : "the name of a kind"
+        if let kind = entries.first(where: { $0.name == TopLevelSetting.kind }) {
+            guard let name = scalar(kind, expecting: expected)?.string else {
+                if !isKind { wrong.insert(key) }
+                return
+            }
+            if isKind, name != entry.name {
+                let hint = "give one of kind '\(QuotedText.shortened(name))' another name"
+                let message = "'kind': a section named '\(entry.name)' is of that kind; \(hint)"
+                return report(kind.value.position, message, of: key)
+            }
+            guard registry.knownNames.contains(name) else {
+                return report(kind.value.position, registry.unknownKind(name), of: key)
+            }
+            section.kindLocation = location(kind.value.position)
+            section.kindName = stronger ?? name
+        } else if stronger == nil {
+            let name = QuotedText.shortened(entry.name)
+            if let nearest = NearestName.find(for: entry.name, among: TopLevelSetting.names + registry.knownNames) {
+                return report(entry.position, "unknown key '\(name)', did you mean '\(nearest)'?")
+            }
+            let expected = "the name of a kind as the section's name or as its 'kind'"
+            let known = registry.knownNames.joined(separator: ", ")
+            let message = "the section '\(name)' has no 'kind'; expected \(expected): \(known)"
+            return report(entry.position, message, of: key)
+        }
+        guard SectionName.isValid(entry.name) else {
+            let name = QuotedText.shortened(entry.name)
+            let message = "'\(name)' cannot name a backend; expected \(SectionName.expectation)"
+            return report(entry.position, message, of: key)
+        }
+        sections[entry.name] = section
+        guard let kind = section.kindName.flatMap(registry.kind(named:)) else { return }
+        for setting in entries where setting.name != TopLevelSetting.kind {
+            guard mistakes.count < Self.largestNumberOfMistakes else { return isComplete = false }
+            readSetting(setting, in: entry.name, kind)
+        }
+    }
+
+    private mutating func readSetting(_ entry: Entry, in section: String, _ kind: BackendKind) {
+        if let setting = kind.settings.first(where: { $0.name == entry.name }) {
+            return readValue(entry, setting, SettingKey(section: section, name: entry.name))
+        }
+        let known = kind.settings.map(\.name) + [TopLevelSetting.kind]
+        let suggestion = NearestName.suggestion(for: entry.name, among: known, listing: "settings of \(kind.name)")
+        report(entry.position, "unknown key '\(QuotedText.shortened(entry.name))' in '\(section)'\(suggestion)")
+    }
+
+    private func hasSecret(_ kind: String) -> Bool {
+        registry.kind(named: kind)?.settings.contains(where: \.isSecret) == true
+    }
+
+    private func unknownKey(_ entry: Entry) -> String {
+        let message = "unknown key '\(QuotedText.shortened(entry.name))'"
+        let parts = entry.name.split(separator: ".", maxSplits: 1).map(String.init)
+        if parts.count == 2, registry.knownNames.contains(parts[0]) {
+            let value = hasSecret(parts[0]) ? nil : entry.value.scalar?.string
+            let section = QuotedText.shortened("\(parts[0]): {\(parts[1]): \(value ?? "…")}")
+            return "\(message); the settings of a backend are in its section: write '\(section)'"
+        }
+        let candidates = TopLevelSetting.names + registry.knownNames
+        return message + NearestName.suggestion(for: entry.name, among: candidates, listing: "known keys")
+    }
+}
+
+extension BackendRegistry {
+    /// The message about a kind that is neither registered nor known to be missing in this build.
+    func unknownKind(_ name: String) -> String {
+        let suggestion = NearestName.suggestion(for: name, among: knownNames, listing: "known kinds")
+        return "unknown kind '\(QuotedText.shortened(name))'\(suggestion)"
+    }
+}

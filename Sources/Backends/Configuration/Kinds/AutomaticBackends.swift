@@ -1,0 +1,94 @@
+/// Where the app runs, for ``BackendKind/fit``.
+package struct AutomaticPlace: Sendable {
+    /// The name of the app.
+    package var applicationName: String
+    /// The environment of the app.
+    package var environment: [String: String]
+    /// The names with an owner on the session bus; `nil` if they are not known yet.
+    package var busNames: Set<String>?
+    /// The app's own defaults, by section.
+    package var defaults: [String: [String: BackendSettingValue]]
+    /// Whether the user, or code with precedence over the user, sets a setting of a section.
+    package var isSet: @Sendable (_ section: String, _ setting: String) -> Bool
+
+    package init(
+        applicationName: String,
+        environment: [String: String],
+        busNames: Set<String>?,
+        defaults: [String: [String: BackendSettingValue]] = [:],
+        isSet: @escaping @Sendable (_ section: String, _ setting: String) -> Bool = { _, _ in false }
+    ) {
+        self.applicationName = applicationName
+        self.environment = environment
+        self.busNames = busNames
+        self.defaults = defaults
+        self.isSet = isSet
+    }
+}
+
+/// Whether `backends: auto` chooses a kind.
+package struct AutomaticFit: Sendable, Hashable {
+    package var isChosen: Bool
+    /// Why, or why not.
+    package var reason: String
+    /// The kinds that are not chosen if this one is, and why not.
+    package var replaced: [String: String]
+    /// Values for settings that have none.
+    package var settings: [String: BackendSettingValue]
+    /// Whether the names on the session bus could change the choice.
+    package var dependsOnBus: Bool
+
+    package init(
+        _ isChosen: Bool,
+        _ reason: String,
+        replaced: [String: String] = [:],
+        settings: [String: BackendSettingValue] = [:],
+        dependsOnBus: Bool = false
+    ) {
+        self.isChosen = isChosen
+        self.reason = reason
+        self.replaced = replaced
+        self.settings = settings
+        self.dependsOnBus = dependsOnBus
+    }
+}
+
+/// What `backends: auto` stands for: one backend for each place where the user may look (the terminal, the desktop, the
+/// service manager), so that no two show the same, and the object on the bus, which panels read.
+///
+/// Each kind decides whether it fits: see ``BackendKind/fit``.
+package struct AutomaticBackends: Sendable, Hashable {
+    /// Whether a kind is chosen, and why.
+    package struct Choice: Sendable, Hashable {
+        /// The name of the kind.
+        package var kind: String
+        package var isChosen: Bool
+        /// Why, or why not.
+        package var reason: String
+    }
+
+    /// What it is called in a config file.
+    package static let name = "auto"
+
+    /// The choices, in the order of the kinds.
+    package let choices: [Choice]
+    /// Values for settings that have none, by kind.
+    package let settings: [String: [String: BackendSettingValue]]
+    /// Whether the names on the session bus could change the choice.
+    package let dependsOnBus: Bool
+
+    /// The names of the chosen kinds.
+    package var kinds: [String] { choices.filter(\.isChosen).map(\.kind) }
+
+    /// Asks the kinds of a registry.
+    package init(_ registry: BackendRegistry, in place: AutomaticPlace) {
+        let fits = registry.kinds.compactMap { kind in kind.fit.map { (kind: kind.name, fit: $0(place)) } }
+        let replaced = fits.filter(\.fit.isChosen).reduce(into: [:]) { $0.merge($1.fit.replaced) { first, _ in first } }
+        choices = fits.map { kind, fit in
+            if let reason = replaced[kind] { return Choice(kind: kind, isChosen: false, reason: reason) }
+            return Choice(kind: kind, isChosen: fit.isChosen, reason: fit.reason)
+        }
+        settings = Dictionary(fits.map { ($0.kind, $0.fit.settings) }) { first, _ in first }
+        dependsOnBus = fits.contains(where: \.fit.dependsOnBus)
+    }
+}

@@ -1,0 +1,84 @@
+import DisplayText
+
+/// The kinds of backend that a config file can select, by name.
+///
+/// ``standard`` holds the built-in kinds. Register your own before you load a config file:
+///
+/// ```swift
+/// var registry = BackendRegistry.standard
+/// registry.register(BackendKind(name: "ledStrip", summary: "the strip on the shelf") { context, settings in
+///     LEDStripBackend(name: context.name)
+/// })
+/// let indicator = IndicatorManager.configured(from: ConfigurationSource(for: "my-app", registry: registry))
+/// ```
+public struct BackendRegistry: Sendable {
+    /// The kinds, in the order in which they were registered.
+    package private(set) var kinds: [BackendKind] = []
+    /// Why a kind of this package is not in this build, by the kind's name.
+    private var reasonsForMissing: [String: String] = [:]
+
+    /// Returns the names with an owner on the session bus, for `backends: auto`; `nil` if they are not known.
+    package var busNames: @Sendable (_ environment: [String: String]) async -> Set<String>? = { _ in nil }
+
+    /// Makes a registry with these kinds.
+    public init(kinds: [BackendKind] = []) {
+        for kind in kinds { register(kind) }
+    }
+
+    /// Adds a kind. Replaces a kind with the same name.
+    ///
+    /// - Precondition: the name begins with a letter, consists of letters, digits, `-` and `_`, and is not the name of
+    ///   a top-level setting such as `startDelay`, because a section with that name would be ambiguous, or `auto`.
+    public mutating func register(_ kind: BackendKind) {
+        precondition(
+            SectionName.isValid(kind.name) && !TopLevelSetting.names.contains(kind.name)
+                && kind.name != AutomaticBackends.name,
+            "'\(kind.name)' cannot be the name of a kind of backend"
+        )
+        reasonsForMissing[kind.name] = nil
+        if let index = kinds.firstIndex(where: { $0.name == kind.name }) {
+            kinds[index] = kind
+        } else {
+            kinds.append(kind)
+        }
+    }
+
+    /// Records why a kind is not in this build, for the error when a config file selects it.
+    package mutating func registerMissing(_ name: String, reason: String) {
+        if kind(named: name) == nil { reasonsForMissing[name] = reason }
+    }
+
+    /// The kind with that name, if any.
+    package func kind(named name: String) -> BackendKind? {
+        kinds.first { $0.name == name }
+    }
+
+    /// Why a kind of this package is not in this build, such as
+    /// `this build has no D-Bus support; build with the trait DBus`; `nil` for registered kinds and unknown names.
+    package func reasonForMissing(_ name: String) -> String? {
+        reasonsForMissing[name]
+    }
+
+    /// The names of this package's kinds that are not in this build, in alphabetical order.
+    package var missingKindNames: [String] { reasonsForMissing.keys.sorted() }
+
+    /// The names of all kinds, those missing in this build included.
+    var knownNames: [String] { kinds.map(\.name) + missingKindNames }
+}
+
+/// The rules for the name of a section in the config file, and so of a backend.
+enum SectionName {
+    static let expectation = "a name of letters, digits, '-' and '_' that begins with a letter"
+
+    /// Names become parts of environment variables, messages and file names.
+    static func isValid(_ name: String) -> Bool {
+        guard let first = name.unicodeScalars.first, isLetter(first), name.unicodeScalars.count <= 64 else {
+            return false
+        }
+        return name.unicodeScalars.allSatisfy { isLetter($0) || ("0"..."9").contains($0) || $0 == "-" || $0 == "_" }
+    }
+
+    private static func isLetter(_ scalar: Unicode.Scalar) -> Bool {
+        ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar)
+    }
+}

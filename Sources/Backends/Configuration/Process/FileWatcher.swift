@@ -1,0 +1,227 @@
+import DisplayText
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+
+/// Reports when the file at one of several paths may have changed: it was written, replaced, created or deleted, or a
+/// link on its path was changed.
+///
+/// A thread waits in `poll` on inotify(7) without a time limit, so unchanged files cause no wake-ups. Changes in quick
+/// succession, as editors make them, are reported once.
+final class FileWatcher: @unchecked Sendable {
+    // `@unchecked`: after `init`, `watches` is only used on the watcher's thread.
+
+    /// Why a file cannot be watched.
+    struct Failure: Error, CustomStringConvertible {
+        var code: Int32
+
+        var description: String {
+            let limit = code == EMFILE || code == ENOSPC ? "; raise the limits fs.inotify.max_user_* of sysctl" : ""
+            return String(cString: strerror(code)) + limit
+        }
+    }
+
+    /// How long there must be no event before a change counts as complete, and the longest wait for that.
+    private static let quietMilliseconds: Int32 = 50
+    private static let longestWait = Duration.milliseconds(500)
+
+    private let paths: [String]
+    private let changed: @Sendable () -> Void
+    private let inotify: Int32
+    private let wakeUp: WakeUp
+    private var watches: [Int32: (folder: String, names: Set<String>)] = [:]
+
+    /// Starts to watch.
+    ///
+    /// - Parameters:
+    ///   - paths: the paths of the files, which need not exist.
+    ///   - changed: called on the watcher's thread after each change. The contents may be unchanged.
+    init(paths: [String], changed: @escaping @Sendable () -> Void) throws(Failure) {
+        self.paths = paths
+        self.changed = changed
+        inotify = inotify_init1(Int32(IN_CLOEXEC) | Int32(IN_NONBLOCK))
+        guard inotify >= 0 else { throw Failure(code: errno) }
+        guard let wakeUp = WakeUp() else {
+            let code = errno
+            close(inotify)
+            throw Failure(code: code)
+        }
+        self.wakeUp = wakeUp
+        if let code = updateWatches() {
+            close(inotify)
+            throw Failure(code: code)
+        }
+        // The thread keeps the watcher alive until `stop`.
+        guard ThreadStarter.start(named: "config-watcher", { self.run() }) else {
+            close(inotify)
+            throw Failure(code: EAGAIN)
+        }
+    }
+
+    /// Stops watching. A running call of `changed` is completed; no other follows.
+    func stop() { wakeUp.stop() }
+
+    // MARK: - On the thread
+
+    private func run() {
+        while let isRelevant = waitForEvents(milliseconds: -1) {
+            guard isRelevant else { continue }
+            guard waitUntilQuiet() else { break }
+            // Before the file is read, so that later changes are not missed.
+            _ = updateWatches()
+            changed()
+        }
+        close(inotify)
+    }
+
+    /// Waits until there was no event for ``quietMilliseconds``. Returns `false` if the watcher was stopped.
+    private func waitUntilQuiet() -> Bool {
+        let clock = ContinuousClock()
+        let end = clock.now.advanced(by: Self.longestWait)
+        while clock.now < end {
+            guard let sawEvent = waitForEvents(milliseconds: Self.quietMilliseconds) else { return false }
+            if !sawEvent { break }
+        }
+        return true
+    }
+
+    /// Waits for events and reads them. Returns whether one of them concerns the file; `nil` if the watcher was
+    /// stopped.
+    private func waitForEvents(milliseconds: Int32) -> Bool? {
+        var descriptors = [
+            pollfd(fd: inotify, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0),
+        ]
+        let count = poll(&descriptors, nfds_t(descriptors.count), milliseconds)
+        if count < 0 { return errno == EINTR ? false : nil }
+        if wakeUp.isStopped { return nil }
+        return count > 0 && takeEvents()
+    }
+
+    private func takeEvents() -> Bool {
+        var isRelevant = false
+        var buffer = [UInt8](repeating: 0, count: 16 << 10)
+        while true {
+            let count = buffer.withUnsafeMutableBytes { read(inotify, $0.baseAddress, $0.count) }
+            guard count > 0 else { return isRelevant }
+            buffer.withUnsafeBytes { bytes in
+                let headerSize = MemoryLayout<inotify_event>.size
+                var offset = 0
+                while offset + headerSize <= count {
+                    let event = bytes.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
+                    let nameStart = offset + headerSize
+                    offset = nameStart + Int(event.len)
+                    let name = String(decoding: bytes[nameStart..<min(offset, count)].prefix { $0 != 0 }, as: UTF8.self)
+                    if concernsFile(event, name: name) { isRelevant = true }
+                }
+            }
+        }
+    }
+
+    private func concernsFile(_ event: inotify_event, name: String) -> Bool {
+        // Events were lost, or a folder itself was deleted or moved, or its permissions were changed.
+        if name.isEmpty { return event.mask & UInt32(IN_IGNORED) == 0 }
+        guard let watch = watches[event.wd], watch.names.contains(name) else { return false }
+        guard event.mask & UInt32(IN_CREATE) != 0 else { return true }
+        // A new file causes another event when its writer closes it, and is complete only then.
+        var status = stat()
+        guard lstat("\(watch.folder)/\(name)", &status) == 0 else { return true }
+        return status.st_mode & S_IFMT != S_IFREG || status.st_nlink > 1
+    }
+
+    /// Watches exactly the relevant folders. Returns the error if none of them can be watched.
+    private func updateWatches() -> Int32? {
+        let events =
+            IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB | IN_DELETE_SELF
+            | IN_MOVE_SELF | Int32(IN_ONLYDIR)
+        var updated: [Int32: (folder: String, names: Set<String>)] = [:]
+        var failure: Int32?
+        var namesByFolder: [String: Set<String>]
+        // Repeated until nothing changed while watches were added: a folder created before its parent is watched causes
+        // no event.
+        repeat {
+            updated = [:]
+            namesByFolder = currentNamesByFolder
+            for (folder, names) in namesByFolder {
+                let watch = inotify_add_watch(inotify, folder, UInt32(bitPattern: events))
+                if watch >= 0 {
+                    updated[watch] = (folder, names.union(updated[watch]?.names ?? []))
+                } else {
+                    failure = errno
+                }
+            }
+            for watch in watches.keys where updated[watch] == nil { inotify_rm_watch(inotify, watch) }
+            watches = updated
+        } while currentNamesByFolder != namesByFolder
+        return updated.isEmpty ? failure : nil
+    }
+
+    /// The folders and names to watch now.
+    private var currentNamesByFolder: [String: Set<String>] {
+        paths.reduce(into: [:]) { names, path in
+            names.merge(WatchPoints(path: path).namesByFolder) { $0.union($1) }
+        }
+    }
+}
+
+/// The folders, and the names in them, to watch for changes of the file at a path.
+///
+/// These are the file's folder, because editors write a new file and rename it over the old one; the folder of every
+/// link on the path, because links are replaced too (Kubernetes swaps a whole folder behind one); and if a part of the
+/// path does not exist, the folder in which it would be created.
+package struct WatchPoints: Hashable {
+    /// The names, by folder.
+    package private(set) var namesByFolder: [String: Set<String>] = [:]
+
+    package init(path: String) {
+        let absolute = path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+        var folder = ""
+        var remaining = Self.components(absolute)
+        // The limit of Linux (path_resolution(7)).
+        var linksLeft = 40
+        while let name = remaining.popLast() {
+            if name == ".." {
+                folder = Self.parent(of: folder)
+                continue
+            }
+            let candidate = "\(folder)/\(name)"
+            var status = stat()
+            guard lstat(candidate, &status) == 0 else {
+                add(name, in: folder)
+                return
+            }
+            if status.st_mode & S_IFMT == S_IFLNK {
+                add(name, in: folder)
+                linksLeft -= 1
+                guard linksLeft > 0, let target = Self.target(ofLinkAt: candidate) else { return }
+                if target.hasPrefix("/") { folder = "" }
+                remaining += Self.components(target)
+            } else if remaining.isEmpty {
+                add(name, in: folder)
+            } else {
+                folder = candidate
+            }
+        }
+    }
+
+    private mutating func add(_ name: String, in folder: String) {
+        namesByFolder[folder.isEmpty ? "/" : folder, default: []].insert(name)
+    }
+
+    /// The parts of a path, the last one first.
+    private static func components(_ path: String) -> [String] {
+        path.split(separator: "/").map(String.init).filter { $0 != "." }.reversed()
+    }
+
+    private static func parent(of folder: String) -> String {
+        String(folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)])
+    }
+
+    private static func target(ofLinkAt path: String) -> String? {
+        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = buffer.withUnsafeMutableBytes { bytes in
+            bytes.bindMemory(to: CChar.self).baseAddress.map { readlink(path, $0, bytes.count) } ?? -1
+        }
+        return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
+    }
+}

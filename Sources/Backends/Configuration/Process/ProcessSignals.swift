@@ -1,0 +1,335 @@
+import DisplayText
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+import Synchronization
+
+/// Handles signals and `exit` for the configured indicators of the process.
+///
+/// | signal | effect |
+/// |---|---|
+/// | `SIGINT`, `SIGQUIT`, `SIGTERM` | the indicators are shut down within a second; then the signal ends the process |
+/// | `SIGHUP` | the configurations are reloaded; if the terminal was closed, as for `SIGTERM` |
+/// | `SIGTSTP` (Ctrl-Z) | titles are restored and lines removed, the process stops, and `fg` shows them again |
+/// | `exit` | as for `SIGTERM`, then the process exits |
+///
+/// A handler is installed only if the signal has its default action, and a handler that the app installs later replaces
+/// it. (On machines with a Swift toolchain, Swift's runtime handles `SIGQUIT` in apps on a terminal: it prints a
+/// backtrace.) It is a handler, not `SIG_IGN` or a blocked signal, because child processes inherit those. It writes a
+/// byte to a socket; a thread that reads the other end does everything else. A forked child inherits the handler, but
+/// the indicators belong to its parent: there the handler restores the default action and raises the signal again.
+package final class ProcessSignals: Sendable {
+    package static let shared = ProcessSignals()
+
+    /// How long a signal that ends the process is delayed at most: this long for the indicators, then
+    /// for ``Hooks/didShutDown``.
+    static let shutdownLimit: Duration = .milliseconds(800)
+
+    /// What happens to a surface that outlives the indicators, such as a terminal, on the thread of this class.
+    package struct Hooks: Sendable {
+        /// A signal is about to end the process.
+        package var willEnd: @Sendable () -> Void
+        /// The indicators were shut down, and the process ends.
+        package var didShutDown: @Sendable () -> Void
+        /// The process is about to be stopped.
+        package var willStop: @Sendable () -> Void
+        /// The process was continued.
+        package var didContinue: @Sendable () -> Void
+
+        package init(
+            willEnd: @escaping @Sendable () -> Void,
+            didShutDown: @escaping @Sendable () -> Void,
+            willStop: @escaping @Sendable () -> Void,
+            didContinue: @escaping @Sendable () -> Void
+        ) {
+            self.willEnd = willEnd
+            self.didShutDown = didShutDown
+            self.willStop = willStop
+            self.didContinue = didContinue
+        }
+    }
+
+    /// A subscription to `SIGHUP`, until it is cancelled.
+    package struct Subscription: Sendable {
+        fileprivate var id: Int
+        /// Whether the signal is received here; `false` if the app handles or ignores it.
+        var isEffective: Bool
+    }
+
+    private struct State {
+        var nextID = 0
+        var reloads: [Int: @Sendable () -> Void] = [:]
+        /// The indicators whose backends have not stopped.
+        var engines: [ObjectIdentifier: IndicatorEngine] = [:]
+        var installed: Set<CInt> = []
+        /// Whether the process had a terminal when the handler for `SIGHUP` was installed.
+        var hadTerminal = false
+        var hooks: Hooks?
+    }
+
+    private let state = Locked(State())
+
+    private init() {}
+
+    // MARK: - Subscribing
+
+    /// Calls `action` for every `SIGHUP`, on the thread of this class.
+    package func subscribe(_ action: @escaping @Sendable () -> Void) -> Subscription {
+        change { state in
+            state.nextID += 1
+            state.reloads[state.nextID] = action
+            if !state.installed.contains(SIGHUP) { state.hadTerminal = Self.hasTerminal }
+            return Subscription(id: state.nextID, isEffective: install(SIGHUP, &state))
+        }
+    }
+
+    /// Ends a subscription. After the last one, `SIGHUP` has its default action again.
+    package func cancel(_ subscription: Subscription) {
+        // Returned, so that it is not released while the lock is held.
+        _ = change { state in
+            let reload = state.reloads.removeValue(forKey: subscription.id)
+            if state.reloads.isEmpty, state.installed.remove(SIGHUP) != nil { Self.restoreDefault(SIGHUP) }
+            return reload
+        }
+    }
+
+    /// Shuts an indicator down when a signal or `exit` ends the process, or waits for its shutdown if that has begun.
+    ///
+    /// The handlers remain after the last indicator has ended: they then only raise the signal again.
+    func shutDownWithProcess(_ manager: IndicatorManager) {
+        let engine = manager.engine
+        change { state in
+            state.engines[ObjectIdentifier(engine)] = engine
+            Self.observeExit()
+            // Process 1 of a container ignores signals that it does not handle, so they must not end its indicator.
+            if getpid() != 1 { for signal in [SIGINT, SIGQUIT, SIGTERM, SIGTSTP] { _ = install(signal, &state) } }
+        }
+        manager.engine.keep(EndOfIndicator(engine: engine))
+    }
+
+    /// Removes an indicator after its backends have stopped.
+    private final class EndOfIndicator: ManagerResource {
+        private let engine: IndicatorEngine
+
+        init(engine: IndicatorEngine) {
+            self.engine = engine
+        }
+
+        func managerWillShutDown() async {
+            // Only waits: the shutdown has already begun.
+            await engine.shutdown(timeLimit: .zero)
+            // Returned, so that it is not deallocated while the lock is held.
+            _ = ProcessSignals.shared.change { $0.engines.removeValue(forKey: ObjectIdentifier(engine)) }
+        }
+
+        func managerIsGone() {
+            Task.detached(executorPreference: ServiceThread.forCallersCode) { await self.managerWillShutDown() }
+        }
+    }
+
+    /// Signals are blocked while the lock is held: a handler of the app that calls `exit` would run the exit hook,
+    /// which waits for the lock on the thread that holds it.
+    private func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
+        withSignalsBlocked { state.withLock { body(&$0) } }
+    }
+
+    // MARK: - The handler
+
+    /// Returns whether the signal is received here.
+    private func install(_ signal: CInt, _ state: inout State) -> Bool {
+        if state.installed.contains(signal) { return true }
+        guard Self.handler(of: signal) == nil, prepareDescriptor() else { return false }
+        var action = sigaction()
+        action.__sigaction_handler.sa_handler = signalHandler
+        // The app's system calls must not fail because of a reload.
+        action.sa_flags = SA_RESTART
+        guard sigaction(signal, &action, nil) == 0 else { return false }
+        state.installed.insert(signal)
+        return true
+    }
+
+    /// Creates the descriptors and their reader, once. They are never closed: the handler may still run on any thread
+    /// while it is being removed.
+    private func prepareDescriptor() -> Bool {
+        guard signalDescriptor.load(ordering: .acquiring) < 0 else { return true }
+        // Sockets instead of a pipe, because they are created with close-on-exec: no child process started meanwhile
+        // inherits them.
+        var descriptors: [Int32] = [-1, -1]
+        let type = Int32(bitPattern: SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        guard socketpair(AF_UNIX, type, 0, &descriptors) == 0 else { return false }
+        let (reading, writing) = (descriptors[0], descriptors[1])
+        // A handler must never block.
+        _ = fcntl(writing, F_SETFL, O_NONBLOCK)
+        guard ThreadStarter.start(named: "signals", { self.read(from: reading) }) else {
+            close(reading)
+            close(writing)
+            return false
+        }
+        signalOwner.store(getpid(), ordering: .releasing)
+        signalDescriptor.store(writing, ordering: .releasing)
+        return true
+    }
+
+    private func read(from descriptor: CInt) {
+        var signal: UInt8 = 0
+        while true {
+            let count = Foundation.read(descriptor, &signal, 1)
+            if count == 1 { react(to: CInt(signal)) } else if count == 0 || errno != EINTR { return }
+        }
+    }
+
+    /// Handles a signal as the table of ``ProcessSignals`` describes, on the thread of this class.
+    private func react(to signal: CInt) {
+        switch signal {
+        case SIGHUP:
+            let (reloads, hadTerminal) = change { (Array($0.reloads.values), $0.hadTerminal) }
+            guard hadTerminal, !Self.hasTerminal else {
+                for reload in reloads { reload() }
+                return
+            }
+            end(by: SIGHUP)
+        case SIGTSTP:
+            hooks?.willStop()
+            Self.raiseByDefault(SIGTSTP)
+            // The process was stopped and continued. In an orphaned process group the signal has no effect.
+            change { state in
+                if state.installed.remove(SIGTSTP) != nil { _ = install(SIGTSTP, &state) }
+            }
+            hooks?.didContinue()
+        default:
+            end(by: signal)
+        }
+    }
+
+    private func end(by signal: CInt) {
+        hooks?.willEnd()
+        shutDown()
+        hooks?.didShutDown()
+        Self.raiseByDefault(signal)
+    }
+
+    private var hooks: Hooks? { change { $0.hooks } }
+
+    /// Shuts the indicators down, and then calls the hooks, when `main` returns or `exit` is called, but not in a forked
+    /// child, whose parent has them, in `_exit`, or when a signal ends the process.
+    private static func observeExit() { _ = exitHook }
+
+    /// Has hooks called from now on, also at `exit`.
+    package static func observe(_ hooks: Hooks) {
+        observeExit()
+        shared.change { $0.hooks = hooks }
+    }
+
+    // MARK: - For programs that handle the signals themselves
+
+    /// Shuts every indicator down, as a signal that ends the process does.
+    package static func shutDownIndicators() {
+        shared.shutDown()
+        shared.hooks?.didShutDown()
+    }
+
+    /// Prepares for being stopped, as Ctrl-Z does.
+    package static func willStop() { shared.hooks?.willStop() }
+
+    /// Shows everything again.
+    package static func didContinue() { shared.hooks?.didContinue() }
+
+    /// Shuts every indicator down, and waits for at most ``shutdownLimit``.
+    private func shutDown() {
+        let engines = change { Array($0.engines.values) }
+        if engines.isEmpty { return }
+        let done = DispatchSemaphore(value: 0)
+        // Otherwise, no backend has ever begun.
+        guard ServiceThread.shared.start() else { return }
+        // On a separate thread, if it can be created: the app may block all others.
+        let thread = ServiceThread(name: "shutdown", idleTime: .zero, isNeeded: true)
+        Task(executorPreference: thread) {
+            await withTaskGroup { group in
+                for engine in engines { group.addTask { await engine.shutdown(timeLimit: Self.shutdownLimit) } }
+            }
+            done.signal()
+        }
+        _ = done.wait(timeout: .now() + .milliseconds(Self.shutdownLimit.wholeMilliseconds))
+    }
+
+    /// Sends the signal to this thread, with its default action unless the app has installed a handler.
+    ///
+    /// To the thread, not to the process, so that it takes effect before this returns: a stop signal stops all threads,
+    /// and a fatal one ends the process.
+    private static func raiseByDefault(_ signal: CInt) {
+        restoreDefault(signal)
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, signal)
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+        pthread_kill(pthread_self(), signal)
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+    }
+
+    /// The address of the installed handler; `nil` for the default action.
+    private static func handler(of signal: CInt) -> UInt? {
+        var action = sigaction()
+        guard sigaction(signal, nil, &action) == 0 else { return 0 }
+        return address(of: action.__sigaction_handler.sa_handler)
+    }
+
+    private static func address(of handler: (@convention(c) (CInt) -> Void)?) -> UInt? {
+        handler.map { UInt(bitPattern: unsafeBitCast($0, to: Int.self)) }
+    }
+
+    /// Removes the handler of this class; a handler of the app remains.
+    private static func restoreDefault(_ signal: CInt) {
+        guard handler(of: signal) == address(of: signalHandler) else { return }
+        Foundation.signal(signal, SIG_DFL)
+    }
+
+    /// Whether the process has a controlling terminal: without one, `/dev/tty` cannot be opened (tty(4)).
+    private static var hasTerminal: Bool {
+        let descriptor = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { return errno != ENXIO && errno != ENOENT && errno != EIO }
+        close(descriptor)
+        return true
+    }
+}
+
+private let exitHook: Void = {
+    exitOwner.store(getpid(), ordering: .relaxed)
+    atexit {
+        if getpid() == exitOwner.load(ordering: .relaxed) { ProcessSignals.shutDownIndicators() }
+    }
+}()
+
+private let exitOwner = Atomic<pid_t>(0)
+
+/// The descriptor that the handler writes to; negative before the first subscription.
+private let signalDescriptor = Atomic<CInt>(-1)
+
+/// The process that owns the indicators.
+private let signalOwner = Atomic<pid_t>(0)
+
+/// Async-signal-safe: one `write`, or in a forked child the default action, after the handler has returned.
+private let signalHandler: @convention(c) (CInt) -> Void = { number in
+    let code = errno
+    if getpid() == signalOwner.load(ordering: .acquiring) {
+        var byte = UInt8(truncatingIfNeeded: number)
+        _ = write(signalDescriptor.load(ordering: .acquiring), &byte, 1)
+    } else {
+        signal(number, SIG_DFL)
+        raise(number)
+    }
+    errno = code
+}
+
+/// Runs `body` with every signal blocked on this thread.
+///
+/// Otherwise a write by a background process would stop the app (`SIGTTOU`, after `stty tostop`), and a handler that
+/// calls `exit` could run while this thread holds a lock that the exit hook takes.
+package func withSignalsBlocked<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result
+{
+    var all = sigset_t()
+    var previous = sigset_t()
+    sigfillset(&all)
+    pthread_sigmask(SIG_BLOCK, &all, &previous)
+    defer { pthread_sigmask(SIG_SETMASK, &previous, nil) }
+    return try body()
+}

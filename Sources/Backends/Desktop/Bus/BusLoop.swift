@@ -1,0 +1,128 @@
+import BackendConfiguration
+import DisplayText
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+
+/// A connection to a message bus, and the calls that wait for a reply on it. Only used on one thread.
+///
+/// In the app that is the thread of its ``MessageBus``, which waits for it together with its work: an idle connection
+/// causes no wake-ups.
+final class BusLoop: PollSource {
+    /// Handles the reply to a call, or its failure.
+    typealias Completion = (Result<BusMessage, BusError>) -> Void
+
+    private struct Call {
+        /// Who has called; see ``cancelCalls(of:)``.
+        var caller: ObjectIdentifier?
+        var reply: BusPendingReply
+        /// When the call fails with ``BusError/noReply``; `nil` for never.
+        var deadline: ContinuousClock.Instant?
+        var completion: Completion
+    }
+
+    let address: String
+    /// Called at the end of each turn.
+    var onTurn: () -> Void = {}
+    /// When to turn in any case, besides the time limits of calls.
+    var nextDeadline: () -> ContinuousClock.Instant? = { nil }
+
+    private let connection: BusConnection
+    private var calls: [Call] = []
+
+    /// Connects to a bus, without calling `Hello`.
+    init(address: String, onSignal: @escaping (BusMessage) -> Void = { _ in }) throws(BusError) {
+        self.address = address
+        connection = try BusConnection(address: address, onSignal: onSignal)
+    }
+
+    /// A call of a method of the bus itself.
+    static func busCall(_ member: String, _ arguments: [BusValue] = [], expectsReply: Bool = true) -> BusMessage {
+        .call(
+            "org.freedesktop.DBus",
+            path: "/org/freedesktop/DBus",
+            interface: "org.freedesktop.DBus",
+            member: member,
+            arguments,
+            expectsReply: expectsReply
+        )
+    }
+
+    /// Sets the unique name that the bus returned from `Hello`.
+    func setUniqueName(_ name: String) { connection.setUniqueName(name) }
+
+    /// Calls a method. The reply arrives during a turn.
+    ///
+    /// - Parameters:
+    ///   - message: the call.
+    ///   - caller: who calls.
+    ///   - timeLimit: how long the peer may take to answer; `nil` for no limit.
+    ///   - completion: handles the reply.
+    func call(
+        _ message: BusMessage,
+        by caller: AnyObject? = nil,
+        within timeLimit: Duration?,
+        completion: @escaping Completion
+    ) {
+        guard let reply = connection.sendWithReply(message) else { return completion(.failure(.disconnected)) }
+        calls.append(
+            Call(
+                caller: caller.map(ObjectIdentifier.init),
+                reply: reply,
+                deadline: timeLimit.map { .now + $0 },
+                completion: completion
+            )
+        )
+    }
+
+    /// Whether a call waits for a reply.
+    func hasCalls(of caller: AnyObject) -> Bool { calls.contains { $0.caller == ObjectIdentifier(caller) } }
+
+    /// Ignores the replies to all calls.
+    func cancelCalls(of caller: AnyObject) { calls.removeAll { $0.caller == ObjectIdentifier(caller) } }
+
+    var isConnected: Bool { connection.isConnected }
+    /// Whether there are unsent messages.
+    var hasOutgoing: Bool { connection.hasOutgoing }
+    /// The number of unsent bytes.
+    var outgoingBytes: Int { connection.outgoingBytes }
+
+    /// Queues a message in memory until the bus accepts it.
+    func send(_ message: BusMessage) { connection.send(message) }
+
+    /// Serves the object at `path`, until it is called with `nil`.
+    func serve(path: String, _ handler: ((BusMessage) -> Void)?) { connection.serve(path: path, handler) }
+
+    func interest() -> (descriptors: [pollfd], deadline: ContinuousClock.Instant?) {
+        guard isConnected, !connection.mustDispatch else { return (connection.descriptors, .now) }
+        return (connection.descriptors, (calls.compactMap(\.deadline) + [nextDeadline()].compactMap(\.self)).min())
+    }
+
+    func turn(_ descriptors: [pollfd]) {
+        connection.handle(descriptors)
+        // Limited, so that a flood of messages does not block everything else.
+        for _ in 0..<64 where connection.mustDispatch {
+            connection.dispatch()
+            // After each message, so that a signal after a reply is handled after it.
+            finishCalls()
+        }
+        finishCalls(until: .now)
+        onTurn()
+    }
+
+    /// Completes the answered calls and, if `now` is given, those whose time limit has ended.
+    private func finishCalls(until now: ContinuousClock.Instant? = nil) {
+        var finished: [(Completion, Result<BusMessage, BusError>)] = []
+        calls.removeAll { call in
+            if let reply = call.reply.take() {
+                let error = reply.error.map { connection.isConnected ? $0 : .disconnected }
+                finished.append((call.completion, error.map { .failure($0) } ?? .success(reply)))
+                return true
+            }
+            guard let now, let deadline = call.deadline, deadline <= now else { return false }
+            finished.append((call.completion, .failure(.noReply)))
+            return true
+        }
+        for (completion, result) in finished { completion(result) }
+    }
+}

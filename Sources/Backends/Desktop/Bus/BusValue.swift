@@ -1,0 +1,108 @@
+import BackendConfiguration
+import DisplayText
+
+/// A value of one of the D-Bus types that this package sends or reads (D-Bus specification, "Type System").
+package indirect enum BusValue: Sendable, Hashable {
+    /// `b`
+    case boolean(Bool)
+    /// `y`
+    case byte(UInt8)
+    /// `i`
+    case int32(Int32)
+    /// `u`
+    case uint32(UInt32)
+    /// `x`
+    case int64(Int64)
+    /// `t`
+    case uint64(UInt64)
+    /// `d`
+    case double(Double)
+    /// `s`; also `o` and `g` when decoded.
+    case string(String)
+    /// `o`; decoded as ``string(_:)``.
+    case objectPath(String)
+    /// `v`
+    case variant(BusValue)
+    /// `as`
+    case strings([String])
+    /// `a{sv}`, in the order of the message.
+    case properties([BusProperty])
+    /// An array of structures, such as `a(sd)`: the signature of the structure without its parentheses, and the values
+    /// of each.
+    case structures(String, [[BusValue]])
+    /// A value of a type that this package does not use, with its type code.
+    case other(type: UInt8)
+
+    /// The value inside a variant; otherwise the value itself.
+    package var unwrapped: BusValue {
+        if case .variant(let inner) = self { inner } else { self }
+    }
+
+    /// The text of a string.
+    package var text: String? {
+        if case .string(let text) = self { text } else { nil }
+    }
+
+    /// The signature of the type.
+    var signature: String {
+        switch self {
+        case .boolean: "b"
+        case .byte: "y"
+        case .int32: "i"
+        case .uint32: "u"
+        case .int64: "x"
+        case .uint64: "t"
+        case .double: "d"
+        case .string: "s"
+        case .objectPath: "o"
+        case .variant: "v"
+        case .strings: "as"
+        case .properties: "a{sv}"
+        case .structures(let signature, _): "a(\(signature))"
+        case .other(let type): String(UnicodeScalar(type))
+        }
+    }
+}
+
+/// A property of a D-Bus object: an entry of `a{sv}`.
+package struct BusProperty: Sendable, Hashable {
+    package var name: String
+    /// The value, without its variant.
+    package var value: BusValue
+
+    package init(_ name: String, _ value: BusValue) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// An error of a bus, of a peer on it, or of libdbus.
+package struct BusError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The name of the error, such as `org.freedesktop.DBus.Error.NoReply`.
+    package var name: String
+    /// The message of the bus, the peer or libdbus.
+    package var text: String
+
+    package init(name: String, text: String) {
+        self.name = name
+        self.text = text
+    }
+
+    /// An error with the text of another process, sanitized.
+    init(name: String, ofPeer text: String) {
+        self.init(name: name, text: SafeText.singleLine(text, limit: 300))
+    }
+
+    package var description: String { text.isEmpty ? name : text }
+
+    /// The connection has ended.
+    static let disconnected = BusError(
+        name: "org.freedesktop.DBus.Error.Disconnected",
+        text: "the connection to the bus was closed"
+    )
+    /// The peer did not answer in time.
+    static let noReply = BusError(
+        name: "org.freedesktop.DBus.Error.NoReply",
+        text: "the bus does not answer"
+    )
+}

@@ -1,0 +1,334 @@
+import BackendConfiguration
+import DisplayText
+import CDBus
+import Foundation
+
+/// A D-Bus message. Owns a reference to it.
+package final class BusMessage {
+    fileprivate let handle: OpaquePointer
+
+    init(owning handle: OpaquePointer) {
+        self.handle = handle
+    }
+
+    deinit {
+        dbus_message_unref(handle)
+    }
+
+    /// A method call. The names must be valid. No service is started to answer it.
+    package static func call(
+        _ destination: String,
+        path: String,
+        interface: String,
+        member: String,
+        _ arguments: [BusValue] = [],
+        expectsReply: Bool = true
+    ) -> BusMessage {
+        let handle = dbus_message_new_method_call(destination, path, interface, member)
+        if let handle {
+            dbus_message_set_auto_start(handle, 0)
+            dbus_message_set_no_reply(handle, expectsReply ? 0 : 1)
+        }
+        return BusMessage(made: handle, arguments)
+    }
+
+    /// A signal.
+    package static func signal(path: String, interface: String, member: String, _ arguments: [BusValue]) -> BusMessage {
+        BusMessage(made: dbus_message_new_signal(path, interface, member), arguments)
+    }
+
+    /// The reply to this call; `nil` if the caller expects none.
+    func reply(_ arguments: [BusValue]) -> BusMessage? {
+        guard dbus_message_get_no_reply(handle) == 0 else { return nil }
+        return BusMessage(made: dbus_message_new_method_return(handle), arguments)
+    }
+
+    /// The error reply to this call; `nil` if the caller expects none.
+    func reply(_ error: BusError) -> BusMessage? {
+        guard dbus_message_get_no_reply(handle) == 0 else { return nil }
+        return BusMessage(made: dbus_message_new_error(handle, error.name, BusString.valid(error.text)), [])
+    }
+
+    private convenience init(made handle: OpaquePointer?, _ arguments: [BusValue]) {
+        // libdbus returns no message for an invalid name or without memory; neither can be handled.
+        guard let handle else { preconditionFailure("libdbus created no message: a name is invalid") }
+        self.init(owning: handle)
+        var iterator = DBusMessageIter()
+        dbus_message_iter_init_append(handle, &iterator)
+        for argument in arguments { BusCoding.append(argument, to: &iterator) }
+    }
+
+    package var interface: String? { dbus_message_get_interface(handle).map { String(cString: $0) } }
+    package var member: String? { dbus_message_get_member(handle).map { String(cString: $0) } }
+    package var path: String? { dbus_message_get_path(handle).map { String(cString: $0) } }
+    package var sender: String? { dbus_message_get_sender(handle).map { String(cString: $0) } }
+
+    /// The error, if the message is an error reply.
+    package var error: BusError? {
+        guard dbus_message_get_type(handle) == DBUS_MESSAGE_TYPE_ERROR else { return nil }
+        let name = dbus_message_get_error_name(handle).map { String(cString: $0) } ?? ""
+        return BusError(name: name, ofPeer: arguments.first?.text ?? "")
+    }
+
+    /// The signature of the arguments.
+    package var signature: String { dbus_message_get_signature(handle).map { String(cString: $0) } ?? "" }
+
+    /// The arguments, decoded on every access: check the signature first. Peers can send 128 MiB; see ``BusDecoder``.
+    package var arguments: [BusValue] {
+        var iterator = DBusMessageIter()
+        guard dbus_message_iter_init(handle, &iterator) != 0 else { return [] }
+        var decoder = BusDecoder()
+        return decoder.values(&iterator)
+    }
+}
+
+extension BusMessage {
+    /// The descriptor that the message consists of, if it does: a copy, which the caller owns.
+    var descriptor: BusDescriptor? {
+        var iterator = DBusMessageIter()
+        guard signature == "h", dbus_message_iter_init(handle, &iterator) != 0 else { return nil }
+        var number: Int32 = -1
+        dbus_message_iter_get_basic(&iterator, &number)
+        return number < 0 ? nil : BusDescriptor(owning: number)
+    }
+}
+
+/// A descriptor from a message, closed when the value is deallocated.
+final class BusDescriptor {
+    private let number: Int32
+
+    fileprivate init(owning number: Int32) { self.number = number }
+
+    deinit { close(number) }
+}
+
+/// A private connection to a bus and its descriptors. Only used on the thread of its ``BusLoop``.
+final class BusConnection {
+    /// Handles calls of methods of our object.
+    typealias CallHandler = (BusMessage) -> Void
+    /// Handles signals.
+    typealias SignalHandler = (BusMessage) -> Void
+
+    private let handle: OpaquePointer
+    private let sources = BusSources()
+    private let onSignal: Box<SignalHandler>
+    private var onCall: Box<CallService>?
+
+    /// Initializes libdbus before its first use on any thread.
+    private static let isReady: Bool = {
+        // Otherwise libdbus makes the process ignore SIGPIPE when it connects. It sends with MSG_NOSIGNAL anyway.
+        dbus_connection_set_change_sigpipe(0)
+        return dbus_threads_init_default() != 0
+    }()
+
+    /// Connects to a bus, without calling `Hello`.
+    init(address: String, onSignal: @escaping SignalHandler) throws(BusError) {
+        _ = Self.isReady
+        self.onSignal = Box(onSignal)
+        var error = LibDBusError()
+        guard let opened = dbus_connection_open_private(address, &error.value) else { throw error.take() }
+        handle = opened
+        // Otherwise libdbus exits the process when the bus ends.
+        dbus_connection_set_exit_on_disconnect(handle, 0)
+        sources.install(on: handle)
+        dbus_connection_add_filter(
+            handle,
+            { _, message, context in
+                guard let message, let context else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
+                guard dbus_message_get_type(message) == DBUS_MESSAGE_TYPE_SIGNAL else {
+                    return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
+                }
+                let signal = BusMessage(owning: dbus_message_ref(message))
+                Unmanaged<Box<SignalHandler>>.fromOpaque(context).takeUnretainedValue().value(signal)
+                return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
+            },
+            Unmanaged.passUnretained(self.onSignal).toOpaque(),
+            nil
+        )
+    }
+
+    deinit {
+        dbus_connection_close(handle)
+        // Calls the handlers a last time, and completes the pending calls.
+        while dbus_connection_dispatch(handle) == DBUS_DISPATCH_DATA_REMAINS {}
+        dbus_connection_unref(handle)
+        withExtendedLifetime((sources, onSignal, onCall)) {}
+    }
+
+    /// Whether the connection is open.
+    var isConnected: Bool { dbus_connection_get_is_connected(handle) != 0 }
+
+    /// The number of unsent bytes.
+    var outgoingBytes: Int { Int(dbus_connection_get_outgoing_size(handle)) }
+
+    /// Whether there are unsent messages.
+    var hasOutgoing: Bool { dbus_connection_has_messages_to_send(handle) != 0 }
+
+    /// Sets the unique name that the bus returned from `Hello`.
+    func setUniqueName(_ name: String) { _ = dbus_bus_set_unique_name(handle, name) }
+
+    /// Queues a message in memory until the bus accepts it.
+    func send(_ message: BusMessage) { _ = dbus_connection_send(handle, message.handle, nil) }
+
+    /// Serves method calls of the object at `path`. libdbus answers `Peer`, and `Introspect` for the parents of the
+    /// path.
+    ///
+    /// Calls for other paths are also passed to the handler, which must answer that the object does not exist. Another
+    /// call replaces the handler; without one, libdbus answers as for any process without objects.
+    func serve(path: String, _ handler: CallHandler?) {
+        if let onCall { return onCall.value = CallService(path: path, handler: handler) }
+        let box = Box(CallService(path: path, handler: handler))
+        onCall = box
+        var functions = DBusObjectPathVTable()
+        functions.message_function = { _, message, context in
+            guard let message, let context else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
+            guard dbus_message_get_type(message) == DBUS_MESSAGE_TYPE_METHOD_CALL else {
+                return DBUS_HANDLER_RESULT_NOT_YET_HANDLED
+            }
+            let call = BusMessage(owning: dbus_message_ref(message))
+            let service = Unmanaged<Box<CallService>>.fromOpaque(context).takeUnretainedValue().value
+            guard let handler = service.handler, let path = call.path, path != "/", !service.path.hasPrefix(path + "/")
+            else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
+            handler(call)
+            return DBUS_HANDLER_RESULT_HANDLED
+        }
+        let context = Unmanaged.passUnretained(box).toOpaque()
+        _ = dbus_connection_try_register_object_path(handle, path, &functions, context, nil)
+        _ = dbus_connection_try_register_fallback(handle, "/", &functions, context, nil)
+    }
+
+    private struct CallService {
+        var path: String
+        var handler: CallHandler?
+    }
+
+    /// Sends a call. ``BusPendingReply/take()`` returns the reply after ``dispatch()`` has handled it. Returns `nil` if
+    /// the connection has ended.
+    func sendWithReply(_ message: BusMessage) -> BusPendingReply? {
+        var pending: OpaquePointer?
+        guard dbus_connection_send_with_reply(handle, message.handle, &pending, Int32.max) != 0 else { return nil }
+        return pending.map(BusPendingReply.init(owning:))
+    }
+
+    /// Whether received messages were not handled yet.
+    var mustDispatch: Bool { dbus_connection_get_dispatch_status(handle) == DBUS_DISPATCH_DATA_REMAINS }
+
+    /// Handles one received message.
+    func dispatch() { _ = dbus_connection_dispatch(handle) }
+
+    /// The descriptors and events to poll.
+    var descriptors: [pollfd] { sources.descriptors }
+
+    /// Reads and writes the descriptors that are ready; `descriptors` is ``descriptors`` with the results of `poll`.
+    func handle(_ descriptors: [pollfd]) { sources.handle(descriptors) }
+}
+
+/// An expected reply.
+final class BusPendingReply {
+    private let handle: OpaquePointer
+
+    fileprivate init(owning handle: OpaquePointer) {
+        self.handle = handle
+    }
+
+    deinit {
+        dbus_pending_call_cancel(handle)
+        dbus_pending_call_unref(handle)
+    }
+
+    /// Returns the reply, once, after it has arrived.
+    func take() -> BusMessage? {
+        guard dbus_pending_call_get_completed(handle) != 0 else { return nil }
+        return dbus_pending_call_steal_reply(handle).map(BusMessage.init(owning:))
+    }
+}
+
+/// The descriptors that libdbus polls. There are no timers: no call uses libdbus's own time limit.
+private final class BusSources {
+    private var watches: [OpaquePointer] = []
+    private var polled: [OpaquePointer] = []
+
+    func install(on connection: OpaquePointer) {
+        _ = dbus_connection_set_watch_functions(
+            connection,
+            { watch, context in
+                if let watch, let context { BusSources.from(context).watches.append(watch) }
+                return 1
+            },
+            { watch, context in
+                guard let context else { return }
+                BusSources.from(context).watches.removeAll { $0 == watch }
+            },
+            // `descriptors` checks whether a watch is enabled.
+            { _, _ in },
+            Unmanaged.passRetained(self).toOpaque(),
+            { context in
+                if let context { Unmanaged<BusSources>.fromOpaque(context).release() }
+            }
+        )
+    }
+
+    private static func from(_ context: UnsafeMutableRawPointer) -> BusSources {
+        Unmanaged<BusSources>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    var descriptors: [pollfd] {
+        polled = watches.filter { dbus_watch_get_enabled($0) != 0 }
+        return polled.map { watch in
+            let flags = dbus_watch_get_flags(watch)
+            var events: Int16 = 0
+            if flags & DBUS_WATCH_READABLE.rawValue != 0 { events |= Int16(POLLIN) }
+            if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { events |= Int16(POLLOUT) }
+            return pollfd(fd: dbus_watch_get_unix_fd(watch), events: events, revents: 0)
+        }
+    }
+
+    func handle(_ descriptors: [pollfd]) {
+        for (watch, descriptor) in zip(polled, descriptors) where descriptor.revents != 0 {
+            // Handling one watch may remove another.
+            guard watches.contains(watch) else { continue }
+            var flags: UInt32 = 0
+            if descriptor.revents & Int16(POLLIN) != 0 { flags |= DBUS_WATCH_READABLE.rawValue }
+            if descriptor.revents & Int16(POLLOUT) != 0 { flags |= DBUS_WATCH_WRITABLE.rawValue }
+            if descriptor.revents & Int16(POLLHUP) != 0 { flags |= DBUS_WATCH_HANGUP.rawValue }
+            if descriptor.revents & Int16(POLLERR | POLLNVAL) != 0 { flags |= DBUS_WATCH_ERROR.rawValue }
+            _ = dbus_watch_handle(watch, flags)
+        }
+    }
+}
+
+/// Why a D-Bus address is invalid; `nil` if it is valid.
+func faultOfBusAddress(_ address: String) -> String? {
+    var error = LibDBusError()
+    var entries: UnsafeMutablePointer<OpaquePointer?>?
+    var count: Int32 = 0
+    guard dbus_parse_address(address, &entries, &count, &error.value) != 0 else { return error.take().text }
+    dbus_address_entries_free(entries)
+    return nil
+}
+
+/// An error that libdbus returns through a pointer.
+private struct LibDBusError: ~Copyable {
+    var value = DBusError()
+
+    init() { dbus_error_init(&value) }
+
+    deinit {
+        var value = value
+        dbus_error_free(&value)
+    }
+
+    func take() -> BusError {
+        BusError(
+            name: value.name.map { String(cString: $0) } ?? "org.freedesktop.DBus.Error.Failed",
+            ofPeer: value.message.map { String(cString: $0) } ?? ""
+        )
+    }
+}
+
+/// A reference to a value, for C callbacks.
+private final class Box<Value> {
+    var value: Value
+
+    init(_ value: Value) { self.value = value }
+}

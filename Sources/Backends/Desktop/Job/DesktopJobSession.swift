@@ -1,0 +1,273 @@
+import BackendConfiguration
+import DisplayText
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+import Logging
+
+/// One job view at a time, on one connection to a session bus.
+///
+/// All calls are asynchronous, and at most one waits for an answer. What is refused is tried again when the indicator
+/// is shown the next time.
+final class DesktopJobSession: BusSession {
+    private enum View {
+        case none
+        /// The server has not answered yet.
+        case requested
+        case shown(Place)
+    }
+
+    /// An object of one server. Another server that owns the name later may show another app's job at the same path.
+    private struct Place {
+        /// The unique name of its connection.
+        var server: String
+        var path: String
+    }
+
+    /// Five times a second: Plasma draws no faster.
+    static let updateInterval = Duration.milliseconds(200)
+
+    private static let server = "org.kde.JobViewServer"
+    private static let viewInterface = "org.kde.JobViewV3"
+    /// The longest text, in Unicode scalars.
+    private static let valueLimit = 300
+    /// `KJob::KilledJobError`: the view disappears.
+    private static let cancelled: UInt32 = 1
+    /// `KJob::UserDefinedError`.
+    private static let failed: UInt32 = 100
+
+    private let applicationName: String
+    private let desktopEntry: String?
+    private let settings: DesktopJobSettings
+    private let control: IndicatorControl
+    private let logger: Logger
+    private let latest: () -> IndicatorSnapshot
+    private let service = BusServiceOwner(DesktopJobSession.server)
+    private var hasEnded = false
+
+    private var view = View.none
+    private var isKillable = false
+    /// Since when the indicator is shown for which a view was requested last.
+    private var requestedFor: IndicatorSnapshot.VisibilityID?
+    private var sent: [BusProperty] = []
+    private var sentAt: ContinuousClock.Instant?
+    /// The last failure while the view is shown.
+    private var failure: FinishedActivity?
+    /// The label that is shown.
+    private var label: String?
+
+    init(
+        applicationName: String,
+        desktopEntry: String?,
+        settings: DesktopJobSettings,
+        control: IndicatorControl,
+        logger: Logger,
+        latest: @escaping () -> IndicatorSnapshot
+    ) {
+        let name = SafeText.singleLine(applicationName, limit: Self.valueLimit)
+        self.applicationName = name.isEmpty ? "Indicator" : name
+        self.desktopEntry = desktopEntry
+        self.settings = settings
+        self.control = control
+        self.logger = logger
+        self.latest = latest
+    }
+
+    /// The app's desktop file without its extension; `nil` if it has none.
+    static func desktopEntry(
+        _ settings: DesktopJobSettings,
+        applicationName: String,
+        in environment: [String: String]
+    ) -> String? {
+        settings.desktopFile.map { String($0.dropLast(DesktopFile.suffix.count)) }
+            ?? DesktopFile.name(of: applicationName, in: environment)
+    }
+
+    // MARK: - Docks
+
+    /// The desktop files of the sessions of this process.
+    private static let shownFiles = Locked<[String]>([])
+    private var shownFile: String?
+
+    /// Whether Plasma shows jobs of this process on the icon of an app.
+    static func shows(_ desktopFile: String) -> Bool { shownFiles.withLock { $0.contains(desktopFile) } }
+
+    private func setShownFile(_ file: String?) {
+        let old = shownFile
+        shownFile = file
+        Self.shownFiles.withLock { files in
+            if let old, let index = files.firstIndex(of: old) { files.remove(at: index) }
+            if let file { files.append(file) }
+        }
+    }
+
+    // MARK: - The server
+
+    var canBeginAgain: Bool? { service.canBeginAgain }
+
+    func begin(on bus: BusShare) async throws -> String {
+        let rule =
+            "type='signal',sender='\(Self.server)',interface='\(Self.viewInterface)',member='cancelRequested'"
+        try await bus.addMatch(rule)
+        try await service.find(on: bus)
+        setShownFile(desktopEntry.map { $0 + DesktopFile.suffix })
+        return "\(Self.server), as \(desktopEntry ?? applicationName)"
+    }
+
+    func receive(_ signal: BusMessage) {
+        service.receive(signal)
+        guard case .shown(let place) = view, (signal.sender, signal.path) == (place.server, place.path),
+            (signal.interface, signal.member) == (Self.viewInterface, "cancelRequested")
+        else { return }
+        control.requestCancellation(label)
+    }
+
+    func update(on bus: BusShare) throws -> ContinuousClock.Instant? {
+        if let fault = service.fault { throw fault }
+        let snapshot = latest()
+        let failed = snapshot.finished.last { WhenDone.failures.covers($0, after: snapshot.startDelay) }
+        failure = failed ?? failure
+        guard snapshot.isVisible else {
+            // A view that was requested ends when it is there.
+            if case .shown(let place) = view { terminate(place, on: bus) }
+            if case .none = view { failure = nil }
+            return nil
+        }
+        switch view {
+        case .requested: return nil
+        case .none:
+            if requestedFor != snapshot.visibilityID { request(snapshot, on: bus) }
+            return nil
+        case .shown(let place):
+            if !isKillable, control.isCancellable() {
+                // The capabilities of a view are constant.
+                send("terminate", [.uint32(Self.cancelled), .string(""), .properties([])], to: place, on: bus)
+                view = .none
+                request(snapshot, on: bus)
+                return nil
+            }
+            // Before the properties are made, which is most of the work.
+            if let due = sentAt.map({ $0 + Self.updateInterval }), due > .now { return due }
+            let new = properties(for: snapshot)
+            let changes = new.filter { !sent.contains($0) }
+            guard !changes.isEmpty else { return nil }
+            label = snapshot.label
+            (sent, sentAt) = (new, .now)
+            send("update", [.properties(changes)], to: place, on: bus)
+            return nil
+        }
+    }
+
+    func end(on bus: BusShare) {
+        hasEnded = true
+        setShownFile(nil)
+        if case .shown(let place) = view { terminate(place, on: bus) }
+    }
+
+    deinit { setShownFile(nil) }
+
+    // MARK: - The view
+
+    private func request(_ snapshot: IndicatorSnapshot, on bus: BusShare) {
+        view = .requested
+        requestedFor = snapshot.visibilityID
+        isKillable = control.isCancellable()
+        (sent, label) = (properties(for: snapshot), snapshot.label)
+        let hints = [
+            BusProperty("application-display-name", .string(applicationName)),
+            BusProperty("application-icon-name", .string("network-transmit-receive")),
+            // Otherwise Plasma waits for another half a second.
+            BusProperty("immediate", .boolean(true)),
+            BusProperty("transient", .boolean(settings.whenDone != .always)),
+        ]
+        let call = BusMessage.call(
+            Self.server,
+            path: "/JobViewServer",
+            interface: "org.kde.JobViewServerV2",
+            member: "requestView",
+            [
+                .string(desktopEntry ?? ""),
+                // `KJob::Killable`
+                .int32(isKillable ? 1 : 0),
+                // With a desktop file, Plasma has both itself.
+                .properties((desktopEntry == nil ? hints : Array(hints.dropFirst(2))) + sent),
+            ]
+        )
+        // No time limit: the answer of a slow server is a view, which must be ended.
+        bus.call(call, within: nil) { [unowned bus] result in
+            guard case .success(let reply) = result, reply.signature == "o", let path = reply.arguments.first?.text,
+                let server = reply.sender
+            else { return self.wasRefused(result) }
+            let place = Place(server: server, path: path)
+            self.view = .shown(place)
+            if self.hasEnded { self.terminate(place, on: bus) }
+        }
+    }
+
+    private func wasRefused(_ result: Result<BusMessage, BusError>) {
+        view = .none
+        switch result {
+        case .success: logger.warning("Plasma shows no job: the answer to requestView is no object path")
+        case .failure(let error): logger.warning("Plasma shows no job: \(error)")
+        }
+    }
+
+    private func terminate(_ place: Place, on bus: BusShare) {
+        var (code, message) = (UInt32(0), "")
+        if let failure {
+            (code, message) = (Self.failed, Self.markup(failure.outcome.message ?? ""))
+            if settings.whenDone == .never { code = Self.cancelled }
+            send("update", [.properties([BusProperty("title", title(failure.label))])], to: place, on: bus)
+        }
+        send("terminate", [.uint32(code), .string(message), .properties([])], to: place, on: bus)
+        view = .none
+        failure = nil
+    }
+
+    private func send(_ member: String, _ arguments: [BusValue], to place: Place, on bus: BusShare) {
+        bus.send(
+            .call(
+                place.server,
+                path: place.path,
+                interface: Self.viewInterface,
+                member: member,
+                arguments,
+                expectsReply: false
+            )
+        )
+    }
+
+    private func title(_ label: String?) -> BusValue {
+        let label = SafeText.singleLine(label ?? "", limit: Self.valueLimit)
+        return .string(label.isEmpty ? applicationName : label)
+    }
+
+    /// Plasma shows this text as markup, and the title as it is.
+    private static func markup(_ text: String) -> String {
+        SafeText.singleLine(text, limit: valueLimit)
+            .replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+    }
+
+    /// The properties of the view, always all of them, so that each one is reset that is not known any more.
+    private func properties(for snapshot: IndicatorSnapshot) -> [BusProperty] {
+        // During the completion delay, the last ones stay.
+        if snapshot.activityCount == 0, !sent.isEmpty { return sent }
+        let details = snapshot.shownActivities.first
+        let bytes = details.flatMap { $0.unit == .bytes ? $0 : nil }
+        var remarks = [details?.attention].compactMap(\.self)
+        if remarks.isEmpty {
+            if bytes == nil, let amount = details?.amountText() { remarks.append(amount) }
+            if snapshot.activityCount > 1 { remarks.append("\(snapshot.activityCount) in progress") }
+        }
+        func amount(_ value: Int?) -> BusValue { .uint64(UInt64(max(value ?? 0, 0))) }
+        return [
+            BusProperty("title", title(snapshot.label)),
+            BusProperty("infoMessage", .string(Self.markup(remarks.joined(separator: ", ")))),
+            // With 0, the bar moves to and fro.
+            BusProperty("percent", .uint32(UInt32(Percentage(snapshot.progress)?.value ?? 0))),
+            BusProperty("processedBytes", amount(bytes?.completed)),
+            BusProperty("totalBytes", amount(bytes?.total)),
+            BusProperty("speed", amount(bytes?.rate.map { $0 < 0x1p62 ? Int($0) : 0 })),
+        ]
+    }
+}

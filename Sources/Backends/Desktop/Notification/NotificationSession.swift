@@ -1,0 +1,438 @@
+import BackendConfiguration
+import DisplayText
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+import Logging
+
+/// The content of the indicator's notification.
+struct NotificationContent: Sendable, Hashable {
+    var summary: String
+    var body: String
+    /// The percentage for the server's bar; `nil` if it is unknown or the server shows no bar.
+    var progress: Int?
+    /// Whether the app waits for the user.
+    var asks = false
+    var urgency = DesktopNotificationSettings.Urgency.low
+}
+
+/// How a server shows a notification that lasts. There is no capability for it.
+private enum ServerStyle {
+    /// On the screen until it is closed, or for a time that the server chooses. The hint `value` is ignored, or shown
+    /// instead of the text (xfce4-notifyd).
+    case text
+    /// The same, with a bar for the hint `value` in addition to the text.
+    case bar
+    /// MATE: as `text`. Its button to close one reports that it has expired (mate-notification-daemon issue 129).
+    case textWithButton
+    /// GNOME: low urgency only in the list below the clock, from which the expiry does not remove it; others first as a
+    /// banner for 4 s, with which a transient one is removed. Each change of one with normal urgency shows its banner
+    /// again, and keeps those of other apps away. GNOME 48 loses one whose urgency changes. Only the connection that
+    /// has shown one may change it. So the user gets a banner, which is not changed, and then another notification,
+    /// with low urgency, in the list.
+    case list
+    /// Cinnamon: for 4 s after the last change. Then it closes a transient one, and reports that as the user's close.
+    /// Its button to close one reports the reason 0 in version 5.6.
+    case brief
+
+    /// - Parameters:
+    ///   - name: its name in the answer to `GetServerInformation`.
+    ///   - vendor: its vendor there.
+    init(serverName name: String, vendor: String) {
+        switch (name, vendor) {
+        case ("SwayNotificationCenter", _), ("dunst", _), ("fnott", _), ("mako", _): self = .bar
+        case ("Notification Daemon", "MATE"): self = .textWithButton
+        case ("gnome-shell", _): self = .list
+        case ("cinnamon", _): self = .brief
+        default: self = .text
+        }
+    }
+
+    /// What the user should know of it.
+    var remark: String {
+        switch self {
+        case .text, .bar, .textWithButton: ""
+        case .list: "; a banner at first, then in the list below the clock"
+        case .brief: "; for 4 s after each change"
+        }
+    }
+
+    /// Whether the user has closed a notification that has not expired.
+    ///
+    /// - Parameters:
+    ///   - reason: the reason of `NotificationClosed`, which is 2 for the user.
+    ///   - time: the time since it was sent.
+    ///   - isTransient: whether it was sent as a transient one.
+    func wasDismissed(for reason: UInt32, after time: Duration, isTransient: Bool) -> Bool {
+        switch (self, reason) {
+        case (.textWithButton, 1), (.brief, 0): true
+        case (.brief, 2): !isTransient || time < .seconds(4)
+        default: reason == 2
+        }
+    }
+
+    /// Why libnotify, which has a connection of its own, is not used.
+    var objection: String? { self == .list ? "only the connection that shows a notification may close it" : nil }
+}
+
+/// One notification on one connection to a session bus (Desktop Notifications Specification 1.2).
+///
+/// The session finds the server, checks that it answers, and watches it; a ``NotificationSender`` sends. Calls are
+/// asynchronous, so a server that hangs delays nothing. Only one at a time that shows the indicator waits for its
+/// reply.
+final class NotificationSession: BusSession {
+    /// At most two updates a second: faster ones are unreadable, and notification servers draw slowly.
+    static let updateInterval = Duration.milliseconds(500)
+
+    /// A portal shows each update as a new notification.
+    static let portalUpdateInterval = Duration.seconds(2)
+
+    /// When a banner of GNOME is closed if GNOME has not done it: while the user is away, or wants no banners.
+    private static let bannerLimit = Duration.seconds(5)
+
+    private static let interface = NotificationSender.interface
+    private static let portal = "org.freedesktop.portal.Desktop"
+    /// How long the server may take to show a notification: the first one takes longer on a busy machine.
+    private static let showLimit = Duration.seconds(5)
+    /// The longest label or app name, in Unicode scalars.
+    private static let valueLimit = 300
+
+    private let applicationName: String
+    private let settings: DesktopNotificationSettings
+    private let logger: Logger
+    private let latest: () -> IndicatorSnapshot
+    private let sender: NotificationSender
+    /// The name of the app's desktop file, if it has one.
+    private let desktopEntry: String?
+
+    private var style = ServerStyle.text
+    private var readsMarkup = false
+    /// Why the server can no longer be used.
+    private var fault: DesktopNotificationError?
+    private(set) var canBeginAgain: Bool?
+
+    /// The content that was sent last.
+    private var shown: NotificationContent?
+    /// What the user has seen in a banner of GNOME: since when the indicator is shown, and whether the app asks.
+    private var announced: (since: Date?, asks: Bool)?
+    private var sentAt = ContinuousClock.now
+    /// The time since which the indicator was shown when ``shown`` was sent.
+    private var shownID: IndicatorSnapshot.VisibilityID?
+    /// The same for a notification that the user, or the server after `timeout`, has closed: it does not reappear until
+    /// the indicator is shown again. One that the server has closed of its own accord reappears with the next change.
+    private var dismissed: IndicatorSnapshot.VisibilityID?
+
+    /// - Parameters:
+    ///   - applicationName: the name of the app; not empty.
+    ///   - settings: the content and behaviour of the notification.
+    ///   - address: the address of the bus, checked.
+    ///   - logger: where it is logged who sends, and why.
+    ///   - latest: the latest snapshot.
+    init(
+        applicationName: String,
+        settings: DesktopNotificationSettings,
+        address: String,
+        logger: Logger,
+        latest: @escaping () -> IndicatorSnapshot
+    ) {
+        let name = SafeText.singleLine(applicationName, limit: Self.valueLimit)
+        self.applicationName = name.isEmpty ? "Indicator" : name
+        self.settings = settings
+        self.logger = logger
+        self.latest = latest
+        desktopEntry = DesktopFile.name(of: applicationName, in: ProcessInfo.processInfo.environment)
+        sender = NotificationSender(
+            through: settings.through,
+            applicationName: self.applicationName,
+            address: address,
+            logger: logger
+        )
+    }
+
+    // MARK: - The server
+
+    /// Finds the server, checks that it answers, and chooses how to send. Returns both.
+    func begin(on bus: BusShare) async throws -> String {
+        let needsPortal = NotificationSender.isSandboxed && settings.through != .dbus
+        let changes = [Self.interface, Self.portal].prefix(needsPortal ? 2 : 1).map {
+            "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\($0)'"
+        }
+        let closed =
+            "type='signal',sender='\(Self.interface)',member='NotificationClosed',path='\(NotificationSender.path)'"
+        for rule in changes + [closed] { try await bus.addMatch(rule) }
+        var parts: [String] = []
+        // A sandbox hides the server.
+        let problem = needsPortal ? try await portalProblem(on: bus) : nil
+        if needsPortal, problem == nil { parts = [try await sender.choose(on: bus)] }
+        if sender.way != .portal {
+            do {
+                parts = [try await findServer(on: bus)]
+            } catch DesktopNotificationError.noServer where needsPortal {
+                throw DesktopNotificationError.withoutLibNotify(reason: problem ?? sender.objection ?? "")
+            }
+            parts.append(try await sender.choose(on: bus, problem: problem ?? style.objection))
+        }
+        let summary = parts.joined(separator: " ") + style.remark
+        // Noteworthy only if libnotify should be used and cannot be.
+        let isExpected = [nil, style.objection].contains(sender.objection)
+        logger.log(level: isExpected ? .debug : .info, "notifications are sent to \(summary)")
+        return summary
+    }
+
+    /// Why libnotify must not be asked for the desktop portal: it remembers that there was none, ends the process if
+    /// the portal has no valid version (libnotify 0.8), and waits for 25 s if it hangs.
+    private func portalProblem(on bus: BusShare) async throws -> String? {
+        // Starts the portal, as its clients do.
+        let start = BusMessage.call(
+            "org.freedesktop.DBus",
+            path: "/org/freedesktop/DBus",
+            interface: "org.freedesktop.DBus",
+            member: "StartServiceByName",
+            [.string(Self.portal), .uint32(0)]
+        )
+        _ = try await ask(start, on: bus)
+        let version = BusMessage.call(
+            Self.portal,
+            path: "/org/freedesktop/portal/desktop",
+            interface: "org.freedesktop.DBus.Properties",
+            member: "Get",
+            [.string("org.freedesktop.portal.Notification"), .string("version")]
+        )
+        let answer = try await ask(version, on: bus)
+        if case .uint32(1...)? = answer.first?.unwrapped { return nil }
+        return answer.isEmpty ? "there is no desktop portal" : "the desktop portal has no valid version"
+    }
+
+    private func findServer(on bus: BusShare) async throws -> String {
+        // Only queries the owner of the name: no server is started.
+        do throws(BusError) {
+            sender.server = try await bus.callBus("GetNameOwner", [.string(Self.interface)]).first?.text ?? ""
+        } catch {
+            guard error.name == "org.freedesktop.DBus.Error.NameHasNoOwner" else { throw error }
+            throw waiting(after: .noServer)
+        }
+        let information = try await ask("GetServerInformation", on: bus)
+        if case .strings(let capabilities)? = try await ask("GetCapabilities", on: bus).first {
+            readsMarkup = capabilities.contains("body-markup")
+        }
+        if let fault { throw waiting(after: fault) }
+        let texts = information.compactMap(\.text).map { SafeText.singleLine($0, limit: 40) }
+        // The name, vendor, version and version of the specification.
+        guard texts.count == 4 else {
+            style = .text
+            return sender.server
+        }
+        style = ServerStyle(serverName: texts[0], vendor: texts[1])
+        return "\(texts[0]) \(texts[2])"
+    }
+
+    private func ask(_ member: String, on bus: BusShare) async throws -> [BusValue] {
+        try await ask(sender.call(member), on: bus)
+    }
+
+    /// The answer to a call; empty after an error.
+    private func ask(_ message: BusMessage, on bus: BusShare) async throws -> [BusValue] {
+        do throws(BusError) {
+            return try await bus.call(message, timeLimit: NotificationSender.answerLimit)
+        } catch .noReply {
+            // The reply to this call arrives when the server continues.
+            bus.call(message, within: nil) { [unowned self] _ in canBeginAgain = true }
+            throw waiting(after: .notResponding)
+        } catch .disconnected {
+            throw BusError.disconnected
+        } catch {
+            // The server does not have this method.
+            return []
+        }
+    }
+
+    private func waiting(after error: DesktopNotificationError) -> DesktopNotificationError {
+        canBeginAgain = error == .replaced
+        return error
+    }
+
+    func receive(_ signal: BusMessage) {
+        switch (signal.member, signal.signature) {
+        case ("NameOwnerChanged", "sss") where signal.sender == "org.freedesktop.DBus":
+            guard let name = signal.arguments.first?.text, let new = signal.arguments.last?.text,
+                name == Self.interface || name == Self.portal
+            else { return }
+            if canBeginAgain != nil { canBeginAgain = !new.isEmpty }
+            // The portal is started again when it is used.
+            guard sender.way != .portal, name == Self.interface else { return }
+            fault = new.isEmpty ? .noServer : .replaced
+        case ("NotificationClosed", "uu") where signal.sender == sender.server:
+            guard case .uint32(let closed)? = signal.arguments.first, case .uint32(let reason)? = signal.arguments.last
+            else { return }
+            if sender.consumeClosed(closed) { wasClosed(for: reason) }
+        default:
+            return
+        }
+    }
+
+    /// The user, or the server, has closed the notification.
+    private func wasClosed(for reason: UInt32) {
+        let time = sentAt.duration(to: .now)
+        if expires, time >= settings.expiry {
+            // After the system was suspended, it may have expired before the app could renew it.
+            shown = nil
+        } else if settings.timeout != nil
+            || style.wasDismissed(for: reason, after: time, isTransient: settings.isTransient)
+        {
+            dismissed = shownID
+        }
+    }
+
+    /// Whether the notification has an expiry, which is renewed.
+    private var expires: Bool { settings.timeout == nil && sender.way != .portal && style != .list }
+
+    // MARK: - The notification
+
+    func update(on bus: BusShare) throws -> ContinuousClock.Instant? {
+        if let fault = fault ?? sender.fault { throw fault }
+        if let reason = sender.consumeClosed() { wasClosed(for: reason) }
+        let snapshot = latest()
+        announce(snapshot.finished.filter { settings.whenDone.covers($0, after: settings.after) }, on: bus)
+        guard snapshot.isVisible, settings.showsIndicator else {
+            guard shown != nil, sender.mayHide > .now else {
+                hide(on: bus)
+                return nil
+            }
+            return sender.mayHide
+        }
+        if sender.isSending {
+            let due = sentAt + Self.showLimit
+            guard due > .now else { throw DesktopNotificationError.notResponding }
+            return due
+        }
+        if let dismissed {
+            guard dismissed != snapshot.visibilityID else { return nil }
+            // The hidden snapshot in between was skipped.
+            hide(on: bus)
+        }
+        shownID = snapshot.visibilityID
+        // During the completion delay, the last content stays.
+        let content = snapshot.activityCount == 0 ? shown ?? content(for: snapshot) : content(for: snapshot)
+        if style == .list, let shown, shown.urgency != content.urgency {
+            let due = sentAt + (shown.urgency == .low ? Self.updateInterval : Self.bannerLimit)
+            guard due <= .now || !sender.isShown else { return due }
+            hide(on: bus)
+        }
+        if content != shown || sender.wasSkipped {
+            let due = sentAt + (sender.way == .portal ? Self.portalUpdateInterval : Self.updateInterval)
+            guard (shown == nil && !sender.wasSkipped) || due <= .now else { return due }
+            shown = content
+            sentAt = .now
+            announced = (snapshot.since, content.asks)
+            sender.show(message(for: content), on: bus)
+            return sentAt + Self.showLimit
+        }
+        let tick = formats.contains(where: \.showsTime) ? ContinuousClock.now + .seconds(1) : nil
+        guard expires else { return tick }
+        if sentAt + settings.renewal <= .now {
+            sender.renew(message(for: content), on: bus)
+            sentAt = .now
+        }
+        return tick ?? sentAt + settings.renewal
+    }
+
+    func end(on bus: BusShare) async { await sender.end(on: bus, serverHasChanged: fault == .replaced) }
+
+    private func hide(on bus: BusShare) {
+        sender.hide(on: bus)
+        shown = nil
+        dismissed = nil
+    }
+
+    /// Shows one ordinary notification of these outcomes.
+    private func announce(_ finished: [FinishedActivity], on bus: BusShare) {
+        guard let notice = OutcomeNotice(finished, applicationName: applicationName) else { return }
+        let category = notice.isFailure ? "transfer.error" : "transfer.complete"
+        let message = message(
+            notice.title,
+            notice.body,
+            category: settings.category.isEmpty ? "" : category,
+            hints: [BusProperty("urgency", .byte(DesktopNotificationSettings.Urgency.normal.level))],
+            milliseconds: -1
+        )
+        sender.announce(message, on: bus)
+    }
+
+    private func message(for content: NotificationContent) -> NotificationMessage {
+        var hints: [BusProperty] = [
+            BusProperty("urgency", .byte(content.urgency.level)),
+            BusProperty("transient", .boolean(style == .list ? content.urgency == .normal : settings.isTransient)),
+            BusProperty("suppress-sound", .boolean(true)),
+        ]
+        if let progress = content.progress { hints.append(BusProperty("value", .int32(Int32(progress)))) }
+        return message(
+            content.summary,
+            content.body,
+            category: settings.category,
+            hints: hints,
+            milliseconds: Self.milliseconds(settings.timeout ?? settings.expiry)
+        )
+    }
+
+    private func message(
+        _ summary: String,
+        _ body: String,
+        category: String,
+        hints: [BusProperty],
+        milliseconds: Int32
+    ) -> NotificationMessage {
+        var hints = hints
+        if !category.isEmpty { hints.append(BusProperty("category", .string(category))) }
+        if let desktopEntry { hints.append(BusProperty("desktop-entry", .string(desktopEntry))) }
+        return NotificationMessage(
+            applicationName: applicationName,
+            icon: settings.protocolIcon,
+            summary: summary,
+            body: readsMarkup ? Self.escaped(body) : body,
+            hints: hints,
+            milliseconds: milliseconds
+        )
+    }
+
+    private func content(for snapshot: IndicatorSnapshot) -> NotificationContent {
+        func text(_ format: SnapshotFormat?) -> String {
+            format?.text(for: snapshot, applicationName: applicationName, valueLimit: Self.valueLimit) ?? ""
+        }
+        let summary = text(settings.summary)
+        var body = text(settings.body)
+        let progress = Percentage(snapshot.progress)
+        if let progress, style != .bar, !formats.contains(where: { $0.placeholders.contains(.progress) }) {
+            body += (body.isEmpty ? "" : " ") + progress.text()
+        }
+        return NotificationContent(
+            summary: summary.isEmpty ? applicationName : summary,
+            body: body,
+            progress: style == .bar ? progress?.value : nil,
+            asks: snapshot.attention != nil,
+            urgency: urgency(for: snapshot)
+        )
+    }
+
+    private func urgency(for snapshot: IndicatorSnapshot) -> DesktopNotificationSettings.Urgency {
+        let asks = snapshot.attention != nil
+        switch (settings.urgency, style) {
+        case (.critical, _): return .critical
+        case (_, .list):
+            guard let announced, announced.since == snapshot.since else { return .normal }
+            return asks && !announced.asks ? .normal : .low
+        case (let urgency, _): return asks ? .normal : urgency
+        }
+    }
+
+    private var formats: [SnapshotFormat] { [settings.summary, settings.body].compactMap(\.self) }
+
+    /// Escapes `&`, `<` and `>` for a server that supports markup (section "Markup").
+    package static func escaped(_ text: String) -> String {
+        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+    }
+
+    /// At least 1: 0 means that it never expires, and makes notify-osd show a dialog.
+    private static func milliseconds(_ duration: Duration) -> Int32 {
+        max(1, Int32(clamping: duration.wholeMilliseconds))
+    }
+}

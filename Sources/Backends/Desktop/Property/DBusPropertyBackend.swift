@@ -1,0 +1,145 @@
+import BackendConfiguration
+import DisplayText
+import Foundation
+public import IndicatorCore
+package import IndicatorThreads
+
+/// The settings of a ``DBusPropertyBackend``.
+public struct DBusPropertySettings: Sendable, Hashable {
+    /// The bus. Default: the session bus.
+    public var bus: DBusAddress
+    /// The replacement for the app's name in the bus name, made valid by the same rule. Default: `nil`, the app's name.
+    public var name: String?
+
+    /// Makes settings.
+    public init(bus: DBusAddress = .session, name: String? = nil) {
+        self.bus = bus
+        self.name = name
+    }
+}
+
+/// The indicator as a D-Bus object that panels read.
+///
+/// Owns `org.activityindicator.Indicator1.<App>` on a message bus, or with the suffix `.instance<pid>` if another
+/// process has that name. The object is `/org/activityindicator/Indicator1`, its interface
+/// `org.activityindicator.Indicator1`:
+///
+/// | property | type | |
+/// |---|---|---|
+/// | `Visible` | `b` | whether the indicator is shown |
+/// | `State` | `s` | `inactive`, `delayingStart`, `active`, `delayingCompletion` |
+/// | `ActivityCount` | `u` | the number of activities in progress |
+/// | `Label` | `s` | one line without control characters, at most 1 MiB; empty if there is none |
+/// | `Attention` | `s` | what the app waits for the user to do; empty if nothing |
+/// | `Progress` | `d` | 0…1; -1 if unknown |
+/// | `Activities` | `a(sd)` | label and progress of each activity with a label, at most 16; see below |
+/// | `Application` | `s` | the name of the app, constant |
+/// | `ProcessID` | `u` | constant |
+/// | `Enabled` | `b` | writable: whether the indicator is enabled |
+///
+/// `Activities` is in order of beginning. A label in it has at most 256 characters; a progress is as in `Progress`.
+/// While `Visible` is true and `ActivityCount` is 0, `Label`, `Attention`, `Progress` and `Activities` keep their
+/// values.
+///
+/// The signal `Finished` (`s` label, `s` outcome, `s` message, `d` seconds) is sent when an activity with a label has
+/// ended. The outcome is `succeeded`, `failed`, `cancelled` or `unspecified`; the message is the reason for a failure.
+///
+/// `PropertiesChanged` has only the changed properties. A panel lists the names on the bus, calls `GetAll` for each,
+/// and subscribes to `PropertiesChanged` and `NameOwnerChanged`.
+///
+/// In the bus name, every character of the app's name other than an ASCII letter, a digit, `_` and `-` becomes `_`; a
+/// name that begins with a digit gets the prefix `_`; a name longer than 190 bytes is truncated.
+///
+/// A call of `Set` is answered after the change, and every later `Get` returns the new value.
+///
+/// The backend shares its connection and its thread, which sleeps until something changes, with the other backends of
+/// the process that use the bus. Without a bus it is unavailable; when the bus is back, it owns its name again and
+/// publishes the current state.
+public final class DBusPropertyBackend: ConnectedBackend {
+    /// The longest text, in Unicode scalars.
+    static let textLimit = 1 << 20
+    /// The longest label in `Activities`, in Unicode scalars.
+    static let labelLimit = 256
+
+    /// The name that the config file and the diagnostics use.
+    public let name: String
+
+    private let applicationName: String
+    private let settings: DBusPropertySettings
+    private let environment: @Sendable () -> [String: String]
+    private let surface: BusSurface
+
+    /// Makes a backend. Does not connect before ``start()``.
+    ///
+    /// - Parameters:
+    ///   - name: the name that the config file and the diagnostics use.
+    ///   - applicationName: the name of the app.
+    ///   - settings: the bus, and the name on it.
+    public convenience init(
+        name: String = "dbusProperty",
+        applicationName: String,
+        settings: DBusPropertySettings = DBusPropertySettings()
+    ) {
+        self.init(name: name, applicationName: applicationName, settings: settings) {
+            ProcessInfo.processInfo.environment
+        }
+    }
+
+    package init(
+        name: String,
+        applicationName: String,
+        settings: DBusPropertySettings,
+        environment: @escaping @Sendable () -> [String: String]
+    ) {
+        self.name = name
+        self.applicationName = applicationName
+        self.settings = settings
+        self.environment = environment
+        surface = BusSurface(on: settings.bus)
+    }
+
+    /// Includes changes while the indicator is hidden: a panel may show activities before the indicator is shown.
+    public var delivery: BackendDelivery { BackendDelivery(includesHidden: true) }
+
+    /// The bus name that the backend owns, if any.
+    package var busName: String? { surface.summary }
+
+    package var thread: ServiceThread { surface.thread }
+
+    /// Keeps the handle, to set `Enabled` and to report the loss of the bus.
+    public func attach(to control: IndicatorControl) {
+        surface.attach(to: control)
+    }
+
+    /// Connects and owns the name. Throws if either fails.
+    public func start() async throws {
+        let processID = getpid()
+        let names = IndicatorBusName.candidates(for: settings.name ?? applicationName, processID: processID)
+        let object = IndicatorObject(
+            application: SafeText.singleLine(applicationName, limit: Self.textLimit),
+            processID: UInt32(bitPattern: processID)
+        )
+        let address = try settings.bus.resolved(in: environment())
+        try await surface.start(at: address) { control, latest in
+            IndicatorBusSession(names: names, object: object, control: control, latest: latest)
+        }
+    }
+
+    /// Publishes the snapshot. Throws if the bus was lost.
+    public func update(_ snapshot: IndicatorSnapshot) async throws {
+        var snapshot = snapshot
+        snapshot.activities = snapshot.shownActivities
+        for index in snapshot.activities.indices {
+            let label = snapshot.activities[index].label
+            snapshot.activities[index].label = label.map { SafeText.singleLine($0, limit: Self.textLimit) }
+            let attention = snapshot.activities[index].attention
+            snapshot.activities[index].attention = attention.map { SafeText.singleLine($0, limit: Self.textLimit) }
+        }
+        try await surface.update(snapshot)
+    }
+
+    /// Announces the last snapshot, releases the name and disconnects.
+    public func stop() async {
+        await surface.stop()
+    }
+}

@@ -1,0 +1,140 @@
+import BackendConfiguration
+import DisplayText
+import Foundation
+import IndicatorCore
+
+/// An indicator on one connection to a bus: owns a name, answers calls, announces changes.
+final class IndicatorBusSession: BusSession {
+    /// The limit of unsent bytes. Beyond it, changes are held back and announced together.
+    private static let outgoingLimit = 256 << 10
+
+    /// How long a value that a panel has set overrides older snapshots.
+    private static let switchLimit = Duration.seconds(1)
+
+    private let names: [String]
+    private let object: IndicatorObject
+    private let control: IndicatorControl
+    private let latest: () -> IndicatorSnapshot
+    private var announced = IndicatorSnapshot()
+    /// The finished activities that were not announced yet.
+    private var finished = FinishedActivities()
+    private var name: String?
+    private var hasLostName = false
+    private weak var bus: BusShare?
+    /// The value of `Enabled` that a panel has set, and until when it overrides snapshots: those with the value arrive
+    /// later.
+    private var switched: (isEnabled: Bool, until: ContinuousClock.Instant)?
+
+    /// - Parameters:
+    ///   - names: the bus names to try, in order of preference.
+    ///   - object: the object to publish.
+    ///   - control: the handle that sets `Enabled`.
+    ///   - latest: the latest snapshot.
+    init(
+        names: [String],
+        object: IndicatorObject,
+        control: IndicatorControl,
+        latest: @escaping () -> IndicatorSnapshot
+    ) {
+        self.names = names
+        self.object = object
+        self.control = control
+        self.latest = latest
+    }
+
+    func begin(on bus: BusShare) async throws -> String {
+        self.bus = bus
+        announced = current()
+        bus.serve(path: IndicatorObject.path) { [weak self] in self?.answer($0) }
+        let name = try await Self.own(names, on: bus)
+        self.name = name
+        return name
+    }
+
+    func receive(_ signal: BusMessage) {
+        guard signal.member == "NameLost", signal.sender == "org.freedesktop.DBus" else { return }
+        if let name, signal.arguments == [.string(name)] { hasLostName = true }
+    }
+
+    /// Announces the changes since the last call.
+    func update(on bus: BusShare) throws -> ContinuousClock.Instant? {
+        if hasLostName { throw BusError(name: "org.freedesktop.DBus.Error.Failed", text: "the bus revoked the name") }
+        let snapshot = current()
+        if bus.outgoingBytes < Self.outgoingLimit {
+            let changes = object.changes(from: announced, to: snapshot)
+            announced = snapshot
+            if !changes.isEmpty { bus.send(.propertiesChanged(changes)) }
+            for activity in finished.takeAll().latest { bus.send(object.finished(activity)) }
+        }
+        return switched?.until
+    }
+
+    func end(on bus: BusShare) {
+        guard let name else { return }
+        bus.send(BusLoop.busCall("ReleaseName", [.string(name)], expectsReply: false))
+    }
+
+    private func current() -> IndicatorSnapshot {
+        var snapshot = latest()
+        finished.append(snapshot.finishedActivities)
+        guard let (isEnabled, until) = switched else { return snapshot }
+        if until <= .now {
+            switched = nil
+        } else {
+            snapshot.isEnabled = isEnabled
+            // A disabled indicator is hidden immediately.
+            if !isEnabled { snapshot.state = .inactive }
+        }
+        return snapshot
+    }
+
+    private func answer(_ call: BusMessage) {
+        let reply: BusMessage?
+        switch object.answer(to: call, snapshot: current()) {
+        case .values(let values): reply = call.reply(values)
+        case .failure(let error): reply = call.reply(error)
+        case .setEnabled(let isEnabled):
+            control.setEnabled(isEnabled)
+            switched = (isEnabled, .now + Self.switchLimit)
+            reply = call.reply([])
+        }
+        if let reply { bus?.send(reply) }
+    }
+
+    /// Owns the first of these names that is free.
+    private static func own(_ names: [String], on bus: BusShare) async throws -> String {
+        // DBUS_NAME_FLAG_DO_NOT_QUEUE: if the name is taken, the next one is tried.
+        let flags: UInt32 = 4
+        for name in names {
+            do throws(BusError) {
+                let reply = try await bus.callBus("RequestName", [.string(name), .uint32(flags)])
+                // 1: primary owner; 4: already the owner; 3: another process has it.
+                if reply == [.uint32(1)] || reply == [.uint32(4)] { return name }
+            } catch {
+                guard error.name == "org.freedesktop.DBus.Error.AccessDenied" else { throw error }
+                throw MessageBusError.nameRefused(name, reason: error.description)
+            }
+        }
+        throw MessageBusError.nameTaken(names[0])
+    }
+
+    /// Checks whether this process can connect to a bus and own a name, without publishing an object.
+    final class Probe: BusSession {
+        private let names: [String]
+
+        init(names: [String]) { self.names = names }
+
+        func begin(on bus: BusShare) async throws -> String { try await own(names, on: bus) }
+    }
+}
+
+extension BusMessage {
+    fileprivate static func propertiesChanged(_ changes: [BusProperty]) -> BusMessage {
+        .signal(
+            path: IndicatorObject.path,
+            interface: IndicatorObject.propertiesInterface,
+            member: "PropertiesChanged",
+            [.string(IndicatorObject.interface), .properties(changes), .strings([])]
+        )
+    }
+}

@@ -1,0 +1,265 @@
+import BackendConfiguration
+import DisplayText
+import IndicatorCore
+
+/// The object that represents an indicator on a bus: its interface, its properties, and its answers to calls.
+///
+/// A plain value: ``IndicatorBusSession`` passes it the calls and sends the answers.
+package struct IndicatorObject {
+    package static let path = "/org/activityindicator/Indicator1"
+    package static let interface = "org.activityindicator.Indicator1"
+
+    static let propertiesInterface = "org.freedesktop.DBus.Properties"
+    static let introspectableInterface = "org.freedesktop.DBus.Introspectable"
+
+    /// The name of the app.
+    let application: String
+    let processID: UInt32
+
+    /// The answer to a call.
+    enum Answer {
+        /// A reply with these values.
+        case values([BusValue])
+        /// An error reply.
+        case failure(BusError)
+        /// Set `Enabled`, then reply.
+        case setEnabled(Bool)
+    }
+
+    /// All properties, in the order of the introspection.
+    func properties(of snapshot: IndicatorSnapshot) -> [BusProperty] {
+        Property.allCases.map { BusProperty($0.rawValue, value(of: $0, in: snapshot)) }
+    }
+
+    /// The properties that differ between two snapshots.
+    func changes(from old: IndicatorSnapshot, to new: IndicatorSnapshot) -> [BusProperty] {
+        Property.allCases.compactMap { property in
+            let value = value(of: property, in: new)
+            return value == self.value(of: property, in: old) ? nil : BusProperty(property.rawValue, value)
+        }
+    }
+
+    /// The signal with the outcome of an activity.
+    func finished(_ activity: FinishedActivity) -> BusMessage {
+        func text(_ text: String) -> BusValue {
+            .string(SafeText.singleLine(text, limit: DBusPropertyBackend.textLimit))
+        }
+        return .signal(
+            path: Self.path,
+            interface: Self.interface,
+            member: "Finished",
+            [
+                text(activity.label), .string(activity.outcome.name), text(activity.outcome.message ?? ""),
+                .double(activity.duration / .seconds(1)),
+            ]
+        )
+    }
+
+    /// The answer to a method call.
+    func answer(to call: BusMessage, snapshot: IndicatorSnapshot) -> Answer {
+        guard call.path == Self.path else {
+            return .failure(
+                "UnknownObject",
+                "There is no object '\(quoted(call.path ?? ""))'; the indicator is '\(Self.path)'."
+            )
+        }
+        let member = call.member ?? ""
+        do throws(BusError) {
+            switch (call.interface, member) {
+            case (Self.propertiesInterface?, "Get"), (nil, "Get"):
+                let arguments = try arguments(of: call, as: "ss")
+                return get(arguments[0].text ?? "", arguments[1].text ?? "", snapshot)
+            case (Self.propertiesInterface?, "GetAll"), (nil, "GetAll"):
+                let arguments = try arguments(of: call, as: "s")
+                return getAll(arguments[0].text ?? "", snapshot)
+            case (Self.propertiesInterface?, "Set"), (nil, "Set"):
+                let arguments = try arguments(of: call, as: "ssv")
+                return set(arguments[0].text ?? "", arguments[1].text ?? "", arguments[2].unwrapped)
+            case (Self.introspectableInterface?, "Introspect"), (nil, "Introspect"):
+                _ = try arguments(of: call, as: "")
+                return .values([.string(Self.introspection)])
+            case (let interface?, _) where !Self.knownInterfaces.contains(interface):
+                return .unknownInterface(interface)
+            case (let interface, _):
+                let place = interface.map { " in interface '\($0)'" } ?? ""
+                return .failure("UnknownMethod", "The object has no method '\(member)'\(place).")
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// The arguments of a call, decoded only if they have these one-letter types.
+    private func arguments(of call: BusMessage, as expected: String) throws(BusError) -> [BusValue] {
+        let member = call.member ?? ""
+        guard call.signature == expected else {
+            throw BusError(
+                name: "org.freedesktop.DBus.Error.InvalidArgs",
+                text: "The method '\(member)' takes arguments of types '\(expected)', not '\(call.signature)'."
+            )
+        }
+        let arguments = call.arguments
+        guard arguments.count == expected.count else {
+            throw BusError(
+                name: "org.freedesktop.DBus.Error.LimitsExceeded",
+                text: "The arguments of '\(member)' are longer than \(BusDecoder.limit) bytes."
+            )
+        }
+        return arguments
+    }
+
+    private func get(_ interface: String, _ name: String, _ snapshot: IndicatorSnapshot) -> Answer {
+        guard Self.hasProperties(interface) else { return .unknownInterface(interface) }
+        guard let property = Property(rawValue: name) else { return .unknownProperty(name) }
+        return .values([.variant(value(of: property, in: snapshot))])
+    }
+
+    private func getAll(_ interface: String, _ snapshot: IndicatorSnapshot) -> Answer {
+        guard interface != Self.propertiesInterface, interface != Self.introspectableInterface else {
+            return .values([.properties([])])
+        }
+        guard Self.hasProperties(interface) else { return .unknownInterface(interface) }
+        return .values([.properties(properties(of: snapshot))])
+    }
+
+    private func set(_ interface: String, _ name: String, _ value: BusValue) -> Answer {
+        guard Self.hasProperties(interface) else { return .unknownInterface(interface) }
+        guard let property = Property(rawValue: name) else { return .unknownProperty(name) }
+        guard property == .enabled else { return .failure("PropertyReadOnly", "The property '\(name)' cannot be set.") }
+        guard case .boolean(let isEnabled) = value else {
+            return .failure("InvalidArgs", "The property '\(name)' is of type 'b', not '\(value.signature)'.")
+        }
+        return .setEnabled(isEnabled)
+    }
+
+    private func value(of property: Property, in snapshot: IndicatorSnapshot) -> BusValue {
+        switch property {
+        case .visible: .boolean(snapshot.isVisible)
+        case .state: .string(snapshot.state.rawValue)
+        case .activityCount: .uint32(UInt32(clamping: snapshot.activityCount))
+        case .label: .string(snapshot.label ?? "")
+        case .attention: .string(snapshot.attention ?? "")
+        case .progress: progress(snapshot.progress)
+        case .activities:
+            .structures(
+                "sd",
+                snapshot.activities.map { activity in
+                    let label = SafeText.singleLine(activity.label ?? "", limit: DBusPropertyBackend.labelLimit)
+                    return [.string(label), progress(activity.progress)]
+                }
+            )
+        case .application: .string(application)
+        case .processID: .uint32(processID)
+        case .enabled: .boolean(snapshot.isEnabled)
+        }
+    }
+
+    private func progress(_ progress: Double?) -> BusValue {
+        .double(progress.map { $0.isNaN ? -1 : min(max($0, 0), 1) } ?? -1)
+    }
+
+    /// The properties of the interface.
+    private enum Property: String, CaseIterable {
+        case visible = "Visible"
+        case state = "State"
+        case activityCount = "ActivityCount"
+        case label = "Label"
+        case attention = "Attention"
+        case progress = "Progress"
+        case activities = "Activities"
+        case application = "Application"
+        case processID = "ProcessID"
+        case enabled = "Enabled"
+    }
+
+    private static let knownInterfaces: Set<String> = [
+        interface, propertiesInterface, introspectableInterface, "org.freedesktop.DBus.Peer",
+    ]
+
+    /// An empty name means any interface that has the property (D-Bus specification,
+    /// "org.freedesktop.DBus.Properties").
+    private static func hasProperties(_ interface: String) -> Bool {
+        interface.isEmpty || interface == Self.interface
+    }
+}
+
+extension IndicatorObject.Answer {
+    fileprivate static func failure(_ name: String, _ text: String) -> Self {
+        .failure(BusError(name: "org.freedesktop.DBus.Error.\(name)", text: text))
+    }
+
+    fileprivate static func unknownInterface(_ name: String) -> Self {
+        .failure("UnknownInterface", "The object has no properties or methods of interface '\(quoted(name))'.")
+    }
+
+    fileprivate static func unknownProperty(_ name: String) -> Self {
+        .failure("UnknownProperty", "The interface '\(IndicatorObject.interface)' has no property '\(quoted(name))'.")
+    }
+}
+
+/// A caller's text for an error message.
+private func quoted(_ text: String) -> String { SafeText.singleLine(text, limit: 100) }
+
+extension IndicatorObject {
+    /// The answer to `Introspect` (D-Bus specification, "Introspection Data Format").
+    static let introspection = """
+        <!DOCTYPE node PUBLIC "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"
+         "http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd">
+        <node>
+          <interface name="org.activityindicator.Indicator1">
+            <property name="Visible" type="b" access="read"/>
+            <property name="State" type="s" access="read"/>
+            <property name="ActivityCount" type="u" access="read"/>
+            <property name="Label" type="s" access="read"/>
+            <property name="Attention" type="s" access="read"/>
+            <property name="Progress" type="d" access="read"/>
+            <property name="Activities" type="a(sd)" access="read"/>
+            <property name="Application" type="s" access="read">
+              <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" value="const"/>
+            </property>
+            <property name="ProcessID" type="u" access="read">
+              <annotation name="org.freedesktop.DBus.Property.EmitsChangedSignal" value="const"/>
+            </property>
+            <property name="Enabled" type="b" access="readwrite"/>
+            <signal name="Finished">
+              <arg name="label" type="s"/>
+              <arg name="outcome" type="s"/>
+              <arg name="message" type="s"/>
+              <arg name="seconds" type="d"/>
+            </signal>
+          </interface>
+          <interface name="org.freedesktop.DBus.Properties">
+            <method name="Get">
+              <arg name="interface_name" type="s" direction="in"/>
+              <arg name="property_name" type="s" direction="in"/>
+              <arg name="value" type="v" direction="out"/>
+            </method>
+            <method name="GetAll">
+              <arg name="interface_name" type="s" direction="in"/>
+              <arg name="properties" type="a{sv}" direction="out"/>
+            </method>
+            <method name="Set">
+              <arg name="interface_name" type="s" direction="in"/>
+              <arg name="property_name" type="s" direction="in"/>
+              <arg name="value" type="v" direction="in"/>
+            </method>
+            <signal name="PropertiesChanged">
+              <arg name="interface_name" type="s"/>
+              <arg name="changed_properties" type="a{sv}"/>
+              <arg name="invalidated_properties" type="as"/>
+            </signal>
+          </interface>
+          <interface name="org.freedesktop.DBus.Introspectable">
+            <method name="Introspect">
+              <arg name="xml_data" type="s" direction="out"/>
+            </method>
+          </interface>
+          <interface name="org.freedesktop.DBus.Peer">
+            <method name="Ping"/>
+            <method name="GetMachineId">
+              <arg name="machine_uuid" type="s" direction="out"/>
+            </method>
+          </interface>
+        </node>
+        """
+}

@@ -1,0 +1,49 @@
+import BackendConfiguration
+import DisplayText
+import Foundation
+
+/// The desktop files of installed apps, by their identifiers (Desktop Entry Specification, "Desktop File ID").
+enum DesktopFile {
+    static let suffix = ".desktop"
+    static let expectation = "the name of a desktop file, such as org.example.my-app.desktop, without a folder"
+
+    /// Whether a text is the identifier of a desktop file: a file name, not a path.
+    ///
+    /// A file in a subfolder of `applications` has the name of the folder and a `-` before its own.
+    static func isIdentifier(_ text: String) -> Bool {
+        let isPrintable = text.unicodeScalars.allSatisfy { $0.isASCII && $0.value > 0x20 && $0.value < 0x7F }
+        return isPrintable && text.hasSuffix(suffix) && text.utf8.count > suffix.utf8.count
+            && text.utf8.count <= 255 && !text.contains("/")
+    }
+
+    /// The check of a setting with an identifier.
+    static func validate(_ text: String) -> String? { isIdentifier(text) ? nil : expectation }
+
+    /// Whether the file with an identifier is in the folder `applications` of one of the data folders (Desktop Base
+    /// Directory Specification), or in a subfolder.
+    static func isInstalled(_ identifier: String, in environment: [String: String]) -> Bool {
+        var paths = [identifier]
+        while let path = paths.last, let dash = path.firstIndex(of: "-") {
+            paths.append(path.replacingCharacters(in: dash...dash, with: "/"))
+        }
+        return dataFolders(in: environment).contains { folder in
+            paths.contains { FileManager.default.fileExists(atPath: "\(folder)/applications/\($0)") }
+        }
+    }
+
+    /// The name of an app's desktop file without its extension; `nil` if none is installed.
+    static func name(of applicationName: String, in environment: [String: String]) -> String? {
+        if let identifier = environment["FLATPAK_ID"], !identifier.isEmpty { return identifier }
+        guard !applicationName.contains(where: { $0 == "/" || $0 == "\0" }) else { return nil }
+        return isInstalled(applicationName + suffix, in: environment) ? applicationName : nil
+    }
+
+    private static func dataFolders(in environment: [String: String]) -> [String] {
+        func folders(_ name: String, _ standard: String) -> [String] {
+            let value = environment[name].flatMap { $0.isEmpty ? nil : $0 } ?? standard
+            return value.split(separator: ":").map(String.init)
+        }
+        return folders("XDG_DATA_HOME", "\(environment["HOME"] ?? "")/.local/share")
+            + folders("XDG_DATA_DIRS", "/usr/local/share:/usr/share")
+    }
+}

@@ -1,0 +1,53 @@
+public import BackendConfiguration
+import Foundation
+import IndicatorCore
+
+extension BackendKind {
+    /// Keeps the machine awake.
+    public static var sleepInhibitor: BackendKind {
+        BackendKind(
+            name: "sleepInhibitor",
+            summary: "keeps the machine awake",
+            settings: SleepInhibitorSettings.self,
+            make: { context, settings in
+                SleepInhibitorBackend(
+                    name: context.name,
+                    applicationName: context.applicationName,
+                    settings: settings,
+                    logger: context.logger
+                )
+            },
+            isApplicable: { context, _ in
+                context.isNamed || DBusAddress.system.mayExist(in: ProcessInfo.processInfo.environment)
+            },
+            availability: { context, settings in
+                let address = try DBusAddress.system.resolved(in: ProcessInfo.processInfo.environment)
+                return try await BusSurface.probe(.system, at: address) {
+                    SleepInhibitorSession(
+                        applicationName: context.applicationName,
+                        settings: settings,
+                        logger: context.logger,
+                        latest: $0
+                    )
+                }
+            }
+        )
+    }
+}
+
+extension SleepInhibitorSettings: KindSettings {
+    package static let standard = Self()
+    package static let bindings: [BoundSetting<Self>] = [
+        BoundSetting(
+            "what",
+            \.actions,
+            summary: "what the machine must not do while the indicator is shown",
+            validate: { actions in
+                let names = Action.allCases.map(\.rawValue).joined(separator: ", ")
+                return actions.isEmpty ? "at least one of \(names)" : nil
+            }
+        )
+    ]
+}
+
+extension SleepInhibitorSettings.Action: SettingChoice {}

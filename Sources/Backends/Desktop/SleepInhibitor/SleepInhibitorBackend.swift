@@ -1,0 +1,176 @@
+import BackendConfiguration
+import DisplayText
+import Foundation
+public import IndicatorCore
+package import IndicatorThreads
+public import Logging
+
+/// The settings of a ``SleepInhibitorBackend``.
+public struct SleepInhibitorSettings: Sendable, Hashable {
+    /// What the machine must not do.
+    public enum Action: String, Sendable, Hashable, CaseIterable {
+        /// Suspend, or turn off the screen, because the user is away.
+        case idle
+        /// Suspend or hibernate at all, also on request. A user without privileges may not be allowed to ask for that.
+        case sleep
+        /// Power off or restart.
+        case shutdown
+    }
+
+    /// What the machine must not do. Default: `idle`.
+    public var actions: Set<Action>
+
+    /// Makes settings.
+    public init(actions: Set<Action> = [.idle]) {
+        self.actions = actions
+    }
+}
+
+/// Keeps the machine awake while the indicator is shown.
+///
+/// Holds an inhibitor lock of login1 (systemd-logind or elogind: `Inhibit` of `org.freedesktop.login1.Manager`), which
+/// `systemd-inhibit --list` shows with the name of the app and the label. The lock is a descriptor, so it ends with the
+/// process, however that ends.
+///
+/// Without login1, the backend is unavailable until it appears. If login1 refuses the lock, that is logged, and it is
+/// asked again when the indicator is shown the next time. Its connection to the system bus is
+/// shared with the other backends of the process that use it.
+public final class SleepInhibitorBackend: ConnectedBackend {
+    /// The name that the config file and the diagnostics use.
+    public let name: String
+
+    private let applicationName: String
+    private let settings: SleepInhibitorSettings
+    private let logger: Logger
+    private let surface = BusSurface(on: .system)
+
+    /// Makes a backend. Does not connect before ``start()``.
+    ///
+    /// - Parameters:
+    ///   - name: the name that the config file and the diagnostics use.
+    ///   - applicationName: the name of the app.
+    ///   - settings: what the machine must not do.
+    ///   - logger: where it is logged that login1 refuses.
+    public init(
+        name: String = "sleepInhibitor",
+        applicationName: String,
+        settings: SleepInhibitorSettings = SleepInhibitorSettings(),
+        logger: Logger = Logger(label: "IndicatorBackends.SleepInhibitor")
+    ) {
+        self.name = name
+        self.applicationName = applicationName
+        self.settings = settings
+        self.logger = logger
+    }
+
+    package var thread: ServiceThread { surface.thread }
+
+    /// Keeps the handle, to report when login1 appears or vanishes.
+    public func attach(to control: IndicatorControl) {
+        surface.attach(to: control)
+    }
+
+    /// Looks for login1. Throws if there is none.
+    public func start() async throws {
+        let address = try DBusAddress.system.resolved(in: ProcessInfo.processInfo.environment)
+        let (name, settings, logger) = (applicationName, settings, logger)
+        try await surface.start(at: address) { _, latest in
+            SleepInhibitorSession(applicationName: name, settings: settings, logger: logger, latest: latest)
+        }
+    }
+
+    /// Takes or releases the lock. Throws if login1 was lost.
+    public func update(_ snapshot: IndicatorSnapshot) async throws {
+        try await surface.update(snapshot)
+    }
+
+    /// Releases the lock.
+    public func stop() async {
+        await surface.stop()
+    }
+}
+
+/// One inhibitor lock, on one connection to the system bus.
+///
+/// There is at most one call at a time, and at most one for each time that the indicator is shown.
+final class SleepInhibitorSession: BusSession {
+    private static let login = "org.freedesktop.login1"
+    /// The longest text, in Unicode scalars.
+    private static let valueLimit = 120
+
+    private let applicationName: String
+    private let settings: SleepInhibitorSettings
+    private let logger: Logger
+    private let latest: () -> IndicatorSnapshot
+    private let service = BusServiceOwner(SleepInhibitorSession.login)
+    private var lock: BusDescriptor?
+    private var isAsking = false
+    private var hasEnded = false
+    /// Since when the indicator is shown for which a lock was asked for.
+    private var askedFor: IndicatorSnapshot.VisibilityID?
+
+    init(
+        applicationName: String,
+        settings: SleepInhibitorSettings,
+        logger: Logger,
+        latest: @escaping () -> IndicatorSnapshot
+    ) {
+        self.applicationName = SafeText.singleLine(applicationName, limit: Self.valueLimit)
+        self.settings = settings
+        self.logger = logger
+        self.latest = latest
+    }
+
+    var canBeginAgain: Bool? { service.canBeginAgain }
+
+    func begin(on bus: BusShare) async throws -> String {
+        try await service.find(on: bus)
+        return "\(Self.login): \(actions)"
+    }
+
+    func receive(_ signal: BusMessage) { service.receive(signal) }
+
+    func update(on bus: BusShare) throws -> ContinuousClock.Instant? {
+        if let fault = service.fault { throw fault }
+        let snapshot = latest()
+        guard snapshot.isVisible else {
+            lock = nil
+            return nil
+        }
+        if lock == nil, !isAsking, askedFor != snapshot.visibilityID { ask(snapshot, on: bus) }
+        return nil
+    }
+
+    func end(on bus: BusShare) {
+        hasEnded = true
+        lock = nil
+    }
+
+    private var actions: String { settings.actions.map(\.rawValue).sorted().joined(separator: ":") }
+
+    private func ask(_ snapshot: IndicatorSnapshot, on bus: BusShare) {
+        isAsking = true
+        askedFor = snapshot.visibilityID
+        let label = SafeText.singleLine(snapshot.label ?? "", limit: Self.valueLimit)
+        let call = BusMessage.call(
+            Self.login,
+            path: "/org/freedesktop/login1",
+            interface: "org.freedesktop.login1.Manager",
+            member: "Inhibit",
+            [actions, applicationName, label.isEmpty ? "in progress" : label, "block"].map { .string($0) }
+        )
+        // No time limit: the answer of a slow service is a lock, which must be released.
+        bus.call(call, within: nil) { [weak self] result in
+            guard let self else { return }
+            isAsking = false
+            do {
+                // Released by `update` if the indicator was hidden.
+                let descriptor = try result.get().descriptor
+                if !hasEnded { lock = descriptor }
+                if descriptor == nil { logger.warning("login1 gave no lock: the answer has no descriptor") }
+            } catch {
+                logger.warning("login1 gave no lock against '\(actions)': \(error)")
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+public import BackendConfiguration
+import DisplayText
+import Foundation
+import IndicatorCore
+
+extension BackendKind {
+    /// A program of the user.
+    public static var command: BackendKind {
+        BackendKind(
+            name: "command",
+            summary: "a program of yours, run when work is done or waits for you",
+            settings: CommandHook.self,
+            make: { context, hook in
+                HookBackend(context, hook.options, check: { try HookCommand.check(hook.program) }) { event in
+                    let arguments = hook.words.map { HookText.filled($0, event) }
+                    try HookCommand(arguments: arguments, timeLimit: hook.options.timeLimit).run()
+                }
+            },
+            availability: { _, hook in
+                try HookCommand.check(hook.program)
+                return hook.program
+            }
+        )
+    }
+
+    /// A message to a web service, for example one that reaches a phone.
+    public static var webhook: BackendKind {
+        BackendKind(
+            name: "webhook",
+            summary: "a message to a web service such as ntfy, when work is done or waits for you",
+            settings: Webhook.self,
+            make: { context, webhook in
+                try webhook.requireAddress()
+                return HookBackend(context, webhook.options, check: webhook.check) { try webhook.send($0) }
+            },
+            availability: { _, webhook in
+                try webhook.check()
+                return try webhook.host()
+            }
+        )
+    }
+}
+
+extension HookBackend {
+    fileprivate convenience init(
+        _ context: BackendContext,
+        _ options: HookOptions,
+        check: @escaping @Sendable () throws -> Void,
+        run: @escaping @Sendable (HookEvent) async throws -> Void
+    ) {
+        self.init(
+            name: context.name,
+            applicationName: context.applicationName,
+            settings: options.settings,
+            timeLimit: options.timeLimit,
+            check: check,
+            run: run
+        )
+    }
+}
+
+/// The settings of both kinds.
+struct HookOptions: KindSettings {
+    var settings = HookSettings()
+    var timeLimit = Duration.seconds(30)
+
+    static let standard = Self()
+    static let bindings: [BoundSetting<Self>] = [
+        BoundSetting(
+            "events",
+            \.settings.events,
+            summary: "what to tell: shown, hidden, finished (an activity has ended) or attention (one waits for you)"
+        ),
+        .whenDone(\.settings.whenDone),
+        .after(\.settings.after),
+        BoundSetting("timeLimit", \.timeLimit, summary: "after how long it is given up"),
+    ]
+}
+
+extension HookEvent.Kind: SettingChoice {}
+
+/// The settings of a program of the user.
+private struct CommandHook: KindSettings {
+    /// The program and its arguments.
+    var words: [String] = []
+    var options = HookOptions()
+    var program: String { words.first ?? "" }
+
+    static let standard = Self()
+    static let bindings: [BoundSetting<Self>] =
+        [
+            BoundSetting(
+                "run",
+                \.words,
+                example: ["notify-phone", "{title}", "{text}"],
+                summary: "the program and its arguments, which no shell reads; they may contain "
+                    + HookText.placeholders.map { "{\($0)}" }.joined(separator: ", "),
+                isRequired: true,
+                validate: HookText.validate
+            )
+        ] + HookOptions.bindings.map { $0.within(\.options) }
+}
+
+extension Webhook: KindSettings {
+    static let standard = Self()
+    static let bindings: [BoundSetting<Self>] =
+        [
+            BoundSetting(
+                "url",
+                \.url,
+                example: "https://ntfy.sh/my-topic",
+                summary: "the address that gets the message; or 'urlFile'",
+                isSecret: true,
+                validate: { address in
+                    if address.map(isAddress) ?? true { return nil }
+                    return "an address that begins with https:// or http://, without spaces"
+                }
+            ),
+            BoundSetting(
+                "urlFile",
+                \.urlFile,
+                .path,
+                example: "~/.config/indicator/url",
+                summary: "a file whose first line is the address, for services with a secret in the address"
+            )
+            .ofSecretFile,
+            BoundSetting(
+                "tokenFile",
+                \.tokenFile,
+                .path,
+                example: "~/.config/indicator/token",
+                summary: "a file whose first line is a token, sent as 'Authorization: Bearer'"
+            )
+            .ofSecretFile,
+            BoundSetting(
+                "format",
+                \.format,
+                summary: "ntfy: the text, with the title and priority in headers; slack: JSON that Slack, Mattermost "
+                    + "and others read; json: all values"
+            ),
+        ] + HookOptions.bindings.map { $0.within(\.options) }
+}
+
+extension Webhook.Format: SettingChoice {}
+
+/// The placeholders of a program's arguments.
+enum HookText {
+    static let placeholders = ["event", "app", "title", "text", "outcome", "message", "seconds"]
+
+    static func filled(_ template: String, _ event: HookEvent) -> String {
+        var text = ""
+        var rest = template[...]
+        // In one pass: what is filled in may contain braces.
+        while let open = rest.firstIndex(of: "{") {
+            text += rest[..<open]
+            rest = rest[open...]
+            guard let close = rest.firstIndex(of: "}"), let value = value(rest[open...close], event) else {
+                text.append(rest.removeFirst())
+                continue
+            }
+            text += value
+            rest = rest[rest.index(after: close)...]
+        }
+        return text + rest
+    }
+
+    private static func value(_ placeholder: Substring, _ event: HookEvent) -> String? {
+        switch placeholder {
+        case "{event}": event.kind.rawValue
+        case "{app}": event.applicationName
+        case "{title}": event.title
+        case "{text}": event.text
+        case "{outcome}": event.activity?.outcome.name ?? ""
+        case "{message}": SafeText.singleLine(event.activity?.outcome.message ?? "", limit: OutcomeNotice.textLimit)
+        case "{seconds}": event.activity.map { "\($0.duration.components.seconds)" } ?? ""
+        default: nil
+        }
+    }
+
+    /// What a program with its arguments should be, if it is not.
+    static func validate(_ words: [String]) -> String? {
+        guard let program = words.first, !program.isEmpty else { return "a program and its arguments" }
+        for word in words {
+            for match in word.matches(of: /\{([a-z]+)\}/) where !placeholders.contains(String(match.1)) {
+                let suggestion = NearestName.suggestion(
+                    for: String(match.1),
+                    among: placeholders,
+                    listing: "known placeholders"
+                )
+                return "known placeholders instead of '{\(match.1)}'\(suggestion)"
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,157 @@
+import BackendConfiguration
+import DisplayText
+import Foundation
+import IndicatorCore
+
+/// A message to a web service for an event of a ``HookBackend``.
+///
+/// The program `curl` sends it: it goes on when the app ends meanwhile, as an app often does when its work is done, and
+/// no library for TLS comes with the package. Address and token are in its standard input, which others cannot see.
+struct Webhook: Sendable {
+    /// What services read.
+    enum Format: String, Sendable, CaseIterable {
+        /// A text, with title, priority and tags in headers (https://docs.ntfy.sh/publish).
+        case ntfy
+        /// `{"text": "…"}` (https://docs.slack.dev/messaging/formatting-message-text).
+        case slack
+        /// All values.
+        case json
+    }
+
+    var url: String?
+    var urlFile: String?
+    var tokenFile: String?
+    var format = Format.ntfy
+    var options = HookOptions()
+
+    /// Throws if the settings have no address.
+    func requireAddress() throws(Unavailability) {
+        guard url == nil, urlFile == nil else { return }
+        throw Unavailability(reason: "there is no address", help: "set 'url' or 'urlFile'")
+    }
+
+    static func isAddress(_ text: String) -> Bool {
+        let start = ["https://", "http://"].first { text.hasPrefix($0) }
+        return start.map { text.count > $0.count } ?? false
+            && text.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value < 0x7F }
+    }
+
+    /// Throws if `curl`, the address or the token is missing.
+    func check() throws(Unavailability) {
+        try HookCommand.check("curl")
+        _ = try address()
+        _ = try token()
+    }
+
+    /// The host, without what may be secret.
+    func host() throws(Unavailability) -> String {
+        let rest = try address().split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).dropFirst(2)
+        let authority = rest.first?.prefix { $0 != "/" && $0 != "?" && $0 != "#" } ?? ""
+        return String(authority.split(separator: "@", omittingEmptySubsequences: false).last ?? "")
+    }
+
+    /// Sends the message.
+    func send(_ event: HookEvent) throws(Unavailability) {
+        var lines = [
+            "url = \(quoted(try address()))", "proto = \"=http,https\"",
+            "max-time = \(max(1, options.timeLimit / .seconds(1)))",
+            // After 1, 2 and 4 seconds; not of what would fail again.
+            "retry = 3", "retry-connrefused", "fail", "silent", "show-error", "output = \"/dev/null\"",
+            "data-raw = \(quoted(body(of: event)))",
+        ]
+        for header in headers(of: event) { lines.append("header = \(quoted(header))") }
+        if let token = try token() { lines.append("header = \(quoted("Authorization: Bearer \(token)"))") }
+        do throws(Unavailability) {
+            // Without the user's own settings, which may print.
+            try HookCommand(
+                arguments: ["curl", "--disable", "--config", "-"],
+                input: lines.joined(separator: "\n"),
+                timeLimit: options.timeLimit + .seconds(1)
+            )
+            .run()
+        } catch {
+            throw Unavailability(reason: "\(try host()): \(error.reason)", help: error.help)
+        }
+    }
+
+    private func address() throws(Unavailability) -> String {
+        if let url { return url }
+        try requireAddress()
+        let text = try firstLine(of: urlFile ?? "", "address")
+        guard Self.isAddress(text) else {
+            let line = "the first line of '\(QuotedText.shortened(urlFile ?? ""))'"
+            throw Unavailability(reason: "\(line) is no address that begins with https:// or http://")
+        }
+        return text
+    }
+
+    private func token() throws(Unavailability) -> String? {
+        guard let tokenFile else { return nil }
+        return try firstLine(of: tokenFile, "token")
+    }
+
+    private func firstLine(of path: String, _ what: String) throws(Unavailability) -> String {
+        let text = try? String(contentsOfFile: path, encoding: .utf8)
+        guard let line = text?.prefix(while: { !$0.isNewline }), (1..<4096).contains(line.utf8.count) else {
+            throw Unavailability(
+                reason: "'\(QuotedText.shortened(path))' has no \(what) in its first line, or cannot be read",
+                help: "check the path, and that this user may read the file"
+            )
+        }
+        return String(line)
+    }
+
+    private func headers(of event: HookEvent) -> [String] {
+        guard format == .ntfy else { return ["Content-Type: application/json"] }
+        let isPlain = event.title.utf8.allSatisfy { $0 < 0x80 }
+        // RFC 2047, because a header is ASCII.
+        let title = isPlain ? event.title : "=?UTF-8?B?\(Data(event.title.utf8).base64EncodedString())?="
+        let tag = event.kind == .attention ? "question" : event.isUrgent ? "x" : "white_check_mark"
+        return [
+            "Content-Type: text/plain; charset=utf-8", "Title: \(title)",
+            "Priority: \(event.isUrgent ? "high" : "default")", "Tags: \(tag)",
+        ]
+    }
+
+    private func body(of event: HookEvent) -> String {
+        func json(_ value: some Encodable) -> String {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+        }
+        switch format {
+        case .ntfy: return event.text
+        case .slack:
+            let text = "\(event.title): \(event.text)"
+            // The characters of links and mentions.
+            let escaped = text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+            return json(["text": escaped])
+        case .json: return json(Message(event))
+        }
+    }
+
+    /// The values of an event.
+    private struct Message: Encodable {
+        var event: String
+        var app: String
+        var title: String
+        var text: String
+        var outcome: String?
+        var message: String?
+        var seconds: Double?
+
+        init(_ event: HookEvent) {
+            self.event = event.kind.rawValue
+            (app, title, text) = (event.applicationName, event.title, event.text)
+            outcome = event.activity?.outcome.name
+            message = event.activity?.outcome.message
+            seconds = event.activity.map { $0.duration / .seconds(1) }
+        }
+    }
+
+    /// A value in a config file of curl.
+    private func quoted(_ text: String) -> String {
+        let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+        return "\"\(escaped.replacing("\n", with: "\\n"))\""
+    }
+}

@@ -1,0 +1,49 @@
+public import BackendConfiguration
+import DisplayText
+import Foundation
+import IndicatorCore
+
+extension BackendKind {
+    /// The status text of a service.
+    public static var systemdStatus: BackendKind {
+        BackendKind(
+            name: "systemdStatus",
+            summary: "the status of a service, for systemctl status",
+            settings: SystemdStatusSettings.self,
+            make: { context, settings in
+                SystemdStatusBackend(name: context.name, applicationName: context.applicationName, settings: settings)
+            },
+            isApplicable: { _, _ in
+                // systemd sets it before the process starts, or never.
+                ProcessInfo.processInfo.environment[SystemdStatusBackend.variable]?.isEmpty == false
+            },
+            fit: { place in
+                place.environment[SystemdStatusBackend.variable]?.isEmpty == false
+                    ? AutomaticFit(true, "NOTIFY_SOCKET is set: this is a service")
+                    : AutomaticFit(false, "NOTIFY_SOCKET is not set: this is no service")
+            },
+            availability: { _, _ in
+                let environment = ProcessInfo.processInfo.environment
+                _ = try NotifySocket(environment: environment)
+                return environment[SystemdStatusBackend.variable] ?? ""
+            }
+        )
+    }
+}
+
+extension SystemdStatusSettings: KindSettings {
+    package static let standard = Self()
+    package static let bindings: [BoundSetting<Self>] = [
+        BoundSetting(
+            "format",
+            \.format,
+            summary: "the text; may contain {app}, {label}, {count}, {progress}, {done}, {total}, {rate}, {elapsed} "
+                + "and {remaining}"
+        ),
+        BoundSetting(
+            "ready",
+            \.isReady,
+            summary: "whether to report that the service is ready, for a service of Type=notify that does not"
+        ),
+    ]
+}

@@ -1,0 +1,207 @@
+import BackendConfiguration
+public import DisplayText
+import Foundation
+public import IndicatorCore
+import IndicatorThreads
+
+/// The settings of a ``SystemdStatusBackend``.
+public struct SystemdStatusSettings: Sendable, Hashable {
+    /// The text. Default: `{label} {progress} ({count})`. While it is empty, `in progress`.
+    public var format: SnapshotFormat
+    /// Whether to also report that the service is ready (`READY=1`), when the backend starts: for a service of
+    /// `Type=notify` that does not do so itself. Default: `false`.
+    public var isReady: Bool
+
+    /// Makes settings.
+    public init(format: SnapshotFormat = Self.defaultFormat, isReady: Bool = false) {
+        self.format = format
+        self.isReady = isReady
+    }
+
+    /// `{label} {progress} ({count})`
+    public static let defaultFormat = SnapshotFormat(pieces: [
+        .placeholder(.label), .literal(" "), .placeholder(.progress), .literal(" ("), .placeholder(.count),
+        .literal(")"),
+    ])
+}
+
+/// The indicator as the status text of a service, which `systemctl status` shows.
+///
+/// It sends `STATUS=` to the socket in `$NOTIFY_SOCKET` (sd_notify(3)), at most ten times a second, and an empty text
+/// when the indicator is hidden. systemd sets the variable for a service of `Type=notify`, or with a `NotifyAccess=`,
+/// which must be `all` if the app is not the main process of the service. Otherwise the backend is unavailable.
+///
+/// Sending does not block: while systemd does not read, the backend is unavailable.
+public final class SystemdStatusBackend: IndicatorBackend {
+    /// The name of the variable with the socket's address.
+    static let variable = "NOTIFY_SOCKET"
+    /// The longest text, in Unicode scalars. `systemctl status` shows one line.
+    private static let valueLimit = 300
+    /// At most ten texts a second.
+    private static let interval = Duration.milliseconds(100)
+
+    /// The name that the config file and the diagnostics use.
+    public let name: String
+
+    private struct State: Sendable {
+        var socket: NotifySocket?
+        var text = ""
+        var sentAt: ContinuousClock.Instant?
+    }
+
+    private let applicationName: String
+    private let settings: SystemdStatusSettings
+    private let environment: @Sendable () -> [String: String]
+    private let state = Locked(State())
+
+    /// Makes a backend. Opens nothing before ``start()``.
+    ///
+    /// - Parameters:
+    ///   - name: the name that the config file and the diagnostics use.
+    ///   - applicationName: the name of the app.
+    ///   - settings: the text.
+    public convenience init(
+        name: String = "systemdStatus",
+        applicationName: String,
+        settings: SystemdStatusSettings = SystemdStatusSettings()
+    ) {
+        self.init(name: name, applicationName: applicationName, settings: settings) {
+            ProcessInfo.processInfo.environment
+        }
+    }
+
+    package init(
+        name: String = "systemdStatus",
+        applicationName: String,
+        settings: SystemdStatusSettings = SystemdStatusSettings(),
+        environment: @escaping @Sendable () -> [String: String]
+    ) {
+        self.name = name
+        self.applicationName = applicationName
+        self.settings = settings
+        self.environment = environment
+    }
+
+    /// Repeated every second if the text contains the time.
+    public var delivery: BackendDelivery {
+        BackendDelivery(animationInterval: settings.format.showsTime ? .seconds(1) : nil)
+    }
+
+    /// Opens a socket. Throws if there is none to send to.
+    public func start() async throws {
+        let socket = try NotifySocket(environment: environment())
+        if settings.isReady { try socket.send("READY=1") }
+        // What was sent before an update failed.
+        if !state.withLock({ $0.text }).isEmpty { try socket.send("STATUS=") }
+        state.withLock { $0 = State(socket: socket) }
+    }
+
+    /// Sends the text if it has changed. Throws if systemd does not read it.
+    public func update(_ snapshot: IndicatorSnapshot) async throws {
+        let text = text(for: snapshot)
+        let (socket, sentAt) = state.withLock { ($0.text == text ? nil : $0.socket, $0.sentAt) }
+        guard let socket else { return }
+        // The thread is the backend's own. The delivery itself is not limited while the indicator is shown and hidden.
+        let pause = sentAt.map { ContinuousClock.now.duration(to: $0 + Self.interval) } ?? .zero
+        if pause > .zero { usleep(UInt32(pause / .microseconds(1))) }
+        try send(text, to: socket)
+    }
+
+    /// Removes the text.
+    public func stop() async {
+        guard let socket = state.withLock({ state in state.text.isEmpty ? nil : state.socket }) else { return }
+        try? send("", to: socket)
+        state.withLock { $0.socket = nil }
+    }
+
+    private func send(_ text: String, to socket: NotifySocket) throws {
+        try socket.send("STATUS=\(text)")
+        state.withLock { ($0.text, $0.sentAt) = (text, .now) }
+    }
+
+    private func text(for snapshot: IndicatorSnapshot) -> String {
+        guard snapshot.isVisible else { return "" }
+        let text = settings.format.text(
+            for: snapshot,
+            applicationName: applicationName,
+            valueLimit: Self.valueLimit
+        )
+        return text.isEmpty ? "in progress" : text
+    }
+}
+
+/// The datagram socket of a service manager (sd_notify(3)).
+struct NotifySocket: Sendable {
+    private let descriptor: Descriptor
+    private let address: String
+
+    private final class Descriptor: Sendable {
+        let number: Int32
+        init(_ number: Int32) { self.number = number }
+        deinit { close(number) }
+    }
+
+    /// Connects a socket to the address in the environment.
+    init(environment: [String: String]) throws(SystemdStatusError) {
+        let text = environment[SystemdStatusBackend.variable] ?? ""
+        guard !text.isEmpty else { throw .noSocket }
+        var address = sockaddr_un()
+        let capacity = MemoryLayout.size(ofValue: address.sun_path)
+        var bytes = Array(text.utf8)
+        guard bytes.count < capacity, text.first == "/" || (text.first == "@" && bytes.count > 1), !bytes.contains(0)
+        else { throw .invalidAddress(text) }
+        // An abstract address begins with a zero byte, and has no other (unix(7)).
+        if text.first == "@" { bytes[0] = 0 }
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        let isAbstract = bytes[0] == 0
+        let length = MemoryLayout.size(ofValue: address) - capacity + bytes.count + (isAbstract ? 0 : 1)
+        self.address = text
+        guard SpareDescriptors.exist() else { throw .unreachable(text, reason: SpareDescriptors.problem) }
+        let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        descriptor = Descriptor(socket(AF_UNIX, type, 0))
+        let status = withUnsafePointer(to: address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor.number, $0, socklen_t(length))
+            }
+        }
+        guard status == 0 else { throw .unreachable(text, reason: String(cString: strerror(errno))) }
+    }
+
+    /// Sends one datagram, without waiting.
+    func send(_ text: String) throws(SystemdStatusError) {
+        let bytes = Array(text.utf8)
+        guard Foundation.send(descriptor.number, bytes, bytes.count, Int32(MSG_NOSIGNAL)) >= 0 else {
+            throw .unreachable(address, reason: String(cString: strerror(errno)))
+        }
+    }
+}
+
+/// Why the status of a service cannot be set.
+package enum SystemdStatusError: BackendProblem, Sendable, Hashable {
+    /// The process is not part of a service that may report its status.
+    case noSocket
+    /// The variable is not the address of a socket that this package supports.
+    case invalidAddress(String)
+    /// The socket cannot be used.
+    case unreachable(String, reason: String)
+
+    /// The problem.
+    package var reason: String {
+        switch self {
+        case .noSocket: "NOTIFY_SOCKET is not set: this is no service that reports its status"
+        case .invalidAddress(let text):
+            "NOTIFY_SOCKET is '\(QuotedText.shortened(text))', which is neither a path nor '@' and a name"
+        case .unreachable(let text, let reason):
+            "the socket '\(QuotedText.shortened(text))' in NOTIFY_SOCKET cannot be used: \(reason)"
+        }
+    }
+
+    /// What to do.
+    package var help: String? {
+        switch self {
+        case .noSocket: "set Type=notify, or NotifyAccess=all, in the section [Service] of the unit"
+        case .invalidAddress, .unreachable: nil
+        }
+    }
+}

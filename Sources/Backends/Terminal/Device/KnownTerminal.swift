@@ -1,0 +1,243 @@
+import BackendConfiguration
+import DisplayText
+import Foundation
+
+/// The capabilities of a terminal, and the environment variables that identify it.
+///
+/// The terminal itself is not queried: its answer would arrive in the app's input.
+struct KnownTerminal: Sendable, Hashable {
+    /// Its name.
+    let name: String
+    /// How its title is set and restored.
+    let title: TitleStyle
+    /// Whether to leave the title alone unless the settings say otherwise: there is none, or what it was before is not
+    /// known and would be lost.
+    let keepsTitle: Bool
+    /// Which versions show progress (OSC 9;4). Other versions may show the same bytes as a notification.
+    let progress: ProgressSupport
+    /// Whether it removes progress that is not repeated.
+    let progressExpires: Bool
+    /// How it shows a notification; `nil` if it is not known to support them.
+    let notification: TerminalNotificationStyle?
+    /// The environment variables that identify it: `NAME`, which must not be empty, or `NAME=value`, where a trailing
+    /// `*` matches any text.
+    private let variables: [String]
+
+    private init(
+        _ name: String,
+        _ variables: String...,
+        title: TitleStyle = .emptied,
+        keepsTitle: Bool = false,
+        progress: ProgressSupport = .never,
+        progressExpires: Bool = false,
+        notification: TerminalNotificationStyle? = nil
+    ) {
+        self.name = name
+        self.variables = variables
+        self.title = title
+        self.keepsTitle = keepsTitle
+        self.progress = progress
+        self.progressExpires = progressExpires
+        self.notification = notification
+    }
+
+    /// Terminals that interpret the sequences themselves, and terminals with their own `TERM`. The first one whose
+    /// variables all match is used; multiplexers come first, because the terminals that they run in set variables, too.
+    private static let withOwnType: [KnownTerminal] = [
+        // Shows the sequences as text, also with the type and variables of a terminal that it runs in.
+        KnownTerminal("Emacs", "INSIDE_EMACS", keepsTitle: true),
+        // Either one may run in the other.
+        KnownTerminal("GNU screen or tmux", "STY", "TMUX", "TERM=screen*", title: .ascii, keepsTitle: true),
+        KnownTerminal("GNU screen", "STY", "TERM=screen*", title: .screen, keepsTitle: true),
+        KnownTerminal("tmux", "TERM=tmux*", "TERM_PROGRAM=tmux", title: .stack, progress: .since("3.7")),
+        KnownTerminal("tmux", "TERM=screen*", "TERM_PROGRAM=tmux", "TMUX", title: .stack, progress: .since("3.7")),
+        KnownTerminal("tmux", "TERM=tmux*", title: .stack),
+        KnownTerminal("tmux", "TMUX", title: .stack),
+        KnownTerminal("GNU screen", "STY", title: .screen, keepsTitle: true),
+        KnownTerminal("GNU screen or tmux", "TERM=screen*", title: .ascii, keepsTitle: true),
+        KnownTerminal("Zellij", "ZELLIJ"),
+
+        // Versions before 0.38 show the sequence as a notification. Official builds do not reveal their version.
+        KnownTerminal(
+            "kitty",
+            "TERM=xterm-kitty",
+            title: .stack,
+            progress: .since("0.47", in: kittyFolder),
+            progressExpires: true,
+            notification: .kitty
+        ),
+        KnownTerminal("kitty", "KITTY_WINDOW_ID", "TERM=xterm*"),
+        // Earlier versions ignore the sequence, so it is safe even if SSH does not pass the version on.
+        KnownTerminal(
+            "Ghostty",
+            "TERM=xterm-ghostty",
+            title: .stack,
+            progress: .always,
+            progressExpires: true,
+            notification: .titleAndBody
+        ),
+        KnownTerminal("foot", "TERM=foot*", title: .stack, notification: .titleAndBody),
+        KnownTerminal("Alacritty", "TERM=alacritty*", title: .stack),
+        // These have no title stack. urxvt shows notifications only with an extension that Debian does not have.
+        KnownTerminal("urxvt", "TERM=rxvt*", keepsTitle: true),
+        KnownTerminal("st", "TERM=st", keepsTitle: true),
+        KnownTerminal("st", "TERM=st-*", keepsTitle: true),
+    ]
+
+    /// The other types (`TERM`) that have a title, which OSC 0 sets: how they begin. Anything else might show it as
+    /// text, as Emacs does (`eterm`), or the terminals `vt100` and `ansi`.
+    private static let titledTypes = [
+        "xterm", "Apple_Terminal", "Eterm", "contour", "cygwin", "gnome", "iTerm", "konsole", "mintty", "mlterm",
+        "ms-terminal", "nsterm", "putty", "rio", "terminology", "vte", "wezterm",
+    ]
+
+    /// Terminals of these types that are identified by what they add, which a terminal started from them inherits.
+    private static let withVariables: [KnownTerminal] = [
+        // It sets this for each program that it runs (mosh-server.cc), and has no title stack.
+        KnownTerminal("mosh", "NCURSES_NO_UTF8_ACS=1", keepsTitle: true),
+        KnownTerminal("xterm", "XTERM_VERSION"),
+        // The format of the tabs, `%d : %n` by default, does not contain the title, and it has no title stack.
+        KnownTerminal(
+            "Konsole",
+            "KONSOLE_VERSION",
+            keepsTitle: true,
+            progress: .since("260400", in: "KONSOLE_VERSION")
+        ),
+        // QTerminal and others with its widget, which has no title stack (Session::windowId).
+        KnownTerminal("QTerminal", "WINDOWID=0", keepsTitle: true),
+        // https://learn.microsoft.com/windows/terminal/tutorials/progress-bar-sequences
+        KnownTerminal("Windows Terminal", "WT_SESSION", progress: .always),
+        // https://conemu.github.io/en/AnsiEscapeCodes.html#ConEmu_specific_OSC
+        KnownTerminal("ConEmu", "ConEmuANSI=ON", progress: .always),
+        // The terminal of GNOME, Xfce, Ptyxis and others: 0.80.0 is 8000.
+        KnownTerminal("VTE", "VTE_VERSION", progress: .since("8000", in: "VTE_VERSION")),
+        KnownTerminal(
+            "Ghostty",
+            "TERM_PROGRAM=ghostty",
+            progress: .since("1.2"),
+            progressExpires: true,
+            notification: .titleAndBody
+        ),
+        // Versions are dates: https://github.com/wezterm/wezterm/issues/6581
+        KnownTerminal(
+            "WezTerm",
+            "TERM_PROGRAM=WezTerm",
+            progress: .since("20250209"),
+            notification: .titleAndBody
+        ),
+        KnownTerminal("iTerm2", "TERM_PROGRAM=iTerm.app", progress: .since("3.6.6"), notification: .text),
+        // The variables that SSH passes on.
+        KnownTerminal(
+            "iTerm2",
+            "LC_TERMINAL=iTerm2",
+            progress: .since("3.6.6", in: "LC_TERMINAL_VERSION"),
+            notification: .text
+        ),
+    ]
+
+    /// The terminal that set these environment variables.
+    static func recognize(by environment: [String: String]) -> KnownTerminal {
+        func isMatch(_ terminal: KnownTerminal) -> Bool { terminal.variables.allSatisfy { matches($0, environment) } }
+        if let terminal = withOwnType.first(where: isMatch) { return terminal }
+        let type = environment["TERM"] ?? ""
+        let name = SafeText.singleLine(type, limit: 40)
+        guard titledTypes.contains(where: type.hasPrefix) else { return KnownTerminal(name, keepsTitle: true) }
+        return withVariables.first(where: isMatch) ?? KnownTerminal(name)
+    }
+
+    /// The characters that its title can have.
+    func charset(in environment: [String: String]) -> Charset {
+        title == .screen || title == .ascii ? .ascii : Charset(environment: environment)
+    }
+
+    private static func matches(_ pattern: String, _ environment: [String: String]) -> Bool {
+        let parts = pattern.split(separator: "=", maxSplits: 1)
+        guard let value = environment[String(parts[0])] else { return false }
+        guard let expected = parts.dropFirst().first else { return !value.isEmpty }
+        return expected.last == "*" ? value.hasPrefix(expected.dropLast()) : value == expected
+    }
+
+    /// Whether the version that the variables name shows progress.
+    func showsProgress(in environment: [String: String]) -> Bool {
+        switch progress {
+        case .never: return false
+        case .always: return true
+        case .since(let least, let variable):
+            let version = variable == Self.kittyFolder ? Self.kittyVersion(environment) : environment[variable]
+            return version.map { Self.numbers($0) }.map { !$0.lexicographicallyPrecedes(Self.numbers(least)) } ?? false
+        }
+    }
+
+    /// The numbers of a version such as `3.10.0beta2` or `20250209-182623-44866cc1`.
+    private static func numbers(_ version: String) -> [Int] {
+        version.split(whereSeparator: { $0 == "." || $0 == "-" }).map { Int($0.prefix(while: \.isNumber)) ?? 0 }
+    }
+
+    private static let kittyFolder = "KITTY_INSTALLATION_DIR"
+
+    /// The version of kitty, which is in no variable but in a file that distributions install, in a line such as
+    /// `version: Version = Version(0, 26, 5)`.
+    private static func kittyVersion(_ environment: [String: String]) -> String? {
+        guard let folder = environment[kittyFolder], folder.hasPrefix("/") else { return nil }
+        // Never blocks, even if the path is something else, such as a FIFO.
+        let descriptor = open(folder + "/kitty/constants.py", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = max(0, read(descriptor, &buffer, buffer.count))
+        let text = String(decoding: buffer[..<count], as: UTF8.self)
+        guard let match = text.firstMatch(of: /version: Version = Version\((\d+), (\d+), (\d+)\)/) else { return nil }
+        return "\(match.1).\(match.2).\(match.3)"
+    }
+}
+
+extension KnownTerminal {
+    /// Which versions of a terminal show progress.
+    enum ProgressSupport: Sendable, Hashable {
+        case never
+        case always
+        case since(String, in: String = "TERM_PROGRAM_VERSION")
+    }
+
+    /// How the title is set and restored.
+    enum TitleStyle: Sendable, Hashable {
+        /// Saved on the terminal's stack and restored from there.
+        case stack
+        /// Like `stack`, but the title is emptied before it is restored, for terminals that may have no stack: they
+        /// show their own title instead of a stale one.
+        case emptied
+        /// Like `emptied`, in ASCII only.
+        case ascii
+        /// GNU screen: keeps only the low byte of each character, so `⠇` becomes a bell. No stack: the title of the
+        /// terminal that it runs in is lost, and an empty one takes its place.
+        case screen
+
+        /// The sequences before the first title.
+        var beginning: String {
+            switch self {
+            case .stack, .emptied, .ascii: Self.save
+            case .screen: ""
+            }
+        }
+
+        /// The sequence that sets a title. `text` must be free of control characters.
+        ///
+        /// Terminated by BEL, as in terminfo's `fsl`: every terminal supports it, some support nothing else.
+        func setTitle(_ text: String) -> String {
+            "\u{1B}]0;\(text)\u{07}"
+        }
+
+        /// The sequences after the last title.
+        var end: String {
+            switch self {
+            case .stack: Self.restore
+            case .emptied, .ascii: setTitle("") + Self.restore
+            case .screen: setTitle("")
+            }
+        }
+
+        // XTWINOPS 22;0 and 23;0: push the icon and window titles on the terminal's stack, and pop them.
+        private static let save = "\u{1B}[22;0t"
+        private static let restore = "\u{1B}[23;0t"
+    }
+}

@@ -1,0 +1,332 @@
+import BackendConfiguration
+import DisplayText
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+import Synchronization
+
+/// A terminal with the state of its title and of the lines that are drawn on it, shared by the backends of this process
+/// that use it.
+///
+/// Can be used from any thread. Its lock is held for non-blocking writes, never while waiting for the terminal.
+final class SharedTerminal: Sendable {
+    /// How long ``stop()`` waits for a terminal that accepts no bytes before a thread takes over.
+    static let stopLimit: Duration = .milliseconds(500)
+
+    let device: TerminalDevice
+
+    private struct State {
+        var ledger: TitleLedger
+        var lines = LiveLines()
+        var failure: TerminalError?
+        /// Whether the last log message timed out.
+        var hasTimedOut = false
+    }
+
+    private let state: Locked<State>
+    /// The descriptor of a command's terminal that is shown on this one; otherwise negative.
+    private let commandTerminal = Atomic<CInt>(-1)
+
+    init(device: TerminalDevice, environment: [String: String]) {
+        self.device = device
+        let known = KnownTerminal.recognize(by: environment)
+        state = Locked(State(ledger: TitleLedger(style: known.title, charset: known.charset(in: environment))))
+    }
+
+    deinit {
+        // Also restores the terminal for a backend that was released without being stopped.
+        change { $0.close() }
+        changeLines { $0.close() }
+        _ = try? writeWithoutWaiting()
+    }
+
+    /// Whether the terminal was closed and must be opened again.
+    var isClosed: Bool {
+        withSignalsBlocked { state.withLock { $0.failure != nil } }
+    }
+
+    /// Changes the title without writing it; ``settle(within:)`` writes it.
+    func change(_ body: (inout TitleLedger) -> Void) {
+        withSignalsBlocked { state.withLock { body(&$0.ledger) } }
+    }
+
+    /// Changes the lines without drawing them; ``settle(within:)`` draws them. No effect on a closed terminal.
+    func changeLines(_ body: (inout LiveLines) -> Void) {
+        withSignalsBlocked { state.withLock { if $0.failure == nil { body(&$0.lines) } } }
+    }
+
+    /// Shows a command's terminal on this one, which is in raw mode meanwhile.
+    ///
+    /// - Parameter descriptor: the master of the command's terminal, which remains open.
+    func show(commandTerminal descriptor: CInt) {
+        commandTerminal.store(descriptor, ordering: .relaxed)
+        changeLines { $0.isOnlyWriter = true }
+    }
+
+    /// Whether others write lines and read lines, with echo: not while an editor, a pager, a full-screen program or a
+    /// question for a password uses the terminal.
+    var isInLineMode: Bool {
+        let command = commandTerminal.load(ordering: .relaxed)
+        guard let modes = command >= 0 ? TerminalModes(of: command) : device.modes else { return true }
+        return modes.isLineMode && (command < 0 || isOnlyWriter)
+    }
+
+    /// Whether others write only to a command's terminal. A program that has opened this one by name, such as
+    /// pinentry(1), has changed its modes.
+    private var isOnlyWriter: Bool {
+        guard commandTerminal.load(ordering: .relaxed) >= 0 else { return false }
+        return device.modes.map { $0.isRaw || $0.isLineMode } ?? true
+    }
+
+    /// Hides the lines of a claim while other programs use the terminal.
+    func giveWay(_ id: LiveLines.ClaimID) {
+        // Only the lines above a command's terminal are still where they were drawn. A program that has opened this
+        // one by name may have drawn where they would be erased: the next text of the command erases them.
+        if isOnlyWriter {
+            changeLines { $0.hide(id) }
+        } else if commandTerminal.load(ordering: .relaxed) < 0 {
+            changeLines { $0.forget(id) }
+        }
+    }
+
+    /// Whether lines are drawn that other output would damage.
+    var hasDrawnLines: Bool {
+        withSignalsBlocked { state.withLock { $0.lines.isDrawn } }
+    }
+
+    /// Removes the lines until ``restoreLines(isLost:)``, so that other code can write.
+    ///
+    /// - Returns: whether that was possible; `false` if the terminal accepts no bytes within the limit.
+    func hideLines(within limit: Duration) -> Bool {
+        changeLines { $0.holds += 1 }
+        let hasTimedOut = withSignalsBlocked { state.withLock { $0.hasTimedOut } }
+        // On a closed terminal there is nothing to damage.
+        return (try? settle(within: hasTimedOut ? .zero : limit)) ?? true
+    }
+
+    /// Draws the lines again, as far as the terminal accepts them now.
+    ///
+    /// - Parameter isLost: whether the message was not written because of this terminal or another one.
+    func restoreLines(isLost: Bool) {
+        withSignalsBlocked {
+            state.withLock { state in
+                state.lines.holds -= 1
+                state.hasTimedOut = isLost
+                if isLost { state.lines.lostMessages += 1 }
+            }
+        }
+        _ = try? writeWithoutWaiting()
+    }
+
+    /// Writes until the terminal shows what it should, and waits while it accepts no bytes.
+    ///
+    /// - Parameter limit: how long to wait at most; `nil` for no limit.
+    /// - Returns: whether the terminal shows what it should.
+    @discardableResult
+    func settle(within limit: Duration? = nil) throws(TerminalError) -> Bool {
+        let deadline = limit.map { ContinuousClock.now + $0 }
+        var wasWritable = false
+        while true {
+            let (isDone, count) = try writeWithoutWaiting()
+            if isDone { return true }
+            if wasWritable, count == 0 {
+                // The terminal was writable and accepted nothing: sleep to avoid a busy loop.
+                poll(nil, 0, 20)
+            }
+            let remaining = deadline.map { ContinuousClock.now.duration(to: $0) }
+            if let remaining, remaining <= .zero { return false }
+            wasWritable = device.waitUntilWritable(atMost: remaining)
+        }
+    }
+
+    /// Writes what the terminal accepts now.
+    ///
+    /// - Returns: whether everything was written, and how many bytes were.
+    @discardableResult
+    private func writeWithoutWaiting() throws(TerminalError) -> (isDone: Bool, count: Int) {
+        try withSignalsBlocked { () throws(TerminalError) -> (Bool, Int) in
+            try state.withLock { state throws(TerminalError) -> (Bool, Int) in
+                var written = 0
+                if let failure = state.failure { throw failure }
+                do throws(TerminalError) {
+                    state.lines.resize(to: device.size)
+                    while true {
+                        // A partly written sequence is completed before another one begins.
+                        let title = state.lines.allowsSequences ? state.ledger.nextBytes : []
+                        let bytes = title.isEmpty ? state.lines.nextBytes : title
+                        if bytes.isEmpty { return (true, written) }
+                        switch try device.write(bytes) {
+                        case .wrote(let count):
+                            written += count
+                            if title.isEmpty { state.lines.didWrite(count) } else { state.ledger.didWrite(count) }
+                        case .wouldBlock: return (false, written)
+                        }
+                    }
+                } catch {
+                    state.failure = error
+                    state.ledger.abandon()
+                    state.lines.abandon()
+                    throw error
+                }
+            }
+        }
+    }
+}
+
+/// The terminals that backends of this process use: one ``SharedTerminal`` for each, all restored at exit.
+enum TerminalRegistry {
+    /// How long the end of the process waits for terminals that accept no bytes, all together.
+    static let restoreLimit: Duration = .milliseconds(200)
+
+    private struct WeakTerminal {
+        weak var terminal: SharedTerminal?
+    }
+
+    private struct State {
+        var terminals: [WeakTerminal] = []
+        /// Terminals that no backend uses any more and that were not completely restored yet.
+        var unsettled: [ObjectIdentifier: SharedTerminal] = [:]
+        /// The pseudo terminals for child processes, by terminal.
+        var relays: [dev_t: (relay: TerminalRelay, descriptor: CInt)] = [:]
+    }
+
+    private static let state = Locked(State())
+
+    /// What happens to the terminals when the process ends, is stopped or continues.
+    private static let hooks = ProcessSignals.Hooks(
+        willEnd: willEnd,
+        didShutDown: restoreAll,
+        willStop: suspendAll,
+        didContinue: resumeAll
+    )
+
+    /// Opens a terminal, or returns it if it is already open.
+    static func open(path: String, environment: [String: String]) throws(TerminalError) -> SharedTerminal {
+        ProcessSignals.observe(hooks)
+        let device = try TerminalDevice(path: path)
+        let terminal = change { state in
+            let open = state.terminals.compactMap(\.terminal)
+            let shared = open.first { $0.device.number == device.number && !$0.isClosed }
+            let terminal = shared ?? SharedTerminal(device: device, environment: environment)
+            state.terminals = (shared == nil ? open + [terminal] : open).map(WeakTerminal.init)
+            // Returns `open`, so that no terminal is released, and possibly deallocated, while the lock is held.
+            return (terminal, open)
+        }.0
+        _ = try? terminal.settle(within: .zero)
+        return terminal
+    }
+
+    /// Opens a terminal that supports control sequences, as ``open(path:environment:)`` does.
+    static func openForSequences(
+        path: String,
+        environment: [String: String]
+    ) throws(TerminalError) -> SharedTerminal {
+        let terminal = try open(path: path, environment: environment)
+        let type = environment["TERM"]
+        if type == nil || type == "" || type == "dumb" { throw .dumbTerminal(type: type) }
+        return terminal
+    }
+
+    /// Restores a terminal that accepts no bytes now as soon as it does, on a thread that waits for it.
+    ///
+    /// Until then a control sequence may be partly written, and the terminal would treat the app's next output as its
+    /// rest.
+    static func settleLater(_ terminal: SharedTerminal) {
+        let key = ObjectIdentifier(terminal)
+        if change({ $0.unsettled.updateValue(terminal, forKey: key) }) != nil { return }
+        let isStarted = ThreadStarter.start(named: "terminal-title") {
+            // A closed terminal does not need to be restored.
+            _ = try? terminal.settle()
+            _ = change { $0.unsettled.removeValue(forKey: key) }
+            // Serves a request that arrived while this thread was ending.
+            if (try? terminal.settle(within: .zero)) == false { settleLater(terminal) }
+        }
+        if !isStarted { _ = change { $0.unsettled.removeValue(forKey: key) } }
+    }
+
+    /// Prepares for a signal that ends or stops the process: removing the lines from now on leaves the cursor at the
+    /// start of a line.
+    static func willEnd() {
+        for terminal in terminals { terminal.changeLines { $0.endsLine = true } }
+    }
+
+    /// Restores the titles and removes the lines permanently, because the process ends.
+    static func restoreAll() {
+        for (relay, _) in change({ Array($0.relays.values) }) { _ = relay.finish(within: restoreLimit) }
+        settleAll(lines: { $0.close() }, { $0.close() })
+    }
+
+    /// Restores the titles and removes the lines until ``resumeAll()``, because the process is being stopped.
+    static func suspendAll() {
+        willEnd()
+        settleAll(lines: { $0.isSuspended = true }, { $0.isSuspended = true })
+    }
+
+    /// Shows the titles again. The lines appear with the next frame if the process is in the foreground.
+    static func resumeAll() {
+        settleAll(lines: { $0.resume() }, { $0.isSuspended = false })
+    }
+
+    /// How long a log message waits for a terminal that accepts no bytes.
+    static let logLimit: Duration = .seconds(1)
+
+    /// Removes the drawn lines while `body` writes to the terminals. If that is not possible, `body` is skipped and
+    /// counted.
+    static func withLinesHidden(_ body: () -> Void) {
+        let drawn = terminals.filter(\.hasDrawnLines)
+        // All of them, even if one accepts no bytes.
+        let isWritable = drawn.map { $0.hideLines(within: logLimit) }.allSatisfy { $0 }
+        if isWritable { body() }
+        for terminal in drawn { terminal.restoreLines(isLost: !isWritable) }
+    }
+
+    /// The terminal that a descriptor refers to, if lines are drawn on it, or will be when its text allows that.
+    static func drawnTerminal(of descriptor: CInt) -> SharedTerminal? {
+        let drawn = terminals.filter(\.hasDrawnLines)
+        guard !drawn.isEmpty, isatty(descriptor) == 1 else { return nil }
+        let number = TerminalDevice.number(of: descriptor)
+        return drawn.first { $0.device.number == number }
+    }
+
+    /// A descriptor whose output appears above the lines of the terminal that a descriptor refers to; `nil` if it is
+    /// not a terminal, or if there are no pseudo terminals.
+    static func relayedDescriptor(of descriptor: CInt) -> CInt? {
+        guard isatty(descriptor) == 1 else { return nil }
+        let number = TerminalDevice.number(of: descriptor)
+        if let relay = change({ $0.relays[number] }) { return relay.descriptor }
+        guard let relay = try? TerminalRelay(above: descriptor, isOutputOnly: true) else { return nil }
+        let own = Foundation.open(relay.path, O_RDWR | O_NOCTTY | O_CLOEXEC)
+        guard own >= 0 else { return nil }
+        // Another thread may have made one meanwhile.
+        let kept = change { state in
+            let kept = state.relays[number] ?? (relay, own)
+            state.relays[number] = kept
+            return kept
+        }
+        if kept.descriptor != own {
+            close(own)
+        } else if !relay.start() {
+            // Nobody would read it. It stays open, because another thread may have got it meanwhile.
+            change { $0.relays[number] = nil }
+            return nil
+        }
+        return kept.descriptor
+    }
+
+    private static var terminals: [SharedTerminal] { change { $0.terminals.compactMap(\.terminal) } }
+
+    /// Changes the state of every terminal, and waits for them no longer than the limit.
+    private static func settleAll(lines: (inout LiveLines) -> Void, _ body: (inout TitleLedger) -> Void) {
+        let deadline = ContinuousClock.now + restoreLimit
+        let terminals = terminals
+        for terminal in terminals {
+            terminal.change(body)
+            terminal.changeLines(lines)
+        }
+        for terminal in terminals { _ = try? terminal.settle(within: ContinuousClock.now.duration(to: deadline)) }
+    }
+
+    private static func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
+        withSignalsBlocked { state.withLock { body(&$0) } }
+    }
+}

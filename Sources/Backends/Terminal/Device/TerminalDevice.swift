@@ -1,0 +1,133 @@
+import DisplayText
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+
+/// A terminal, opened for non-blocking writes.
+///
+/// It has its own open file description: making that non-blocking does not affect the app, whose standard output often
+/// shares one with the shell.
+final class TerminalDevice: Sendable {
+    /// The path of the process's controlling terminal.
+    static let controllingTerminal = "/dev/tty"
+
+    /// The time limit for updates of terminal backends: none, so that a terminal that the user has stopped (Ctrl-S)
+    /// does not count as stalled. A warning would be written to the same terminal.
+    static let updateTimeLimit = TimeSource.longest
+
+    /// Identifies the terminal, independent of the path that it was opened by.
+    let number: dev_t
+
+    private let descriptor: CInt
+
+    /// Opens a terminal; throws if the path is something else.
+    init(path: String) throws(TerminalError) {
+        let descriptor = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            let number = errno
+            // ENXIO means that the process has no controlling terminal (tty(4)); a container may lack the device.
+            let isAbsent = number == ENXIO || number == ENOENT || number == EIO
+            throw path == Self.controllingTerminal && isAbsent
+                ? .noControllingTerminal : .cannotOpen(path: path, errorNumber: number)
+        }
+        guard isatty(descriptor) == 1 else {
+            close(descriptor)
+            throw .notATerminal(path: path)
+        }
+        self.descriptor = descriptor
+        number = Self.number(of: descriptor)
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// The path of the terminal itself, such as `/dev/pts/3`; `/dev/tty` if its name is unknown.
+    var name: String {
+        let major = (number >> 8) & 0xFFF
+        let minor = (number & 0xFF) | ((number >> 12) & 0xFFF00)
+        // Documentation/admin-guide/devices.txt of the kernel.
+        return switch major {
+        case 136...143: "/dev/pts/\((major - 136) << 8 | minor)"
+        case 4 where minor < 64: "/dev/tty\(minor)"
+        case 4: "/dev/ttyS\(minor - 64)"
+        default: Self.controllingTerminal
+        }
+    }
+
+    /// The size of a window in columns and rows.
+    struct Size: Sendable, Hashable {
+        var columns = 80
+        var rows = 24
+    }
+
+    /// The current size of its window; 80 by 24 if unknown.
+    var size: Size {
+        var size = winsize()
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return Size() }
+        return Size(columns: Int(size.ws_col), rows: Int(size.ws_row))
+    }
+
+    /// Its modes; `nil` if the terminal was closed.
+    var modes: TerminalModes? { TerminalModes(of: descriptor) }
+
+    /// Whether the process is in the terminal's foreground, or the terminal is not its controlling terminal.
+    var isInForeground: Bool {
+        let group = tcgetpgrp(descriptor)
+        return group < 0 || group == getpgrp()
+    }
+
+    /// Whether the process has a controlling terminal.
+    static var hasControlling: Bool { (try? TerminalDevice(path: controllingTerminal)) != nil }
+
+    /// The path to open the terminal that a descriptor refers to.
+    ///
+    /// For the controlling terminal not the descriptor's own path: after `su`, that belongs to another user.
+    static func path(of descriptor: CInt) -> String {
+        let terminal = open(controllingTerminal, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+        defer { if terminal >= 0 { close(terminal) } }
+        let isControlling = terminal >= 0 && number(of: terminal) == number(of: descriptor)
+        return isControlling ? controllingTerminal : "/proc/self/fd/\(descriptor)"
+    }
+
+    /// The result of a write.
+    enum Outcome: Sendable, Hashable {
+        /// The terminal accepted this many bytes, at least one.
+        case wrote(Int)
+        /// The terminal accepts no bytes now.
+        case wouldBlock
+    }
+
+    /// Writes what the terminal accepts now, with a single system call: no other process can write in between.
+    func write(_ bytes: ArraySlice<UInt8>) throws(TerminalError) -> Outcome {
+        while true {
+            let count = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 { return .wrote(count) }
+            if count == 0 { return .wouldBlock }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: return .wouldBlock
+            case EIO, ENXIO, ENODEV: throw .hungUp
+            case let number: throw .cannotWrite(errorNumber: number)
+            }
+        }
+    }
+
+    /// Waits until the terminal accepts bytes or is closed, at most for `limit`.
+    ///
+    /// - Returns: `false` if the limit was reached.
+    func waitUntilWritable(atMost limit: Duration?) -> Bool {
+        let milliseconds = limit.map { CInt(clamping: $0.wholeMilliseconds) } ?? -1
+        var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        return poll(&request, 1, milliseconds) != 0
+    }
+
+    static func number(of descriptor: CInt) -> dev_t {
+        // TIOCGDEV, which Swift does not import: it returns the terminal's device number, `fstat` that of `/dev/tty`.
+        var number: CUnsignedInt = 0
+        if ioctl(descriptor, 0x8004_5432, &number) == 0 { return dev_t(number) }
+        var status = stat()
+        fstat(descriptor, &status)
+        return status.st_rdev
+    }
+}

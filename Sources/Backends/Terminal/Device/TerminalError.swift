@@ -1,0 +1,73 @@
+import BackendConfiguration
+import DisplayText
+import Foundation
+
+/// Why the terminal cannot be used.
+package enum TerminalError: BackendProblem, Sendable, Hashable {
+    /// The process has no controlling terminal.
+    case noControllingTerminal
+    /// The path is a file, a pipe or a device, not a terminal.
+    case notATerminal(path: String)
+    /// The terminal does not support control sequences according to `TERM`, or `TERM` is not set.
+    case dumbTerminal(type: String?)
+    /// The terminal is not known to have a title, or would lose its own.
+    case keepsTitle(terminal: String)
+    /// The terminal is not known to show notifications.
+    case showsNoNotifications(terminal: String)
+    /// The terminal could not be opened.
+    case cannotOpen(path: String, errorNumber: Int32)
+    /// The terminal was closed, or the connection to it was lost.
+    case hungUp
+    /// The terminal could not be written to.
+    case cannotWrite(errorNumber: Int32)
+
+    /// Whether opening a terminal fails because there is none that could show anything, as under cron.
+    ///
+    /// - Parameter open: opens the terminal.
+    static func isAbsent(_ open: () throws -> SharedTerminal) -> Bool {
+        do {
+            _ = try open()
+            return false
+        } catch TerminalError.noControllingTerminal, TerminalError.dumbTerminal,
+            TerminalError.keepsTitle, TerminalError.showsNoNotifications
+        {
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// The problem.
+    package var reason: String {
+        switch self {
+        case .noControllingTerminal: "the process has no controlling terminal"
+        case .notATerminal(let path): "\(path) is not a terminal"
+        case .dumbTerminal(let type?) where !type.isEmpty:
+            "the terminal does not support control sequences (TERM is '\(SafeText.singleLine(type, limit: 40))')"
+        case .dumbTerminal: "the type of the terminal is unknown (TERM is not set)"
+        case .keepsTitle(let terminal): "the title of this terminal (\(terminal)) cannot be set and restored"
+        case .showsNoNotifications(let terminal): "this terminal (\(terminal)) is not known to show notifications"
+        case .cannotOpen(let path, let number): "cannot open \(path): \(String(cString: strerror(number)))"
+        case .hungUp: "the terminal was closed"
+        case .cannotWrite(let number): "cannot write to the terminal: \(String(cString: strerror(number)))"
+        }
+    }
+
+    /// What to do, if anything helps.
+    package var help: String? {
+        switch self {
+        case .noControllingTerminal:
+            "start the app in a terminal; a service, a cron job or a container without 'docker run -t' has none"
+        case .notATerminal: "name a terminal, such as /dev/tty"
+        case .dumbTerminal: "set TERM to the type of the terminal, such as xterm-256color"
+        case .keepsTitle: "set 'title: on' to set it anyway"
+        case .cannotOpen: "check the permissions of the terminal's device"
+        case .showsNoNotifications, .hungUp, .cannotWrite: nil
+        }
+    }
+
+    /// The problem, and what to do.
+    package var description: String {
+        help.map { "\(reason); \($0)" } ?? reason
+    }
+}

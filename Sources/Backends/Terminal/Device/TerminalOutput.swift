@@ -1,0 +1,162 @@
+import BackendConfiguration
+import DisplayText
+import CLinux
+import Foundation
+import IndicatorCore
+public import Logging
+
+/// Standard output or standard error, for an app whose terminal shows live progress: its text appears above the lines
+/// of a ``TerminalProgressBackend``.
+///
+/// ```swift
+/// print("Found 3 files", to: &TerminalOutput.shared)
+/// ```
+///
+/// If no lines are shown, or the stream is not their terminal, the text is written unchanged and unbuffered. Any thread
+/// may write; a `print` is one write. As with `print`, writing waits while the terminal accepts no output (Ctrl-S).
+/// Errors are ignored.
+///
+/// ``captureStandardStreams()`` does the same for every `print` of the app, and ``descriptor`` is for its child
+/// processes.
+public struct TerminalOutput: TextOutputStream, Sendable {
+    private let stream: CInt
+    /// The text of the current `print`.
+    private var batch: [UInt8]?
+
+    init(descriptor: CInt, isBatch: Bool = false) {
+        stream = descriptor
+        batch = isBatch ? [] : nil
+    }
+
+    /// Standard output.
+    public static var shared: TerminalOutput {
+        get { TerminalOutput(descriptor: STDOUT_FILENO) }
+        _modify {
+            var output = TerminalOutput(descriptor: STDOUT_FILENO, isBatch: true)
+            defer { output.flush() }
+            yield &output
+        }
+    }
+
+    /// Standard error.
+    public static var sharedError: TerminalOutput {
+        get { TerminalOutput(descriptor: STDERR_FILENO) }
+        _modify {
+            var output = TerminalOutput(descriptor: STDERR_FILENO, isBatch: true)
+            defer { output.flush() }
+            yield &output
+        }
+    }
+
+    /// Writes a text.
+    public mutating func write(_ string: String) {
+        if batch != nil {
+            batch?.append(contentsOf: string.utf8)
+        } else {
+            Self.write(Array(string.utf8), to: stream)
+        }
+    }
+
+    private mutating func flush() {
+        if let bytes = batch.take(), !bytes.isEmpty { Self.write(bytes, to: stream) }
+    }
+
+    /// A descriptor for child processes: their output appears above the lines, unchanged.
+    ///
+    /// ```swift
+    /// process.standardError = FileHandle(fileDescriptor: TerminalOutput.sharedError.descriptor)
+    /// ```
+    ///
+    /// If the stream is a terminal, this is a pseudo terminal of the same size, made at the first use, so that programs
+    /// print in colour as usual. A thread passes on what is written to it. What a child process has written before it
+    /// ended may appear shortly after its end, but before this process exits. Otherwise, this is the descriptor of the
+    /// stream itself. Do not close it.
+    public var descriptor: CInt { TerminalRegistry.relayedDescriptor(of: stream) ?? stream }
+
+    /// Lets everything that the app prints through the C library (`print`, `printf`, `fputs`) appear above the lines.
+    ///
+    /// Call this at the beginning of `main`, before other threads print. It replaces `stdout` and `stderr` of the C
+    /// library, where they are terminals, for the rest of the process. There is no further buffer, so a crash loses
+    /// nothing. Not included: direct writes to the descriptors (`FileHandle`, `write(2)`), messages of `fatalError`,
+    /// child processes (see ``descriptor``).
+    public static func captureStandardStreams() {
+        for descriptor in [STDOUT_FILENO, STDERR_FILENO] where isatty(descriptor) == 1 {
+            linux_replace_stream(descriptor) { cookie, bytes, count in
+                let buffer = UnsafeRawBufferPointer(start: bytes, count: Int(count))
+                TerminalOutput.write(Array(buffer), to: CInt(Int(bitPattern: cookie)))
+                return Int(count)
+            }
+        }
+    }
+
+    static func write(_ bytes: [UInt8], to descriptor: CInt) {
+        if let terminal = TerminalRegistry.drawnTerminal(of: descriptor) {
+            terminal.changeLines { $0.write(bytes) }
+            _ = try? terminal.settle()
+            return
+        }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if errno == EAGAIN {
+                var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&request, 1, -1)
+            } else if errno != EINTR {
+                return
+            }
+        }
+    }
+}
+
+/// A log handler whose messages appear above the lines of a ``TerminalProgressBackend``: it removes the lines, logs
+/// with another handler, and draws them again.
+///
+/// ```swift
+/// LoggingSystem.bootstrap { IndicatorLogHandler(wrapping: StreamLogHandler.standardError(label: $0)) }
+/// ```
+///
+/// The other handler is called on the logging thread, without a lock, and may write to the terminal in any way. A
+/// handler that writes elsewhere does not need to be wrapped.
+///
+/// If lines are shown and the terminal accepts no output (Ctrl-S, a window that hangs), a message waits for a second,
+/// and later ones do not wait. They are lost, and a line on the terminal reports how many when it accepts output again.
+/// A handler that has already begun to write waits for its own write.
+public struct IndicatorLogHandler: LogHandler {
+    private var handler: any LogHandler
+
+    /// Makes a handler that logs with another one.
+    public init(wrapping handler: any LogHandler) {
+        self.handler = handler
+    }
+
+    /// Logs with the other handler.
+    public func log(event: LogEvent) {
+        TerminalRegistry.withLinesHidden { handler.log(event: event) }
+    }
+
+    /// The other handler's metadata.
+    public var metadata: Logger.Metadata {
+        get { handler.metadata }
+        set { handler.metadata = newValue }
+    }
+
+    /// The other handler's metadata provider.
+    public var metadataProvider: Logger.MetadataProvider? {
+        get { handler.metadataProvider }
+        set { handler.metadataProvider = newValue }
+    }
+
+    /// The other handler's level.
+    public var logLevel: Logger.Level {
+        get { handler.logLevel }
+        set { handler.logLevel = newValue }
+    }
+
+    /// A value of the other handler's metadata.
+    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { handler[metadataKey: key] }
+        set { handler[metadataKey: key] = newValue }
+    }
+}

@@ -1,0 +1,163 @@
+import BackendConfiguration
+import DisplayText
+
+/// Records what a terminal shows and what it should show, and computes the bytes to get from one to the other.
+///
+/// A pure value. Its owner writes ``nextBytes`` to the terminal and reports with ``didWrite(_:)`` how many bytes the
+/// terminal accepted. After an hour without output, the terminal gets only the latest state. A partly written control
+/// sequence is always completed before another one begins.
+///
+/// Each backend that is visible on the terminal has a claim, and the title of the latest claim is shown. The original
+/// title is saved before the first claim is shown and restored after the last one.
+struct TitleLedger: Sendable {
+    /// Identifies a claim.
+    typealias ClaimID = ObjectIdentifier
+
+    private struct Claim: Sendable {
+        var id: ClaimID
+        var title: String?
+        var progress: TerminalProgress?
+    }
+
+    /// What the terminal shows. `title` is set while the original one is saved.
+    private struct Shown: Sendable {
+        var title: String?
+        var progress: TerminalProgress?
+    }
+
+    private let style: KnownTerminal.TitleStyle
+    private let charset: Charset
+    private var claims: [Claim] = []
+    private var isClosed = false
+    private var mustRepeatProgress = false
+    /// The progress that is shown while there is no claim.
+    private var lastingProgress: TerminalProgress?
+    /// Control sequences to write once, after the title and progress.
+    private var messages = ""
+
+    /// Whether no claim is shown because the process is being stopped by Ctrl-Z.
+    var isSuspended = false
+
+    /// What the terminal shows after ``unwritten`` is written.
+    private var shown = Shown()
+    /// The rest of the bytes that are partly written.
+    private var unwritten: ArraySlice<UInt8> = []
+
+    init(style: KnownTerminal.TitleStyle, charset: Charset = .utf8) {
+        self.style = style
+        self.charset = charset
+    }
+
+    /// Shows `title` for a claim, which is created if needed. No effect after ``close()``.
+    ///
+    /// - Parameters:
+    ///   - title: the title; `nil` keeps the original one.
+    ///   - repeatsProgress: whether to write the progress even if it is unchanged.
+    mutating func show(_ id: ClaimID, title: String?, progress: TerminalProgress?, repeatsProgress: Bool = false) {
+        guard !isClosed else { return }
+        lastingProgress = nil
+        let claim = Claim(id: id, title: title, progress: progress)
+        if let index = claims.firstIndex(where: { $0.id == id }) {
+            claims[index] = claim
+        } else {
+            claims.append(claim)
+        }
+        if repeatsProgress, claims.last?.id == id { mustRepeatProgress = true }
+    }
+
+    /// Removes a claim, if there is one.
+    mutating func hide(_ id: ClaimID) {
+        claims.removeAll { $0.id == id }
+    }
+
+    /// Sets or clears the progress that is shown until the next claim. No effect after ``close()``.
+    mutating func setLastingProgress(_ progress: TerminalProgress?) {
+        if !isClosed { lastingProgress = progress }
+    }
+
+    /// Writes a control sequence once. No effect after ``close()``.
+    mutating func send(_ sequence: String) {
+        if !isClosed { messages += sequence }
+    }
+
+    /// Removes all claims, and ignores later ones.
+    mutating func close() {
+        claims = []
+        lastingProgress = nil
+        isClosed = true
+    }
+
+    /// Discards all state, because the terminal was closed.
+    mutating func abandon() {
+        close()
+        shown = Shown()
+        unwritten = []
+        messages = ""
+    }
+
+    /// The bytes to write next; empty if the terminal shows what it should.
+    var nextBytes: ArraySlice<UInt8> {
+        unwritten.isEmpty ? transition().bytes : unwritten
+    }
+
+    /// Records that the first `count` bytes of the current ``nextBytes`` were written.
+    mutating func didWrite(_ count: Int) {
+        guard count > 0 else { return }
+        if unwritten.isEmpty {
+            (unwritten, shown) = transition()
+            mustRepeatProgress = false
+            messages = ""
+        }
+        unwritten = unwritten.dropFirst(count)
+    }
+
+    /// The control sequences to the wanted state, and that state.
+    private func transition() -> (bytes: ArraySlice<UInt8>, result: Shown) {
+        let latest = isSuspended ? nil : claims.last
+        var sequences = ""
+        let progress = latest == nil && !isSuspended ? lastingProgress : latest?.progress
+        if progress == nil, shown.progress != nil { sequences += Self.setProgress(nil) }
+        if let title = latest?.title {
+            if shown.title == nil { sequences += style.beginning }
+            if shown.title != title { sequences += style.setTitle(title) }
+        } else if shown.title != nil {
+            sequences += style.end
+        }
+        if let progress, progress != shown.progress || mustRepeatProgress { sequences += Self.setProgress(progress) }
+        sequences += messages
+        return (ArraySlice(charset.bytes(of: sequences)), Shown(title: latest?.title, progress: progress))
+    }
+}
+
+extension TitleLedger {
+    /// OSC 9;4: shows, changes or, with `nil`, clears the progress; documented at ConEmu's `AnsiEscapeCodes`.
+    ///
+    /// Terminated by ST: VTE requires it in every OSC newer than the title.
+    static func setProgress(_ progress: TerminalProgress?) -> String {
+        let state: Int
+        switch progress?.state {
+        case nil: state = 0
+        case .normal: state = progress?.percentage == nil ? 3 : 1
+        case .failed: state = 2
+        case .attention: state = 4
+        }
+        return "\u{1B}]9;4;\(state)\(progress?.percentage.map { ";\($0.value)" } ?? "")\u{1B}\\"
+    }
+}
+
+/// The progress as OSC 9;4 shows it.
+struct TerminalProgress: Sendable, Hashable {
+    enum State: Sendable, Hashable {
+        /// Work is in progress.
+        case normal
+        /// Something has failed.
+        case failed
+        /// The app waits for the user.
+        case attention
+    }
+
+    /// The state, shown as the colour of the bar.
+    var state = State.normal
+    /// How much is done; `nil` for an indeterminate bar.
+    var percentage: Percentage?
+}

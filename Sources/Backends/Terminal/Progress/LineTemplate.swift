@@ -1,0 +1,238 @@
+package import BackendConfiguration
+import DisplayText
+import IndicatorCore
+
+/// The columns of a line of progress, as a text: `{label:30}  {bar:40.cyan}  {progress}  {remaining} left`.
+///
+/// | placeholder | value | empty if |
+/// |---|---|---|
+/// | `{label}` | the label of the activity, indented below its group | never |
+/// | `{bar}` | a bar; without a progress, an animated character unless the template has `{spinner}` | never |
+/// | `{spinner}` | an animated character | the progress is known |
+/// | `{progress}` | the progress in percent, such as `40%` | it is unknown |
+/// | `{amount}` | such as `12.3 of 40.0 MB`; the progress in percent if nothing is counted | both are unknown |
+/// | `{done}` | the completed amount, such as `12.3 MB` or `3` | nothing is counted |
+/// | `{total}` | the total amount, such as `40.0 MB` | it is unknown |
+/// | `{rate}` | the rate, such as `3.1 MB/s` | it is unknown |
+/// | `{elapsed}` | how long the activity has lasted, such as `1:05` | never |
+/// | `{remaining}` | the remaining time at the current rate, such as `0:40` | it is unknown |
+///
+/// Options follow a colon: an alignment (`<`, `^` or `>`), a width in columns, and after a dot each, styles: a colour
+/// (`black`, `red`, `green`, `yellow`, `blue`, `magenta`, `cyan`, `white`), `bold`, `dim`, `italic`, `underlined`,
+/// `reverse`. After a `/`, a bar has the styles of its rest. A label and a bar with a width have at most that width; by
+/// default, they share the room that the other columns leave. `{{` and `}}` are literal braces.
+///
+/// Spaces separate the columns, which are aligned in all lines. Text that touches a placeholder belongs to its column,
+/// and a word by itself, such as `left`, to the nearer column, or the one before it; a separator such as `|` belongs to
+/// the one after it. A column without a value in any line is left out, and so are columns for which a window has no
+/// room.
+public struct LineTemplate: Sendable, Hashable, CustomStringConvertible {
+    /// The values that a template can contain.
+    enum Field: String, Sendable, Hashable, CaseIterable {
+        case label, bar, spinner, progress, amount, done, total, rate, elapsed, remaining
+    }
+
+    enum Alignment: Character {
+        case left = "<"
+        case center = "^"
+        case right = ">"
+
+        /// Adds spaces to a line's end, which begins at a column.
+        func pad(_ line: inout LiveLine, by spaces: Int, from column: Int) {
+            guard spaces > 0 else { return }
+            let before =
+                switch self {
+                case .left: 0
+                case .center: spaces / 2
+                case .right: spaces
+                }
+            line.insertSpaces(before, at: column)
+            line.insertSpaces(spaces - before, at: line.columns)
+        }
+    }
+
+    /// A field with its options.
+    struct Placeholder: Sendable, Hashable {
+        var field: Field
+        var alignment: Alignment?
+        var width: Int?
+        var style: LiveLine.Style?
+        /// The style of the rest of a bar.
+        var restStyle: LiveLine.Style?
+
+        /// Texts are on the left of their column, and numbers on the right.
+        var effectiveAlignment: Alignment { alignment ?? ([.label, .bar, .spinner].contains(field) ? .left : .right) }
+    }
+
+    enum Piece: Sendable, Hashable {
+        case literal(String)
+        case placeholder(Placeholder)
+
+        static func spaces(_ count: Int) -> Self { .literal(String(repeating: " ", count: count)) }
+    }
+
+    /// A part that is left out as a whole.
+    struct Column: Sendable, Hashable {
+        /// The number of spaces before it.
+        var gap = 0
+        var pieces: [Piece] = []
+
+        var placeholders: [Placeholder] {
+            pieces.compactMap { if case .placeholder(let placeholder) = $0 { placeholder } else { nil } }
+        }
+
+        /// Whether it has neither placeholders nor letters or digits.
+        var isSeparator: Bool {
+            pieces.allSatisfy { piece in
+                guard case .literal(let text) = piece else { return false }
+                return !text.contains { $0.isLetter || $0.isNumber }
+            }
+        }
+
+        /// Replaces a field.
+        mutating func replace(_ old: Field, with new: Field) {
+            for (index, piece) in pieces.enumerated() {
+                guard case .placeholder(var placeholder) = piece, placeholder.field == old else { continue }
+                placeholder.field = new
+                pieces[index] = .placeholder(placeholder)
+            }
+        }
+    }
+
+    /// The template as text.
+    public let description: String
+    let columns: [Column]
+    /// The fields that it contains.
+    let fields: Set<Field>
+
+    /// `{label}  {bar}  {amount}  {rate}  {elapsed}  {remaining} left`, in cyan where progress is made.
+    public static let standard = Self(valid: "{label}  {bar:.cyan/dim}  {amount}  {rate}  {elapsed}  {remaining} left")
+
+    /// Reads a template.
+    ///
+    /// - Throws: if the text is empty, has an unknown placeholder, option or style, or has an unmatched brace.
+    public init(_ text: String) throws {
+        try self.init(reading: text)
+    }
+
+    private init(valid text: String) {
+        do {
+            try self.init(reading: text)
+        } catch {
+            preconditionFailure("\(error)")
+        }
+    }
+
+    private init(reading text: String) throws(SnapshotFormatError) {
+        description = text
+        var columns = [Column()]
+        for piece in try FormatReader<Field>(allowsOptions: true).pieces(of: text) {
+            switch piece {
+            case .placeholder(let field, let options, let column):
+                var placeholder = Placeholder(field: field)
+                if let options { try placeholder.read(options, at: column) }
+                columns[columns.count - 1].pieces.append(.placeholder(placeholder))
+            case .literal(let text):
+                // Control characters would move the cursor.
+                let text = text.filter { !$0.unicodeScalars.contains { $0.properties.generalCategory == .control } }
+                for (index, word) in text.split(separator: " ", omittingEmptySubsequences: false).enumerated() {
+                    if index > 0 {
+                        if columns[columns.count - 1].pieces.isEmpty {
+                            columns[columns.count - 1].gap += 1
+                        } else {
+                            columns.append(Column(gap: 1))
+                        }
+                    }
+                    if !word.isEmpty { columns[columns.count - 1].pieces.append(.literal(String(word))) }
+                }
+            }
+        }
+        self.columns = Self.joiningWords(columns)
+        fields = Set(columns.flatMap(\.placeholders).map(\.field))
+    }
+
+    /// Joins words without a placeholder with the nearer column, or the one before; separators with the one after.
+    private static func joiningWords(_ columns: [Column]) -> [Column] {
+        let columns = columns.filter { !$0.pieces.isEmpty }
+        var joined: [Column] = []
+        var prefix: Column?
+        for (index, column) in columns.enumerated() {
+            var column = column
+            if let prefix {
+                column = Column(gap: prefix.gap, pieces: prefix.pieces + [.spaces(column.gap)] + column.pieces)
+            }
+            prefix = nil
+            let gapAfter = index + 1 < columns.count ? columns[index + 1].gap : .max
+            if !column.placeholders.isEmpty {
+                joined.append(column)
+            } else if gapAfter < .max, joined.isEmpty || gapAfter < column.gap + (column.isSeparator ? 1 : 0) {
+                prefix = column
+            } else if joined.isEmpty {
+                joined.append(column)
+            } else {
+                joined[joined.count - 1].pieces += [.spaces(column.gap)] + column.pieces
+            }
+        }
+        return joined
+    }
+}
+
+extension LineTemplate: SettingValue {
+    package static var settingType: BackendSetting.ValueType { .string }
+    package var settingValue: BackendSettingValue? { .string(description) }
+    package init(settingValue: BackendSettingValue) throws {
+        let text = try settingValue.text
+        do throws(SnapshotFormatError) {
+            try self.init(reading: text)
+        } catch {
+            throw ExpectedSetting("a template with known placeholders (\(error))")
+        }
+    }
+}
+
+extension LineTemplate.Placeholder {
+    /// The styles by their names, as parameters of SGR (ECMA-48).
+    private static let styles: KeyValuePairs = [
+        "black": "30", "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36",
+        "white": "37", "bold": "1", "dim": "2", "italic": "3", "underlined": "4", "reverse": "7",
+    ]
+
+    /// Reads options such as `>40.cyan.bold/dim`, which begin at a column of the template.
+    fileprivate mutating func read(_ options: String, at column: Int) throws(SnapshotFormatError) {
+        let parts = options.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        var size = parts[0].prefix { $0 != "." }
+        let styleColumn = column + size.count
+        let names = parts[0].dropFirst(size.count)
+        if let alignment = size.first.flatMap(LineTemplate.Alignment.init) {
+            self.alignment = alignment
+            size.removeFirst()
+        }
+        if !size.isEmpty {
+            width = size.allSatisfy(\.isASCII) ? Int(size).flatMap { (1...500).contains($0) ? $0 : nil } : nil
+        }
+        let isBar = field == .bar
+        guard size.isEmpty || width != nil, !options.isEmpty, isBar || parts.count == 1 else {
+            throw .invalidOptions(options, column: column)
+        }
+        style = try Self.style(names, at: styleColumn)
+        if parts.count > 1 {
+            let rest = parts[1].first == "." ? parts[1] : "." + parts[1]
+            restStyle = try Self.style(rest, at: column + parts[0].count + (parts[1].first == "." ? 1 : 0))
+        }
+    }
+
+    /// The style of names with a dot before each.
+    private static func style(_ text: Substring, at column: Int) throws(SnapshotFormatError) -> LiveLine.Style? {
+        guard !text.isEmpty else { return nil }
+        var parameters: [String] = []
+        var column = column
+        for name in text.dropFirst().split(separator: ".", omittingEmptySubsequences: false) {
+            guard let style = styles.first(where: { $0.key == name }) else {
+                throw .unknownStyle(String(name), known: styles.map(\.key), column: column + 1)
+            }
+            parameters.append(style.value)
+            column += name.count + 1
+        }
+        return LiveLine.Style(parameters: parameters.joined(separator: ";"))
+    }
+}

@@ -1,0 +1,146 @@
+import BackendConfiguration
+import DisplayText
+import Foundation
+import IndicatorCore
+
+/// Reports the beginnings and ends of activities as plain lines, for logs and screen readers.
+///
+/// An activity is reported when it has lasted the start delay, and when it ends; a failure also when it ends sooner,
+/// and what it asks the user for, once. In between, the progress is reported at most every ten seconds, also as a sign
+/// that the app has not stopped. There is at most one line a second: reports in between are combined in the next one,
+/// failures and questions first.
+struct ProgressReport: Sendable {
+    /// The shortest time between two lines.
+    static let interval: Duration = .seconds(1)
+    /// The shortest time between two reports of the progress.
+    static let progressInterval: Duration = .seconds(10)
+    /// The largest number of reports in a line; the others are counted.
+    private static let longestLine = 5
+
+    private enum Kind { case question, failure, end, progress }
+
+    private let settings: TerminalProgressSettings
+    private let look: ProgressLines.Look
+    /// The activities in progress that were reported.
+    private var reported: Set<UInt64> = []
+    /// What these activities ask the user for, as reported.
+    private var questions: [UInt64: String] = [:]
+    private var pending: [(id: UInt64, text: String, kind: Kind)] = []
+    private var omittedCount = 0
+    private var nextLine: Duration?
+    private var nextProgress: Duration = .zero
+
+    init(settings: TerminalProgressSettings, look: ProgressLines.Look) {
+        self.settings = settings
+        self.look = look
+    }
+
+    /// When the pending reports may be written; `nil` if there are none.
+    var due: Duration? { pending.isEmpty && omittedCount == 0 ? nil : nextLine ?? .zero }
+
+    /// Processes a snapshot, and returns the line to write now, if any.
+    ///
+    /// - Parameters:
+    ///   - finished: the finished activities of the snapshot to consider.
+    ///   - date: the wall-clock time.
+    ///   - now: the time of the clock that schedules the lines.
+    mutating func line(
+        for snapshot: IndicatorSnapshot,
+        finished: [FinishedActivity],
+        date: Date,
+        at now: Duration
+    ) -> String? {
+        let wanted = finished.filter {
+            settings.finished != .none
+                && ($0.duration >= snapshot.startDelay || settings.finished.includes($0.outcome))
+        }
+        for finished in wanted {
+            // Failures come first in a line, but none before its beginning.
+            pending.removeAll { $0.id == finished.id && $0.kind == .progress }
+            add(finished.id, end(of: finished), finished.outcome.isFailure ? .failure : .end)
+        }
+        // The outcomes of omitted activities are unknown: they are counted if any of the listed ones is wanted.
+        if !wanted.isEmpty { omittedCount += snapshot.omittedFinishedCount }
+        for activity in snapshot.activities where activity.attention != questions[activity.id] {
+            questions[activity.id] = activity.attention
+            guard let attention = activity.attention, let label = activity.label else { continue }
+            // The question stands for the beginning, too.
+            reported.insert(activity.id)
+            let asks = settings.accessible ? " asks: " : ": asks: "
+            add(activity.id, look.text(label) + asks + look.text(attention), .question)
+            nextProgress = max(nextProgress, now + Self.progressInterval)
+        }
+        // The wall clock differs a little from the clock that measures the start delay.
+        let latestBeginning = date.addingTimeInterval(0.01 - snapshot.startDelay / .seconds(1))
+        for activity in snapshot.activities where activity.since <= latestBeginning {
+            guard let label = activity.label, reported.insert(activity.id).inserted else { continue }
+            add(activity.id, "\(look.text(label))\(settings.accessible ? " has started." : ": started")", .progress)
+            nextProgress = max(nextProgress, now + Self.progressInterval)
+        }
+        // Not at each snapshot: members of groups may displace an activity from the list for a while.
+        if reported.count > 1024 { reported.formIntersection(snapshot.activities.map(\.id)) }
+        if questions.count > 1024 { questions = questions.filter { id, _ in reported.contains(id) } }
+        if now >= nextProgress, let activity = snapshot.activities.first, reported.contains(activity.id) {
+            nextProgress = now + Self.progressInterval
+            add(activity.id, progress(of: activity, at: date), .progress)
+        }
+        return dueLine(at: now)
+    }
+
+    /// Returns the pending reports as a line, and clears them, if a line may be written now.
+    mutating func dueLine(at now: Duration) -> String? {
+        guard let due, due <= now else { return nil }
+        return takeLine(at: now)
+    }
+
+    /// Returns the pending reports as a line, and clears them.
+    mutating func takeLine(at now: Duration) -> String? {
+        guard due != nil else { return nil }
+        nextLine = now + Self.interval
+        func isUrgent(_ kind: Kind) -> Bool { kind == .failure || kind == .question }
+        let sorted = pending.filter { isUrgent($0.kind) } + pending.filter { !isUrgent($0.kind) }
+        var texts = sorted.prefix(Self.longestLine).map(\.text)
+        let more = sorted.count - texts.count + omittedCount
+        if more > 0 { texts.append("and \(more) more\(settings.accessible ? "." : "")") }
+        (pending, omittedCount) = ([], 0)
+        return texts.joined(separator: settings.accessible ? " " : "; ") + "\n"
+    }
+
+    private mutating func add(_ id: UInt64, _ text: String, _ kind: Kind) {
+        if pending.count < 64 { pending.append((id, text, kind)) } else { omittedCount += 1 }
+    }
+
+    private func progress(of activity: ActivityDetails, at date: Date) -> String {
+        let label = look.text(activity.label ?? "")
+        let left = activity.remaining.map { SnapshotFormat.time($0 / .seconds(1)) }
+        let lasted = SnapshotFormat.time(date.timeIntervalSince(activity.since))
+        guard let percentage = Percentage(activity.progress) else {
+            return settings.accessible ? "\(label) has lasted \(lasted)." : "\(label): \(lasted)"
+        }
+        return settings.accessible
+            ? "\(label) is \(percentage.value) percent done\(left.map { ", \($0) left" } ?? "")."
+            : "\(label): \(look.shown(percentage.text(in: look.numbers))), \(left.map { "\($0) left" } ?? lasted)"
+    }
+
+    private func end(of finished: FinishedActivity) -> String {
+        let label = look.text(finished.label)
+        let time = look.time(finished.duration)
+        if settings.accessible {
+            return switch finished.outcome {
+            case .failed(let message) where !message.isEmpty:
+                "\(label) failed after \(time): \(look.text(message))."
+            case .failed: "\(label) failed after \(time)."
+            case .cancelled: "\(label) was cancelled after \(time)."
+            case .unspecified, .succeeded: "\(label) finished after \(time)."
+            }
+        }
+        let failed =
+            look.usesColor ? LiveLine.Style.failure.sequence + "failed" + LiveLine.Style.plain.sequence : "failed"
+        return switch finished.outcome {
+        case .failed(let message) where !message.isEmpty: "\(label): \(failed): \(look.text(message)) (\(time))"
+        case .failed: "\(label): \(failed) (\(time))"
+        case .cancelled: "\(label): cancelled (\(time))"
+        case .unspecified, .succeeded: "\(label): done (\(time))"
+        }
+    }
+}

@@ -1,0 +1,289 @@
+import BackendConfiguration
+import DisplayText
+package import Foundation
+public import IndicatorCore
+import IndicatorThreads
+
+/// Shows activities on standard error, with bars: one line for each activity with a label, redrawn in place while the
+/// indicator is shown, then removed.
+///
+/// ```text
+/// debian-13.iso   ━━━━━━━━━╸──────────────  16.2 of 40.0 MB  1.3 MB/s  0:12  0:18 left
+/// Packages.gz     ━━━━━━━━━━━━━━━━━━━━━━╸─    3.9 of 4.1 MB  0.9 MB/s  0:04  0:01 left
+/// and 3 more
+/// ```
+///
+/// - The cursor stays above the lines, where the app and the user continue to write. Output through ``TerminalOutput``
+///   and ``IndicatorLogHandler`` appears above the lines immediately. After other output, the lines are complete again
+///   within two seconds, few and short ones sooner.
+/// - There are at most ten frames a second, and none while the indicator is hidden. A frame is one write with the
+///   changes. Numbers change at most three times a second.
+/// - Nothing is drawn while the process is in the background of its terminal, or while the terminal is not in its usual
+///   mode, with input by lines and echo: editors, pagers, full-screen programs, and questions for a password.
+/// - The cursor is never hidden. The lines are removed when the indicator is hidden, the backend is stopped or the
+///   process exits. For signals that end or stop the process, see `IndicatorManager.configured(for:)`.
+/// - An activity that fails leaves a line (``TerminalProgressSettings/finished``).
+///
+/// If standard error is not a terminal or does not support control sequences, and in CI (the variable `CI` is set), it
+/// writes plain lines instead: one for an activity that has lasted the start delay, one every ten seconds, and one when
+/// it ends; at most one a second, and another one when the backend is stopped.
+public final class TerminalProgressBackend: IndicatorBackend {
+    /// The name that the config file and the diagnostics use.
+    public let name: String
+
+    /// The latest snapshot; while visible, ten times a second for lines that are redrawn, once a second for plain ones.
+    /// Includes changes while the indicator is hidden if ends are reported: an activity may fail then.
+    public let delivery: BackendDelivery
+
+    /// The time between two frames.
+    static let frameInterval: Duration = .milliseconds(100)
+    /// The time between two changes of the numbers, which cost more bytes than the spinner.
+    static let contentInterval: Duration = .milliseconds(300)
+    /// The longest time between two frames that are drawn completely.
+    static let completeInterval: Duration = .seconds(2)
+    /// The bytes per second for complete frames: few and short lines are complete again sooner after other output.
+    static let completeBytesPerSecond = 150.0
+
+    /// How the indicator is shown.
+    package enum Display: Sendable, Hashable {
+        case live, plain, off
+    }
+
+    private struct State {
+        var terminal: SharedTerminal?
+        /// The wall-clock time when the indicator was shown; `nil` while it is hidden.
+        var shownSince: Date?
+        var report: ProgressReport
+        /// The content of the lines until ``contentDue``.
+        var content: (snapshot: IndicatorSnapshot, date: Date)?
+        var contentDue: Duration = .zero
+        var frameDue: Duration = .zero
+        var completeDue: Duration = .zero
+        var frame = 0
+        /// The activities to report above the lines.
+        var finished = FinishedActivities()
+    }
+
+    private let settings: TerminalProgressSettings
+    private let layout: ProgressLines
+    private let display: Display
+    private let descriptor: CInt
+    private let environment: [String: String]
+    private let time: TimeSource
+    private let date: @Sendable () -> Date
+    private let state: Locked<State>
+    /// Writes the plain line that is due after the indicator was hidden.
+    private let reportTimer: DeadlineTimer
+
+    /// Makes a backend. Writes nothing.
+    ///
+    /// - Parameters:
+    ///   - name: the name that the diagnostics use.
+    ///   - applicationName: the name of the app, shown if no activity has a label.
+    ///   - settings: how the indicator is shown.
+    public convenience init(
+        name: String = "terminalProgress",
+        applicationName: String,
+        settings: TerminalProgressSettings = TerminalProgressSettings()
+    ) {
+        self.init(
+            name: name,
+            applicationName: applicationName,
+            settings: settings,
+            descriptor: STDERR_FILENO,
+            environment: ProcessInfo.processInfo.environment
+        )
+    }
+
+    /// Makes a backend with another descriptor than standard error, another environment or another clock.
+    package init(
+        name: String = "terminalProgress",
+        applicationName: String,
+        settings: TerminalProgressSettings = TerminalProgressSettings(),
+        descriptor: CInt,
+        environment: [String: String],
+        clock: any Clock<Duration> = SuspendingClock(),
+        date: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.name = name
+        self.settings = settings
+        self.descriptor = descriptor
+        self.environment = environment
+        self.date = date
+        time = TimeSource.reading(clock)
+        display = Self.display(settings, descriptor: descriptor, environment: environment)
+        let look = ProgressLines.Look(environment: environment, isTerminal: isatty(descriptor) == 1 && display == .live)
+        layout = ProgressLines(
+            look: look,
+            applicationName: look.text(applicationName),
+            maxLines: settings.maxLines,
+            template: settings.template
+        )
+        state = Locked(State(report: ProgressReport(settings: settings, look: look)))
+        reportTimer = DeadlineTimer(time: time)
+        delivery = BackendDelivery(
+            includesHidden: settings.finished != .none && display != .off,
+            animationInterval: display == .live ? Self.frameInterval : display == .plain ? .seconds(1) : nil,
+            updateTimeLimit: TerminalDevice.updateTimeLimit
+        )
+    }
+
+    /// How the indicator is shown on a descriptor with these settings.
+    package static func display(
+        _ settings: TerminalProgressSettings,
+        descriptor: CInt,
+        environment: [String: String]
+    ) -> Display {
+        func isSet(_ name: String) -> Bool { environment[name]?.isEmpty == false }
+        let otherwise = settings.mode == .terminal ? Display.off : .plain
+        switch settings.mode {
+        case .off: return .off
+        case .plain: return .plain
+        case .auto where isSet("CI"), .terminal where isSet("CI"): return otherwise
+        case .auto, .live, .terminal:
+            let isDumb = !isSet("TERM") || environment["TERM"] == "dumb"
+            if settings.accessible { return isatty(descriptor) == 0 ? otherwise : .plain }
+            return isDumb || isatty(descriptor) == 0 ? otherwise : .live
+        }
+    }
+
+    /// Opens the terminal if lines will be redrawn in place; writes nothing.
+    ///
+    /// - Throws: if it cannot be opened.
+    public func start() async throws {
+        let terminal = display == .live ? try openTerminal() : nil
+        state.withLock {
+            $0 = State(terminal: terminal, report: ProgressReport(settings: settings, look: layout.look))
+        }
+    }
+
+    /// Opens the terminal that the descriptor leads to.
+    func openTerminal() throws(TerminalError) -> SharedTerminal {
+        try TerminalRegistry.open(
+            path: TerminalDevice.path(of: descriptor),
+            environment: environment
+        )
+    }
+
+    /// Draws a frame or writes a line, and waits while the terminal accepts no bytes.
+    ///
+    /// - Throws: if the terminal was closed.
+    public func update(_ snapshot: IndicatorSnapshot) async throws {
+        switch display {
+        case .off: break
+        case .plain: report(snapshot)
+        case .live: try show(snapshot)
+        }
+    }
+
+    private func report(_ snapshot: IndicatorSnapshot) {
+        let (now, date) = (time.now, date())
+        let (line, due) = state.withLock { state in
+            let finished = Self.finished(of: snapshot, &state)
+            return (state.report.line(for: snapshot, finished: finished, date: date, at: now), state.report.due)
+        }
+        // While the indicator is visible, the next snapshot comes within a second. Updates are not concurrent, so the
+        // settings of the timer need no order.
+        reportTimer.set(snapshot.isVisible ? nil : due, version: 0) { [weak self] deadline in
+            guard let self, let line = state.withLock({ $0.report.dueLine(at: max(time.now, deadline)) }) else {
+                return
+            }
+            let descriptor = descriptor
+            // The reader of a pipe may be slow, and this is the thread of all timers.
+            _ = ThreadStarter.start(named: "ind-report") { TerminalOutput.write(Array(line.utf8), to: descriptor) }
+        }
+        if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
+    }
+
+    /// The finished activities to consider: those that failed, and others that ended while the indicator was shown.
+    private static func finished(of snapshot: IndicatorSnapshot, _ state: inout State) -> [FinishedActivity] {
+        if snapshot.isVisible, state.shownSince == nil { state.shownSince = snapshot.since }
+        let since = state.shownSince ?? .distantFuture
+        let finished = snapshot.finished.filter { $0.outcome.isFailure || $0.date >= since }
+        if !snapshot.isVisible { state.shownSince = nil }
+        return finished
+    }
+
+    private func show(_ snapshot: IndicatorSnapshot) throws {
+        let (now, date) = (time.now, date())
+        let terminal = state.withLock { state -> SharedTerminal? in
+            let finished = Self.finished(of: snapshot, &state)
+            guard let terminal = state.terminal else { return nil }
+            let wanted = finished.filter { settings.finished.includes($0.outcome) }
+            // The outcomes of omitted activities are unknown: they are counted if any of the listed ones is wanted.
+            state.finished.append(
+                FinishedActivities(latest: wanted, omittedCount: snapshot.omittedFinishedCount)
+            )
+            if snapshot.isVisible {
+                draw(snapshot, on: terminal, at: now, date, state: &state)
+            } else {
+                writeFinished(on: terminal, state: &state)
+                (state.content, state.frameDue) = (nil, .zero)
+                terminal.changeLines { $0.hide(ObjectIdentifier(self)) }
+            }
+            return terminal
+        }
+        try terminal?.settle()
+    }
+
+    /// Removes the lines, and writes pending reports.
+    public func stop() async {
+        let now = time.now
+        let (terminal, line) = state.withLock { state -> (SharedTerminal?, String?) in
+            defer { state.terminal = nil }
+            return (state.terminal, state.report.takeLine(at: now))
+        }
+        if let line { TerminalOutput.write(Array(line.utf8), to: descriptor) }
+        guard let terminal else { return }
+        terminal.changeLines { $0.hide(ObjectIdentifier(self)) }
+        if (try? terminal.settle(within: SharedTerminal.stopLimit)) == false {
+            TerminalRegistry.settleLater(terminal)
+        }
+    }
+
+    private func draw(
+        _ snapshot: IndicatorSnapshot,
+        on terminal: SharedTerminal,
+        at now: Duration,
+        _ date: Date,
+        state: inout State
+    ) {
+        let isFirst = state.content == nil
+        // Timers are not exact to the millisecond; on average there are ten frames a second.
+        guard isFirst || now >= state.frameDue - .milliseconds(20) else { return }
+        state.frameDue = max(state.frameDue, now - Self.frameInterval) + Self.frameInterval
+        state.frame += 1
+        // During the completion delay, the last content stays.
+        let hasChanged = state.content?.snapshot.activities.map(\.id) != snapshot.activities.map(\.id)
+        if isFirst || snapshot.activityCount > 0, hasChanged || now >= state.contentDue {
+            state.content = (snapshot, date)
+            state.contentDue = now + Self.contentInterval
+        }
+        guard terminal.device.isInForeground, terminal.isInLineMode else {
+            terminal.giveWay(ObjectIdentifier(self))
+            return
+        }
+        writeFinished(on: terminal, state: &state)
+        let size = terminal.device.size
+        guard let content = state.content else { return }
+        let lines = layout.lines(for: content.snapshot, width: size.columns, now: content.date, frame: state.frame)
+        let isComplete = now >= state.completeDue
+        if isComplete {
+            let count = lines.reduce(0) { $0 + $1.changes(from: nil).utf8.count }
+            let interval = Duration.seconds(Double(count) / Self.completeBytesPerSecond)
+            state.completeDue = now + min(interval, Self.completeInterval)
+        }
+        terminal.changeLines { $0.show(ObjectIdentifier(self), lines, size: size, anew: isComplete) }
+    }
+
+    private func writeFinished(on terminal: SharedTerminal, state: inout State) {
+        guard !state.finished.isEmpty, terminal.device.isInForeground, terminal.isInLineMode else { return }
+        let finished = state.finished.takeAll()
+        var lines = finished.latest.map(layout.line)
+        if finished.omittedCount > 0 {
+            lines.append("and \(finished.omittedCount) more \(finished.omittedCount == 1 ? "has" : "have") ended")
+        }
+        let size = terminal.device.size
+        terminal.changeLines { $0.writeLines(lines, columns: size.columns) }
+    }
+}

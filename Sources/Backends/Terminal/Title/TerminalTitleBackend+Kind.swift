@@ -1,0 +1,133 @@
+public import BackendConfiguration
+public import DisplayText
+import Foundation
+import IndicatorCore
+
+extension BackendKind {
+    /// The title of the terminal that the app runs in.
+    public static var terminalTitle: BackendKind {
+        terminalTitle(
+            path: TerminalDevice.controllingTerminal,
+            environment: ProcessInfo.processInfo.environment
+        )
+    }
+
+    /// The kind for a terminal other than the controlling one, or in another environment.
+    package static func terminalTitle(path: String, environment: [String: String]) -> BackendKind {
+        BackendKind(
+            name: "terminalTitle",
+            summary: "the title of the terminal that the app runs in",
+            settings: TerminalTitleSettings.self,
+            make: { context, settings in
+                TerminalTitleBackend(
+                    name: context.name,
+                    applicationName: context.applicationName,
+                    settings: settings,
+                    path: path,
+                    environment: environment
+                )
+            },
+            isApplicable: { _, settings in
+                !TerminalError.isAbsent {
+                    try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
+                }
+            },
+            fit: { _ in
+                let hasTerminal = TerminalDevice.hasControlling
+                return AutomaticFit(hasTerminal, hasTerminal ? "the app has a terminal" : "the app has no terminal")
+            },
+            availability: { _, settings in
+                try TerminalTitleBackend.openTerminal(path: path, environment: environment, settings: settings)
+                    .device.name
+            }
+        )
+    }
+}
+
+extension TerminalTitleSettings: KindSettings {
+    package static let standard = Self()
+    package static let bindings: [BoundSetting<Self>] = [
+        BoundSetting(
+            "format",
+            \.format,
+            summary: "the text of the title; may contain {app}, {label}, {count}, {progress}, {done}, {total}, {rate}, "
+                + "{elapsed}, {remaining} and {spinner}"
+        ),
+        BoundSetting(
+            "title",
+            \.title,
+            summary: "whether to set the title; auto: on terminals whose own title can be restored"
+        ),
+        BoundSetting(
+            "progress",
+            \.progress,
+            summary: "whether the tab or taskbar shows progress (OSC 9;4); auto: on terminals known to support it"
+        ),
+    ]
+
+    package mutating func adopt(_ context: BackendContext) { accessible = context.isAccessible }
+}
+
+extension TerminalTitleSettings.When: SettingChoice {}
+
+extension KnownTerminal {
+    /// Whether the title is set with this setting, and can be restored.
+    func setsTitle(_ setting: TerminalTitleSettings.When) -> Bool {
+        switch setting {
+        case .auto: !keepsTitle
+        case .on: true
+        case .off: false
+        }
+    }
+
+    /// Whether the terminal shows progress with this setting.
+    func showsProgress(_ setting: TerminalTitleSettings.When, in environment: [String: String]) -> Bool {
+        switch setting {
+        case .auto: showsProgress(in: environment)
+        case .on: true
+        case .off: false
+        }
+    }
+}
+
+/// The settings of a ``TerminalTitleBackend``.
+public struct TerminalTitleSettings: Sendable, Hashable {
+    /// When to use a control sequence that not every terminal supports.
+    public enum When: String, Sendable, Hashable, CaseIterable {
+        /// On terminals that are known to support it, according to the environment.
+        case auto
+        /// Always.
+        case on
+        /// Never.
+        case off
+    }
+
+    /// The text of the title. Default: `{spinner} {label} {progress} ({count}) - {app}`.
+    public var format: SnapshotFormat
+    /// When to set the title. Default: `auto`, on terminals whose own title can be restored. Others show the sequence
+    /// as text, or lose their own title.
+    public var title: When
+    /// When to show the progress (OSC 9;4). Default: `auto`. Other terminals may show it as a notification.
+    public var progress: When
+    /// Whether the title has no animation, for screen readers, which read every change. Default: `false`.
+    public var accessible: Bool
+
+    /// Makes settings.
+    public init(
+        format: SnapshotFormat = Self.defaultFormat,
+        title: When = .auto,
+        progress: When = .auto,
+        accessible: Bool = false
+    ) {
+        self.format = format
+        self.title = title
+        self.progress = progress
+        self.accessible = accessible
+    }
+
+    /// `{spinner} {label} {progress} ({count}) - {app}`: narrow tabs show only the beginning.
+    @usableFromInline package static let defaultFormat = SnapshotFormat(pieces: [
+        .placeholder(.spinner), .literal(" "), .placeholder(.label), .literal(" "), .placeholder(.progress),
+        .literal(" ("), .placeholder(.count), .literal(") - "), .placeholder(.app),
+    ])
+}

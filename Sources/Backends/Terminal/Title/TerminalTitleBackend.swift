@@ -1,0 +1,230 @@
+import BackendConfiguration
+import DisplayText
+import Foundation
+public import IndicatorCore
+import IndicatorThreads
+
+/// Shows the indicator in the title of the terminal that the app runs in, and restores the original title.
+///
+/// It writes only to the controlling terminal of the process, even if the standard streams are redirected. While the
+/// indicator is hidden, it writes nothing.
+///
+/// - When the indicator is shown, the title is saved on the terminal's stack (XTWINOPS 22). It is restored from there
+///   (XTWINOPS 23) when the indicator is hidden, the backend is stopped, or the process exits by returning from `main`
+///   or calling `exit`. For signals that end or stop the process, see `IndicatorManager.configured(for:)`. A terminal
+///   that accepts no bytes at exit (Ctrl-S) keeps the title: the process does not wait for it.
+/// - After SIGKILL or a crash, the title remains until the shell or another program sets it.
+/// - If the terminal may have no stack, the title is also emptied; most terminals then show their own.
+/// - A terminal that is not known to have a title, or that would lose its own, keeps it, unless
+///   ``TerminalTitleSettings/title`` is `on`: Emacs, Konsole, QTerminal, urxvt, st, GNU screen, mosh, and unknown
+///   types (`TERM`).
+/// - Terminals that are known to support it (OSC 9;4) also show the progress, in the tab or the taskbar.
+/// - A failure remains visible in the progress for five seconds, or until the indicator is shown again.
+/// - Several backends of one process can use one terminal: the one that was shown last sets the title.
+/// - Titles are written without control characters, truncated to 240 Unicode scalars, and in the character set of the
+///   locale: UTF-8, ISO 8859-1 or -15, otherwise, and in GNU screen, ASCII.
+///
+/// The title is also set while the app is in the background of the shell (`app &`), and `stty tostop` does not stop the
+/// app.
+public final class TerminalTitleBackend: IndicatorBackend {
+    /// The name that the config file and the diagnostics use.
+    public let name: String
+
+    /// The latest snapshot; while visible, ten times a second if the format has a spinner, or every five seconds if the
+    /// terminal removes progress that is not repeated.
+    public let delivery: BackendDelivery
+
+    /// The longest title, in Unicode scalars.
+    static let titleLimit = 240
+
+    /// How often unchanged progress is repeated: Ghostty removes it after 15 seconds, kitty after 60.
+    static let progressRepeatInterval: Duration = .seconds(5)
+
+    /// How long a failure is shown after the indicator was hidden.
+    static let failureTime: Duration = .seconds(5)
+
+    static let spinnerInterval: Duration = .milliseconds(100)
+
+    private struct State {
+        var terminal: SharedTerminal?
+        /// When the indicator was shown; `nil` while it is hidden.
+        var shownAt: Duration?
+        var progressWrittenAt: Duration = .zero
+        /// Whether an activity has failed since the indicator was shown.
+        var hasFailure = false
+        /// Orders the calls that set the timer.
+        var timerVersion: UInt64 = 0
+    }
+
+    private let applicationName: String
+    private let settings: TerminalTitleSettings
+    private let path: String
+    private let environment: [String: String]
+    private let known: KnownTerminal
+    private let charset: Charset
+    private let showsProgress: Bool
+    private let time: TimeSource
+    private let state = Locked(State())
+    /// Clears the progress after a failure.
+    private let timer: DeadlineTimer
+
+    /// Makes a backend. Opens nothing.
+    ///
+    /// - Parameters:
+    ///   - name: the name that the diagnostics use.
+    ///   - applicationName: the name of the app, for the placeholder `{app}`.
+    ///   - settings: the format of the title, and when to show progress.
+    public convenience init(
+        name: String = "terminalTitle",
+        applicationName: String,
+        settings: TerminalTitleSettings = TerminalTitleSettings()
+    ) {
+        self.init(
+            name: name,
+            applicationName: applicationName,
+            settings: settings,
+            path: TerminalDevice.controllingTerminal,
+            environment: ProcessInfo.processInfo.environment
+        )
+    }
+
+    /// Makes a backend with a terminal other than the controlling one, another environment or another clock.
+    package init(
+        name: String = "terminalTitle",
+        applicationName: String,
+        settings: TerminalTitleSettings = TerminalTitleSettings(),
+        path: String,
+        environment: [String: String],
+        clock: any Clock<Duration> = SuspendingClock()
+    ) {
+        self.name = name
+        self.applicationName = applicationName
+        self.settings = settings
+        self.path = path
+        self.environment = environment
+        time = TimeSource.reading(clock)
+        timer = DeadlineTimer(time: time)
+        known = KnownTerminal.recognize(by: environment)
+        charset = known.charset(in: environment)
+        showsProgress = known.showsProgress(settings.progress, in: environment)
+        let repeatInterval = showsProgress && known.progressExpires ? Self.progressRepeatInterval : nil
+        delivery = BackendDelivery(
+            animationInterval: settings.format.placeholders.contains(.spinner) && !settings.accessible
+                ? Self.spinnerInterval : settings.format.showsTime ? .seconds(1) : repeatInterval,
+            updateTimeLimit: TerminalDevice.updateTimeLimit
+        )
+    }
+
+    /// Opens the terminal; writes nothing.
+    ///
+    /// - Throws: if there is no terminal, or it does not support what the settings select.
+    public func start() async throws {
+        let terminal = try Self.openTerminal(path: path, environment: environment, settings: settings)
+        state.withLock { $0 = State(terminal: terminal, timerVersion: $0.timerVersion) }
+    }
+
+    /// Shows, changes or restores the title, and waits while the terminal accepts no bytes.
+    ///
+    /// - Throws: if the terminal was closed.
+    public func update(_ snapshot: IndicatorSnapshot) async throws {
+        let now = time.now
+        let (terminal, failureEnd, version) = state.withLock { state -> (SharedTerminal?, Duration?, UInt64) in
+            guard let terminal = state.terminal else { return (nil, nil, state.timerVersion) }
+            var failureEnd: Duration?
+            state.timerVersion += 1
+            if snapshot.isVisible {
+                show(snapshot, on: terminal, at: now, state: &state)
+            } else {
+                let hasFailure = state.hasFailure || snapshot.hasFailure
+                if state.shownAt != nil, hasFailure, showsProgress { failureEnd = now + Self.failureTime }
+                state.shownAt = nil
+                state.hasFailure = false
+                terminal.change { ledger in
+                    ledger.hide(ObjectIdentifier(self))
+                    if failureEnd != nil { ledger.setLastingProgress(.failure) }
+                }
+            }
+            return (terminal, failureEnd, state.timerVersion)
+        }
+        guard let terminal else { return }
+        timer.set(failureEnd, version: version) { _ in
+            terminal.change { $0.setLastingProgress(nil) }
+            if (try? terminal.settle(within: .zero)) == false { TerminalRegistry.settleLater(terminal) }
+        }
+        try terminal.settle()
+    }
+
+    /// Restores the title and releases the terminal.
+    public func stop() async {
+        let (terminal, version) = state.withLock { state -> (SharedTerminal?, UInt64) in
+            let terminal = state.terminal
+            state = State(timerVersion: state.timerVersion + 1)
+            return (terminal, state.timerVersion)
+        }
+        timer.set(nil, version: version) { _ in }
+        guard let terminal else { return }
+        terminal.change { ledger in
+            ledger.hide(ObjectIdentifier(self))
+            ledger.setLastingProgress(nil)
+        }
+        if (try? terminal.settle(within: SharedTerminal.stopLimit)) == false { TerminalRegistry.settleLater(terminal) }
+    }
+
+    /// Opens the terminal, if it shows the title or the progress.
+    static func openTerminal(
+        path: String,
+        environment: [String: String],
+        settings: TerminalTitleSettings
+    ) throws(TerminalError) -> SharedTerminal {
+        let terminal = try TerminalRegistry.openForSequences(path: path, environment: environment)
+        let known = KnownTerminal.recognize(by: environment)
+        guard
+            known.setsTitle(settings.title) || known.showsProgress(settings.progress, in: environment)
+        else { throw .keepsTitle(terminal: known.name) }
+        return terminal
+    }
+
+    private func show(_ snapshot: IndicatorSnapshot, on terminal: SharedTerminal, at now: Duration, state: inout State)
+    {
+        let shownAt = state.shownAt ?? now
+        let isFirst = state.shownAt == nil
+        state.shownAt = shownAt
+        let repeatsProgress = now - state.progressWrittenAt >= Self.progressRepeatInterval
+        if isFirst || repeatsProgress { state.progressWrittenAt = now }
+        let frame = (now - shownAt).wholeMilliseconds / Self.spinnerInterval.wholeMilliseconds
+        let title = title(for: snapshot, frame: frame)
+        if !isFirst, snapshot.hasFailure { state.hasFailure = true }
+        let progress = TerminalProgress(
+            state: snapshot.attention != nil ? .attention : state.hasFailure ? .failed : .normal,
+            percentage: Percentage(snapshot.progress)
+        )
+        terminal.change { ledger in
+            ledger.show(
+                ObjectIdentifier(self),
+                title: known.setsTitle(settings.title) ? title : nil,
+                progress: showsProgress ? progress : nil,
+                repeatsProgress: repeatsProgress && !isFirst
+            )
+        }
+    }
+
+    private func title(for snapshot: IndicatorSnapshot, frame: Int) -> String {
+        let frames = SpinnerFrames.all(in: charset)
+        let text = settings.format.text(
+            for: snapshot,
+            applicationName: applicationName,
+            spinner: settings.accessible ? "" : frames[frame % frames.count]
+        )
+        return SafeText.singleLine(text.isEmpty ? applicationName : text, limit: Self.titleLimit)
+    }
+}
+
+extension IndicatorSnapshot {
+    /// Whether an activity has failed since the previous snapshot.
+    fileprivate var hasFailure: Bool { finished.contains { $0.outcome.isFailure } }
+}
+
+extension TerminalProgress {
+    /// A full bar: an empty one would be invisible.
+    fileprivate static let failure = TerminalProgress(state: .failed, percentage: Percentage(1))
+}

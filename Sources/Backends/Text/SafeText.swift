@@ -1,0 +1,228 @@
+import Foundation
+
+/// Sanitizes untrusted text for one line of a surface: a title, a notification, a property on a bus, a line of a log.
+///
+/// Every backend uses it for labels and names. It uses the properties of the Unicode Character Database, so characters
+/// of later versions need no change here.
+package enum SafeText {
+    /// The character in place of truncated text.
+    package static let ellipsis = "…"
+
+    /// `text` on one line, truncated, without characters that a surface would interpret instead of show.
+    ///
+    /// - White space and line breaks of every kind become single spaces; those at the ends are removed.
+    /// - Removed: control characters (without them, no escape sequence can begin or end), format characters, default
+    ///   ignorable characters (invisible, so they can hide text), bidirectional controls (they would reorder what
+    ///   follows the text), and noncharacters.
+    /// - Kept, only where they have their effect, are the characters that scripts and emoji need: the joiner inside an
+    ///   emoji, a single variation selector after a character that has variants, the joiners between letters of scripts
+    ///   that use them, and the tags of the flags of England, Scotland and Wales.
+    ///
+    /// - Parameters:
+    ///   - text: any text.
+    ///   - limit: the longest result in Unicode scalars, including an ellipsis. The text is truncated between two
+    ///     user-perceived characters, unless a single one exceeds the limit.
+    package static func singleLine(_ text: some StringProtocol, limit: Int) -> String {
+        if isPlain(text, limit: limit) { return String(text) }
+        let scalars = text.unicodeScalars
+        var kept = String.UnicodeScalarView()
+        var count = 0
+        var inspected = 0
+        var owesSpace = false
+        var isCut = false
+        var previous: Unicode.Scalar?
+        var tagsOfFlag = 0
+        var index = scalars.startIndex
+        while index < scalars.endIndex {
+            inspected += 1
+            // Bounds the cost even of a text in which everything is removed.
+            guard count <= limit, inspected <= 16 * limit else {
+                isCut = true
+                break
+            }
+            let scalar = scalars[index]
+            let next = scalars.index(after: index)
+            defer { index = next }
+            if scalar.properties.isWhitespace {
+                owesSpace = count > 0
+                previous = scalar
+                continue
+            }
+            let following = next < scalars.endIndex ? scalars[next] : nil
+            guard tagsOfFlag > 0 || !isRemoved(scalar) || isEffective(scalar, after: previous, before: following) else {
+                continue
+            }
+            tagsOfFlag = scalar == blackFlag ? tagCount(scalars[next...]) : max(0, tagsOfFlag - 1)
+            if owesSpace {
+                kept.append(" ")
+                count += 1
+                owesSpace = false
+            }
+            kept.append(scalar)
+            count += 1
+            previous = scalar
+        }
+        return count > limit || isCut ? cut(kept, to: limit) : String(kept)
+    }
+
+    /// Whether a text is already one line of visible ASCII characters and single spaces, as most texts are.
+    private static func isPlain(_ text: some StringProtocol, limit: Int) -> Bool {
+        var count = 0
+        var previous = UInt8(ascii: " ")
+        for byte in text.utf8 {
+            count += 1
+            guard count <= limit, (0x20..<0x7F).contains(byte), byte != 0x20 || previous != 0x20 else { return false }
+            previous = byte
+        }
+        return count == 0 || previous != 0x20
+    }
+
+    private static func isRemoved(_ scalar: Unicode.Scalar) -> Bool {
+        let properties = scalar.properties
+        return switch properties.generalCategory {
+        case .control, .format: true
+        default:
+            properties.isDefaultIgnorableCodePoint || properties.isBidiControl || properties.isNoncharacterCodePoint
+        }
+    }
+
+    /// Whether a character that is otherwise removed has its intended effect here.
+    private static func isEffective(
+        _ scalar: Unicode.Scalar,
+        after previous: Unicode.Scalar?,
+        before next: Unicode.Scalar?
+    ) -> Bool {
+        guard let previous else { return false }
+        switch scalar.value {
+        case 0x200C, 0x200D:
+            // A non-joiner and a joiner of letters (Unicode Standard, section 23.2); the joiner of emoji (UTS #51).
+            guard let next else { return false }
+            if isJoiningLetter(previous), isJoiningLetter(next) { return true }
+            return scalar.value == 0x200D && isPictograph(next) && (isPictograph(previous) || previous.value == 0xFE0F)
+        case 0xFE0E, 0xFE0F:
+            // Text or emoji presentation (UTS #51); in ASCII only for keycaps.
+            return previous.isASCII
+                ? previous.properties.isEmoji && next?.value == 0x20E3 : previous.properties.isEmoji
+        case 0xFE00...0xFE02, 0xE0100...0xE01EF:
+            return previous.properties.isIdeographic
+        case 0x180B...0x180D, 0x180F:
+            return (0x1820...0x18AA).contains(previous.value)
+        default:
+            return false
+        }
+    }
+
+    private static func isPictograph(_ scalar: Unicode.Scalar) -> Bool {
+        !scalar.isASCII && scalar.properties.isEmoji
+    }
+
+    /// Whether it is a letter or mark of a script from Arabic to Mongolian, where joiners are part of the spelling.
+    private static func isJoiningLetter(_ scalar: Unicode.Scalar) -> Bool {
+        guard (0x0600...0x18AF).contains(scalar.value) else { return false }
+        return switch scalar.properties.generalCategory {
+        case .otherLetter, .modifierLetter, .nonspacingMark, .spacingMark: true
+        default: false
+        }
+    }
+
+    private static let blackFlag: Unicode.Scalar = "\u{1F3F4}"
+
+    /// The tags after the black flag, including the one that ends the sequence (UTS #51, "Emoji Tag Sequences").
+    private static let flags = ["gbeng", "gbsct", "gbwls"].map { region in
+        region.unicodeScalars.map { $0.value + 0xE0000 } + [0xE007F]
+    }
+
+    /// The number of tags that follow if they form one of the flags; otherwise 0.
+    private static func tagCount(_ scalars: some Sequence<Unicode.Scalar>) -> Int {
+        let tags = Array(scalars.prefix(6)).map(\.value)
+        return flags.contains(tags) ? tags.count : 0
+    }
+
+    private static func cut(_ scalars: String.UnicodeScalarView, to limit: Int) -> String {
+        guard limit > 0 else { return "" }
+        let room = limit - ellipsis.unicodeScalars.count
+        var kept = ""
+        var count = 0
+        for character in String(scalars) {
+            count += character.unicodeScalars.count
+            if count > room { break }
+            kept.append(character)
+        }
+        if kept.isEmpty { kept.unicodeScalars.append(contentsOf: scalars.prefix(room)) }
+        while let last = kept.unicodeScalars.last, last == " " || hasLostEffect(last, in: kept.unicodeScalars) {
+            kept.unicodeScalars.removeLast()
+        }
+        return kept + ellipsis
+    }
+
+    /// Whether the last scalar lost its effect by the truncation: a joiner, or a tag of an incomplete flag.
+    private static func hasLostEffect(_ last: Unicode.Scalar, in scalars: String.UnicodeScalarView) -> Bool {
+        isRemoved(last) && last.value != 0xE007F && !isEffective(last, after: scalars.dropLast().last, before: nil)
+    }
+}
+
+extension SafeText {
+    /// An error message in the characters of the locale: if its encoding is not UTF-8, others are escaped, such as
+    /// `\u{E4}`. Control characters are always escaped, except line breaks: the message may quote arguments, paths and
+    /// files.
+    package static func message(_ text: String) -> String {
+        let text = text.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { QuotedText.escaped(String($0)) }
+            .joined(separator: "\n")
+        return Charset { name in getenv(name).map { String(cString: $0) } } == .utf8 ? text : escapingUnicode(text)
+    }
+
+    /// A text for one line of a terminal, with its control characters escaped.
+    package static func escaped(_ text: String) -> String { QuotedText.escaped(text) }
+
+    /// A text in ASCII, from which the original can be read.
+    static func escapingUnicode(_ text: String) -> String {
+        text.unicodeScalars.reduce(into: "") { result, scalar in
+            if scalar.isASCII {
+                result.unicodeScalars.append(scalar)
+            } else {
+                result += scalar == "…" ? "..." : "\\u{\(QuotedText.codePoint(scalar).dropFirst(2))}"
+            }
+        }
+    }
+
+    /// The width of a text in a terminal, in columns.
+    package static func columns(of text: some StringProtocol) -> Int {
+        text.reduce(0) { $0 + columns(of: $1) }
+    }
+
+    /// The width of a character in a terminal: 0, 1 or 2 columns.
+    ///
+    /// Based on the wide characters of Unicode Standard Annex 11, as coarse ranges that err on the wide side.
+    package static func columns(of character: Character) -> Int {
+        guard let scalar = character.unicodeScalars.first else { return 0 }
+        if scalar.isASCII, character.utf8.count == 1 { return 1 }
+        let emojiSelector: Unicode.Scalar = "\u{FE0F}"
+        if character.unicodeScalars.contains(emojiSelector) { return 2 }
+        switch scalar.value {
+        case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60,
+            0xFFE0...0xFFE6, 0x1F300...0x1FAFF, 0x20000...0x3FFFD, 0x1F1E6...0x1F1FF:
+            return 2
+        default:
+            switch scalar.properties.generalCategory {
+            case .nonspacingMark, .enclosingMark, .format: return 0
+            default: return scalar.properties.isEmojiPresentation ? 2 : 1
+            }
+        }
+    }
+
+    /// A text in at most this many columns, truncated between two characters.
+    package static func fitted(_ text: String, to columns: Int, ellipsis: String = Self.ellipsis) -> String {
+        guard Self.columns(of: text) > columns else { return text }
+        var result = ""
+        var used = Self.columns(of: ellipsis)
+        guard used <= columns else { return String(ellipsis.prefix(max(columns, 0))) }
+        for character in text {
+            used += Self.columns(of: character)
+            if used > columns { break }
+            result.append(character)
+        }
+        while result.last == " " { result.removeLast() }
+        return result + ellipsis
+    }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import IndicatorCore
+import Testing
+
+@testable import BackendConfiguration
+@testable import IndicatorBackends
+
+@Suite("The lookup of the config file")
+struct ConfigurationFileLocatorTests {
+    private func load(
+        _ folder: TemporaryFolder,
+        path: String? = nil,
+        _ environment: [String: String] = [:]
+    ) throws(ConfigurationError) -> IndicatorConfiguration {
+        var all = [
+            "HOME": "\(folder.path)/home",
+            "XDG_CONFIG_HOME": "\(folder.path)/config",
+            "XDG_CONFIG_DIRS": "\(folder.path)/one:\(folder.path)/two",
+        ]
+        all.merge(environment) { _, given in given }
+        return try IndicatorConfiguration.load(
+            from: ConfigurationSource(
+                for: "my-app",
+                path: path,
+                environment: all.filter { $0.value != "unset" },
+                registry: .forTests()
+            )
+        )
+    }
+
+    @Test("finds the first file in the documented order")
+    func order() throws {
+        let folder = try TemporaryFolder()
+        let places = [
+            "given.yaml", "variable.yaml",
+            "config/my-app/indicator.yaml", "config/my-app/indicator.yml", "config/my-app/indicator.json",
+            "config/indicator/indicator.yaml", "config/indicator/indicator.yml", "config/indicator/indicator.json",
+            "one/my-app/indicator.yaml", "one/indicator/indicator.json",
+            "two/my-app/indicator.yaml", "two/indicator/indicator.yml",
+        ]
+        for place in places { try folder.write("{}", to: place) }
+        for (index, place) in places.enumerated() {
+            let path = index == 0 ? "\(folder.path)/given.yaml" : nil
+            let variable = index <= 1 ? "\(folder.path)/variable.yaml" : "unset"
+            let configuration = try load(folder, path: path, ["INDICATOR_CONFIG": variable])
+            #expect(configuration.file == "\(folder.path)/\(place)")
+            try FileManager.default.removeItem(atPath: "\(folder.path)/\(place)")
+        }
+        #expect(try load(folder).file == nil)
+    }
+
+    @Test("falls back to ~/.config")
+    func homeFolder() throws {
+        let folder = try TemporaryFolder()
+        try folder.write("{}", to: "home/.config/my-app/indicator.yaml")
+        for value in ["unset", "", "relative/path"] {
+            let file = try load(folder, ["XDG_CONFIG_HOME": value]).file
+            #expect(file == "\(folder.path)/home/.config/my-app/indicator.yaml")
+        }
+    }
+
+    @Test("searches /etc/xdg when XDG_CONFIG_DIRS names no folder")
+    func systemFolder() {
+        for environment in [[:], ["XDG_CONFIG_DIRS": ""], ["XDG_CONFIG_DIRS": "relative"]] {
+            let source = ConfigurationSource(for: "my-app", environment: environment, registry: .forTests())
+            #expect(source.fileCandidates.contains("/etc/xdg/my-app/indicator.yaml"))
+            #expect(source.fileCandidates.contains("/etc/xdg/indicator/indicator.json"))
+        }
+    }
+
+    @Test("does not leave the config folder, whatever the app is called", arguments: ["..", "a/b", "", "."])
+    func applicationName(name: String) {
+        let source = ConfigurationSource(
+            for: name,
+            environment: ["XDG_CONFIG_HOME": "/config", "XDG_CONFIG_DIRS": "/xdg"],
+            registry: .forTests()
+        )
+        let folders = ["/config/indicator/", "/xdg/indicator/"]
+        #expect(source.fileCandidates.allSatisfy { file in folders.contains { file.hasPrefix($0) } })
+    }
+
+    @Test("reports a requested file that does not exist")
+    func missing() throws {
+        let folder = try TemporaryFolder()
+        let path = "\(folder.path)/none.yaml"
+        let given = #expect(throws: ConfigurationError.self) { try load(folder, path: path) }
+        #expect(given?.description == "\(path): error: there is no such file")
+        let variable = #expect(throws: ConfigurationError.self) { try load(folder, ["INDICATOR_CONFIG": path]) }
+        #expect(
+            variable?.description
+                == "\(path): error: there is no such file; the path is from the environment variable INDICATOR_CONFIG"
+        )
+    }
+
+    @Test("expands the home folder in a path")
+    func tilde() throws {
+        let folder = try TemporaryFolder()
+        try folder.write("{}", to: "home/mine.yaml")
+        #expect(try load(folder, path: "~/mine.yaml").file == "\(folder.path)/home/mine.yaml")
+    }
+
+    @Test("reports a dangling link")
+    func danglingLink() throws {
+        let folder = try TemporaryFolder()
+        try folder.write("{}", to: "config/indicator/indicator.yaml")
+        try folder.write("", to: "config/my-app/other")
+        let path = "\(folder.path)/config/my-app/indicator.yaml"
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "\(folder.path)/none")
+        let error = #expect(throws: ConfigurationError.self) { try load(folder) }
+        #expect(error?.description == "\(path): error: this is a link to a file that does not exist")
+    }
+
+    @Test("results in the defaults without a file, limited to the kinds in the build")
+    func defaults() throws {
+        let folder = try TemporaryFolder()
+        let configuration = try load(folder)
+        #expect(configuration.backends.map(\.name) == ["terminalTitle", "dbusProperty"])
+        #expect(configuration.isEnabled)
+        #expect(configuration.delays == .standard)
+        #expect(configuration.observe == ["indicator"])
+        #expect(configuration.effectiveSettings.allSatisfy { $0.location == nil })
+
+        var registry = BackendRegistry(kinds: BackendRegistry.forTests().kinds.filter { $0.name != "dbusProperty" })
+        registry.registerMissing("dbusProperty", reason: "build with the trait DBus")
+        let environment = ["HOME": folder.path, "XDG_CONFIG_DIRS": folder.path]
+        let smaller = try IndicatorConfiguration.load(
+            from: ConfigurationSource(
+                for: "my-app",
+                environment: environment,
+                registry: registry
+            )
+        )
+        #expect(smaller.backends.map(\.name) == ["terminalTitle"])
+    }
+}

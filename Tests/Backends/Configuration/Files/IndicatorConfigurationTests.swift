@@ -1,0 +1,308 @@
+import IndicatorCore
+import IndicatorTesting
+import Testing
+
+@testable import BackendConfiguration
+
+@Suite("A configuration")
+struct IndicatorConfigurationTests {
+    private static let example = """
+        enabled: true
+        startDelay: 1.5            # seconds
+        completionDelay: 0.3
+        minimumVisibleTime: 2
+        observe: [indicator, alamofire]
+        backends: [terminalTitle, dbusProperty, logFile, audit]
+
+        terminalTitle:
+          format: "{spinner} {label} ({count}) - {app}"
+          progress: off
+        logFile:
+          path: ~/.local/state/my-app/indicator.log
+        audit:                     # a second log file, under a name of its own
+          kind: logFile
+          path: /var/log/my-app/audit.log
+          format: text
+          maxSize: 512 kB
+        """
+
+    private func delays(_ start: Duration, _ completion: Duration, _ visible: Duration) throws -> IndicatorDelays {
+        try IndicatorDelays(startDelay: start, completionDelay: completion, minimumVisibleTime: visible)
+    }
+
+    @Test("has the values of its file")
+    func file() throws {
+        let configuration = try configuration(of: Self.example)
+        #expect(configuration.isEnabled)
+        #expect(configuration.delays == (try delays(.milliseconds(1500), .milliseconds(300), .seconds(2))))
+        #expect(configuration.observe == ["indicator", "alamofire"])
+        #expect(configuration.backends.map(\.name) == ["terminalTitle", "dbusProperty", "logFile", "audit"])
+        #expect(configuration.backends.map(\.kind.name) == ["terminalTitle", "dbusProperty", "logFile", "logFile"])
+        let settings = configuration.backends.map(\.settings)
+        #expect(settings[0].string("format") == "{spinner} {label} ({count}) - {app}")
+        // `off` is a word here, not one of YAML's booleans.
+        #expect(settings[0].string("progress") == "off")
+        #expect(settings[1].string("bus") == "session")
+        #expect(settings[2].string("path") == "/home/user/.local/state/my-app/indicator.log")
+        #expect(settings[2].string("format") == "json")
+        #expect(settings[3].string("path") == "/var/log/my-app/audit.log")
+        #expect(settings[3].integer("maxSize") == 512_000)
+        #expect(settings[3].integer("keep") == 5)
+        #expect(configuration.warnings.isEmpty)
+    }
+
+    @Test("may be written as JSON")
+    func json() throws {
+        let text = """
+            {
+            \t"startDelay": 0.5, "observe": [],
+            \t"backends": ["logFile"],
+            \t"logFile": {"path": "\\/tmp\\/a.log", "keep": 0, "format": "text"}
+            }
+            """
+        let configuration = try configuration(of: text, file: "indicator.json")
+        #expect(configuration.delays.startDelay == .milliseconds(500))
+        #expect(configuration.observe.isEmpty)
+        #expect(configuration.backends.first?.settings.string("path") == "/tmp/a.log")
+    }
+
+    @Test("may use YAML's anchors, and all its styles of strings")
+    func yaml() throws {
+        let text = """
+            %YAML 1.1
+            ---
+            startDelay: &delay 0.5
+            completionDelay: *delay
+            backends:
+            - terminalTitle
+            - logFile
+            terminalTitle: {format: 'it''s {label}'}
+            logFile:
+              path: >-
+                /tmp/folder
+                with spaces/a.log
+            ...
+            """
+        let configuration = try configuration(of: text)
+        #expect(configuration.delays.completionDelay == .milliseconds(500))
+        #expect(configuration.backends[0].settings.string("format") == "it's {label}")
+        #expect(configuration.backends[1].settings.string("path") == "/tmp/folder with spaces/a.log")
+    }
+
+    @Test("has a source for every setting")
+    func sources() throws {
+        let configuration = try configuration(
+            of: Self.example,
+            environment: ["INDICATOR_START_DELAY": "3", "INDICATOR_AUDIT_PATH": "~/audit.log"],
+            overrides: ConfigurationValues(completionDelay: .seconds(4), settings: ["logFile": ["keep": .integer(9)]])
+        )
+        let table = configuration.effectiveSettings.map { "\($0.key) = \($0.value ?? "-") (\($0.source))" }
+        #expect(
+            table == [
+                "enabled = true (indicator.yaml:1)",
+                "startDelay = 3 (environment variable INDICATOR_START_DELAY)",
+                "completionDelay = 4 (code)",
+                "minimumVisibleTime = 2 (indicator.yaml:4)",
+                "observe = [indicator, alamofire] (indicator.yaml:5)",
+                "accessible = false (default)",
+                "backends = [terminalTitle, dbusProperty, logFile, audit] (indicator.yaml:6)",
+                "terminalTitle.format = {spinner} {label} ({count}) - {app} (indicator.yaml:9)",
+                "terminalTitle.progress = off (indicator.yaml:10)",
+                "dbusProperty.bus = session (default)",
+                "logFile.path = /home/user/.local/state/my-app/indicator.log (indicator.yaml:12)",
+                "logFile.format = json (default)",
+                "logFile.maxSize = 1048576 (default)",
+                "logFile.keep = 9 (code)",
+                "audit.kind = logFile (indicator.yaml:14)",
+                "audit.path = /home/user/audit.log (environment variable INDICATOR_AUDIT_PATH)",
+                "audit.format = text (indicator.yaml:16)",
+                "audit.maxSize = 512000 (indicator.yaml:17)",
+                "audit.keep = 5 (default)",
+            ]
+        )
+    }
+
+    // MARK: - The environment
+
+    @Test("reads every setting from the environment, too")
+    func environment() throws {
+        let configuration = try configuration(
+            of: Self.example,
+            environment: [
+                "INDICATOR_ENABLED": "no",
+                "INDICATOR_START_DELAY": "0.25",
+                "INDICATOR_OBSERVE": "alamofire",
+                "INDICATOR_BACKENDS": "logFile, audit",
+                "INDICATOR_LOG_FILE_PATH": "/tmp/environment.log",
+                "INDICATOR_AUDIT_MAX_SIZE": "1 MiB",
+                "INDICATOR_COMPLETION_DELAY": "",
+            ]
+        )
+        #expect(!configuration.isEnabled)
+        #expect(configuration.delays.startDelay == .milliseconds(250))
+        #expect(configuration.delays.completionDelay == .milliseconds(300))
+        #expect(configuration.observe == ["alamofire"])
+        #expect(configuration.backends.map(\.name) == ["logFile", "audit"])
+        #expect(configuration.backends[0].settings.string("path") == "/tmp/environment.log")
+        #expect(configuration.backends[1].settings.integer("maxSize") == 1 << 20)
+        #expect(configuration.warnings.isEmpty)
+    }
+
+    @Test("may come from the environment alone, instances included")
+    func environmentAlone() throws {
+        let configuration = try configuration(
+            of: "",
+            environment: [
+                "INDICATOR_BACKENDS": "second-log",
+                "INDICATOR_SECOND_LOG_KIND": "logFile",
+                "INDICATOR_SECOND_LOG_PATH": "/tmp/second.log",
+            ]
+        )
+        #expect(configuration.backends.map(\.kind.name) == ["logFile"])
+        #expect(configuration.backends[0].settings.string("path") == "/tmp/second.log")
+    }
+
+    @Test(
+        "reports mistakes in the environment by variable",
+        arguments: [
+            ("INDICATOR_START_DELAY", "soon", "expected a number of seconds, zero or more, found 'soon'"),
+            ("INDICATOR_ENABLED", "maybe", "expected true or false, found 'maybe'"),
+            ("INDICATOR_BACKENDS", "logfile", "unknown backend 'logfile', did you mean 'logFile'?"),
+            ("INDICATOR_BACKENDS", "logFile,", "'backends': expected a name, found an empty string"),
+            ("INDICATOR_BACKENDS", "audit,audit", "'audit' is duplicated"),
+            (
+                "INDICATOR_OBSERVE", "everything",
+                "'observe': unknown notifications 'everything'; known notifications: indicator, alamofire"
+            ),
+            ("INDICATOR_AUDIT_KEEP", "-1", "expected a whole number from 0 to 100, found '-1'"),
+            ("INDICATOR_AUDIT_KIND", "logfile", "unknown kind 'logfile', did you mean 'logFile'?"),
+        ]
+    )
+    func environmentMistakes(variable: String, value: String, message: String) {
+        let error = #expect(throws: ConfigurationError.self) {
+            try configuration(of: Self.example, environment: [variable: value])
+        }
+        #expect(error?.description == "environment variable \(variable): error: \(message)")
+    }
+
+    @Test("warns of variables that look like a typo, and only of those")
+    func unknownVariables() throws {
+        let configuration = try configuration(
+            of: Self.example,
+            environment: ["INDICATOR_STRAT_DELAY": "1", "INDICATOR_LIGHT_COLOUR": "red", "INDICATOR_CONFIG": "x"]
+        )
+        #expect(
+            configuration.warnings.map { $0.line(severity: "warning") } == [
+                "environment variable INDICATOR_STRAT_DELAY: warning: unknown setting, "
+                    + "did you mean 'INDICATOR_START_DELAY'?"
+            ]
+        )
+    }
+
+    // MARK: - Code
+
+    @Test("gives overrides in code the highest precedence, and defaults in code the lowest")
+    func code() throws {
+        let values = ConfigurationValues(
+            isEnabled: false,
+            startDelay: .seconds(7),
+            observe: [],
+            backends: ["mine"],
+            settings: ["mine": ["kind": .string("logFile"), "path": .string("~/mine.log")]]
+        )
+        let environment = ["INDICATOR_START_DELAY": "3", "INDICATOR_BACKENDS": "terminalTitle"]
+        let overridden = try configuration(of: Self.example, environment: environment, overrides: values)
+        #expect(!overridden.isEnabled)
+        #expect(overridden.delays.startDelay == .seconds(7))
+        #expect(overridden.delays.completionDelay == .milliseconds(300))
+        #expect(overridden.backends.map(\.name) == ["mine"])
+        #expect(overridden.backends[0].settings.string("path") == "/home/user/mine.log")
+
+        let defaulted = try configuration(of: Self.example, environment: environment, defaults: values)
+        #expect(defaulted.delays.startDelay == .seconds(3))
+        #expect(defaulted.backends.map(\.name) == ["terminalTitle"])
+        let defaultsOnly = try configuration(of: "", defaults: values)
+        #expect(defaultsOnly.delays.startDelay == .seconds(7))
+        #expect(defaultsOnly.backends.map(\.kind.name) == ["logFile"])
+        #expect(defaultsOnly.observe.isEmpty)
+    }
+
+    @Test("reports mistakes in code by setting")
+    func codeMistakes() {
+        let error = #expect(throws: ConfigurationError.self) {
+            try configuration(
+                of: "",
+                overrides: ConfigurationValues(
+                    startDelay: .seconds(-1),
+                    backends: ["logFile", "mine"],
+                    settings: [
+                        "logFile": ["path": .integer(1), "fromat": .string("text"), "keep": .integer(101)],
+                        "mine": ["kind": .string("logfile")],
+                    ]
+                )
+            )
+        }
+        #expect(
+            error?.description == """
+                'logFile.fromat' as set in code: error: unknown setting of 'logFile', did you mean 'format'?
+                'logFile.keep' as set in code: error: expected a whole number from 0 to 100, found '101'
+                'logFile.path' as set in code: error: expected the path of a file, found 1
+                'mine.kind' as set in code: error: unknown kind 'logfile', did you mean 'logFile'?
+                'startDelay' as set in code: error: expected a number of seconds, found -1
+                """
+        )
+    }
+
+    // MARK: - Sections
+
+    @Test("warns of unused sections, and checks them, too")
+    func unusedSections() throws {
+        let text = "backends: [terminalTitle]\nlogFile:\n  path: /tmp/a.log\naudit:\n  kind: logFile\n"
+        let unused = try configuration(of: text)
+        #expect(
+            unused.warnings.map { $0.line(severity: "warning") } == [
+                "indicator.yaml:2:1: warning: the section 'logFile' is not used: 'backends' does not list it",
+                "indicator.yaml:4:1: warning: the section 'audit' is not used: 'backends' does not list it",
+            ]
+        )
+        let unlisted = try configuration(of: "logFile:\n  path: /tmp/a.log\n")
+        #expect(
+            unlisted.warnings.map(\.message) == [
+                "the section 'logFile' is not used: without 'backends' only terminalTitle and dbusProperty are used"
+            ]
+        )
+        #expect(throws: ConfigurationError.self) { try configuration(of: "logFile:\n  keep: x\n") }
+        // A list of backends for one run of the app is not a mistake in the file.
+        #expect(try configuration(of: text, environment: ["INDICATOR_BACKENDS": "dbusProperty"]).warnings.isEmpty)
+    }
+
+    @Test("ignores an unused section of a kind that is not in the build")
+    func missingKind() throws {
+        let text = "backends: [terminalTitle]\ndesktopNotification:\n  urgency: low\n"
+        #expect(try configuration(of: text).backends.map(\.name) == ["terminalTitle"])
+    }
+
+    @Test("selects the app's own kinds")
+    func ownKinds() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("backends: [ledStrip]\nledStrip:\n  length: 30\n")
+        var registry = BackendRegistry.forTests()
+        registry.register(
+            BackendKind(
+                name: "ledStrip",
+                summary: "the strip on the shelf",
+                settings: [BackendSetting("length", .integer(1...1000), summary: "how many lights")],
+                make: { context, _ in InMemoryBackend(name: context.name) }
+            )
+        )
+        let configuration = try IndicatorConfiguration.load(
+            from: ConfigurationSource(
+                for: "my-app",
+                path: path,
+                environment: [:],
+                registry: registry
+            )
+        )
+        #expect(configuration.backends.first?.settings.integer("length") == 30)
+    }
+}

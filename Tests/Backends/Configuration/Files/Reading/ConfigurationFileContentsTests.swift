@@ -1,0 +1,169 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import BackendConfiguration
+
+@Suite("The bytes of a config file")
+struct ConfigurationFileContentsTests {
+    private func report(ofFileAt path: String, fails: Bool = true) -> String? {
+        do throws(ConfigurationError) {
+            _ = try IndicatorConfiguration.load(
+                from: ConfigurationSource(
+                    for: "my-app",
+                    path: path,
+                    environment: [:],
+                    registry: .forTests()
+                )
+            )
+            #expect(!fails, "\(path) has no mistakes")
+            return nil
+        } catch {
+            #expect(fails, "\(error)")
+            return error.description
+        }
+    }
+
+    @Test("are read from a regular file only", .timeLimit(.minutes(10)))
+    func otherThings() throws {
+        let folder = try TemporaryFolder()
+        #expect(report(ofFileAt: folder.path) == "\(folder.path): error: this is a folder; expected a file")
+
+        let fifo = "\(folder.path)/fifo"
+        try #require(mkfifo(fifo, 0o600) == 0)
+        #expect(report(ofFileAt: fifo) == "\(fifo): error: this is a FIFO; expected a file")
+
+        #expect(report(ofFileAt: "/dev/zero") == "/dev/zero: error: this is a device; expected a file")
+
+        let file = try folder.write("{}", to: "file")
+        let below = "\(file)/indicator.yaml"
+        #expect(
+            report(ofFileAt: below)
+                == "\(below): error: there is no such file: a part of the path is not a folder"
+        )
+
+        let loop = "\(folder.path)/loop"
+        try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: "loop")
+        #expect(
+            report(ofFileAt: loop)
+                == "\(loop): error: the file cannot be read: Too many levels of symbolic links"
+        )
+        #expect(report(ofFileAt: "") == ": error: this is not the path of a file")
+    }
+
+    @Test("are 1 MiB at most")
+    func size() throws {
+        let folder = try TemporaryFolder()
+        let limit = ConfigurationFileContents.largestSize
+        let largest = try folder.write(String(repeating: "#", count: limit), to: "largest.yaml")
+        let configuration = try IndicatorConfiguration.load(
+            from: ConfigurationSource(
+                for: "my-app",
+                path: largest,
+                environment: [:],
+                registry: .forTests()
+            )
+        )
+        #expect(configuration.file == largest)
+        let huge = try folder.write(String(repeating: "#", count: limit + 1), to: "huge.yaml")
+        #expect(
+            report(ofFileAt: huge)
+                == "\(huge): error: this file is larger than 1 MiB; a config file is a page of text"
+        )
+    }
+
+    @Test(
+        "may be empty, in every form",
+        arguments: [
+            "", "\n", "# only a comment\n", "---\n", "---\n...\n", "{}", "null", "\u{FEFF}", "\u{FEFF}# x\r\n",
+            "   \n\n",
+        ]
+    )
+    func empty(text: String) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(text)
+        let configuration = try IndicatorConfiguration.load(
+            from: ConfigurationSource(
+                for: "my-app",
+                path: path,
+                environment: [:],
+                registry: .forTests()
+            )
+        )
+        #expect(configuration.backends.map(\.name) == ["terminalTitle", "dbusProperty"])
+        #expect(configuration.file == path)
+        #expect(configuration.warnings.isEmpty)
+    }
+
+    @Test(
+        "are counted in lines and columns as in an editor",
+        arguments: [
+            ("startDelay: 1\r\ncolour: x\r\n", 2, 1), ("\u{FEFF}colour: x\n", 1, 1),
+            ("# é 😀\nterminalTitle: {format: \"😀é\", colour: x}\n", 2, 31),
+        ]
+    )
+    func positions(text: String, line: Int, column: Int) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(text)
+        #expect(report(ofFileAt: path)?.hasPrefix("\(path):\(line):\(column): error: unknown key 'colour'") == true)
+    }
+
+    // MARK: - Ownership and permissions
+
+    private func loads(_ path: String) -> Bool {
+        report(ofFileAt: path, fails: false) == nil
+    }
+
+    @Test("are not used when others can write the file, or replace it", arguments: [0o666, 0o662])
+    func writableFile(mode: Int) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("startDelay: 2\n")
+        #expect(loads(path))
+        try #require(chmod(path, mode_t(mode)) == 0)
+        let reason = "can be written by other users (chmod go-w)"
+        #expect(report(ofFileAt: path) == "\(path): error: this file \(reason); it is not used")
+
+        try #require(chmod(path, 0o644) == 0 && chmod(folder.path, 0o777) == 0)
+        #expect(report(ofFileAt: path) == "\(path): error: its folder '\(folder.path)' \(reason); the file is not used")
+        // In a sticky folder, such as /tmp, others cannot replace what is not theirs.
+        try #require(chmod(folder.path, 0o1777) == 0)
+        #expect(loads(path))
+    }
+
+    @Test("are not used when a link leads through a folder that others can write")
+    func writableFolderOfLink() throws {
+        let folder = try TemporaryFolder()
+        try folder.write("startDelay: 2\n", to: "safe/indicator.yaml")
+        try folder.write("", to: "open/other")
+        let link = "\(folder.path)/open/indicator.yaml"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "../safe/indicator.yaml")
+        #expect(loads(link))
+        try #require(chmod("\(folder.path)/open", 0o777) == 0)
+        #expect(report(ofFileAt: link)?.contains("its folder '\(folder.path)/open' can be written") == true)
+        try #require(chmod("\(folder.path)/open", 0o755) == 0 && chmod("\(folder.path)/safe", 0o777) == 0)
+        #expect(report(ofFileAt: link)?.contains("its folder '\(folder.path)/safe' can be written") == true)
+    }
+
+    @Test(
+        "are not used when the file, its folder or a link belongs to another user",
+        .needs(.root)
+    )
+    func otherOwner() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("startDelay: 2\n")
+        let other: uid_t = 12_345
+        let reason = "belongs to user 12345, expected 0 or root (chown)"
+        try #require(chown(path, other, 0) == 0)
+        #expect(report(ofFileAt: path) == "\(path): error: this file \(reason); it is not used")
+        try #require(chown(path, 0, 0) == 0 && chown(folder.path, other, 0) == 0)
+        #expect(report(ofFileAt: path) == "\(path): error: its folder '\(folder.path)' \(reason); the file is not used")
+
+        let shared = try TemporaryFolder()
+        try #require(chmod(shared.path, 0o1777) == 0 && chown(folder.path, 0, 0) == 0)
+        let link = "\(shared.path)/indicator.yaml"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+        #expect(loads(link))
+        try #require(lchown(link, other, 0) == 0)
+        #expect(report(ofFileAt: link) == "\(link): error: '\(link)' \(reason); the file is not used")
+    }
+}

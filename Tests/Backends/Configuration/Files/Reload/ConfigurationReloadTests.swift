@@ -1,0 +1,477 @@
+import Foundation
+import IndicatorCore
+import IndicatorTesting
+import IndicatorThreads
+import InMemoryLogging
+import Logging
+import Testing
+import TestSupport
+
+@testable import BackendConfiguration
+@testable import IndicatorBackends
+
+/// The backends that were created, in order.
+private final class MadeBackends: Sendable {
+    private let backends = Locked<[InMemoryBackend]>([])
+    var all: [InMemoryBackend] { backends.withLock { $0 } }
+
+    func make(_ name: String) -> InMemoryBackend {
+        let backend = InMemoryBackend(name: name)
+        backends.withLock { $0.append(backend) }
+        return backend
+    }
+}
+
+/// An indicator, its config file, and the backends that were created for it.
+private struct Fixture {
+    let folder: TemporaryFolder
+    let path: String
+    let indicator: IndicatorManager
+    let log = InMemoryLogHandler()
+    let made = MadeBackends()
+
+    init(_ text: String, triggers: ConfigurationReloadTriggers = .change) throws {
+        folder = try TemporaryFolder()
+        path = try folder.write(text)
+        let (log, made) = (log, made)
+        indicator = IndicatorManager.configured(
+            from: ConfigurationSource(
+                for: "my-app",
+                path: path,
+                environment: ["HOME": "/home/user"],
+                registry: .forTests { context, settings in
+                    struct Refusal: Error, CustomStringConvertible { let description = "this path is not for us" }
+                    if settings.string("path") == "/refused" { throw Refusal() }
+                    return made.make(context.name)
+                },
+                reloadTriggers: triggers,
+                logger: Logger(label: "test") { _ in log }
+            )
+        )
+    }
+
+    /// The indicator's configuration problems, as a report.
+    var problems: String {
+        ConfigurationError(indicator.configurationProblems).description.replacing("\(folder.path)/", with: "")
+    }
+
+    /// The messages of this level or above.
+    func messages(_ level: Logger.Level) -> [String] {
+        log.entries.filter { $0.level >= level }.map { $0.message.description.replacing("\(folder.path)/", with: "") }
+    }
+}
+
+@Suite("An indicator with a config file", .timeLimit(.minutes(10)))
+struct ConfigurationReloadTests {
+    /// Observes nothing: other tests post in the same center.
+    private static let text = """
+        startDelay: 0
+        observe: []
+        backends: [terminalTitle, logFile, audit]
+        logFile: {path: /tmp/a.log}
+        audit: {kind: logFile, path: /tmp/b.log}
+        """
+
+    @Test("has the delays and the backends of the file")
+    func configured() async throws {
+        let fixture = try Fixture(Self.text + "\ncompletionDelay: 3\nenabled: false\n")
+        #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "logFile", "audit"])
+        #expect(fixture.indicator.delays.startDelay == .zero)
+        #expect(fixture.indicator.delays.completionDelay == .seconds(3))
+        #expect(!fixture.indicator.isEnabled)
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("uses the defaults for invalid settings, and keeps the mistakes")
+    func mistakes() async throws {
+        let fixture = try Fixture(
+            """
+            startDelay: soon
+            completionDelay: 3
+            observe: []
+            backends: [terminalTitle, telegraph, logFile, audit]
+            logFile: {path: /refused}
+            audit: {kind: logFile, path: /tmp/b.log, format: yaml}
+            """
+        )
+        let mistakes = """
+            indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found 'soon'
+            indicator.yaml:4:27: error: unknown backend 'telegraph'; expected a section with a 'kind', or one of: \
+            terminalTitle, dbusProperty, logFile, desktopNotification, audit
+            indicator.yaml:5:1: error: 'logFile': this path is not for us
+            indicator.yaml:6:50: error: 'format': expected 'json' or 'text', found 'yaml'
+            """
+        #expect(
+            fixture.messages(.warning) == [
+                "The configuration has mistakes; defaults replace what is invalid:\n\(mistakes)"
+            ]
+        )
+        #expect(fixture.problems == mistakes)
+        #expect(fixture.indicator.delays.startDelay == .seconds(1))
+        #expect(fixture.indicator.delays.completionDelay == .seconds(3))
+        #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "audit"])
+
+        try fixture.folder.write("startDelay: 2\nobserve: []\nbackends: [audit]\naudit: {kind: logFile, path: /b}\n")
+        #expect(await eventually { fixture.indicator.delays.startDelay == .seconds(2) })
+        #expect(await eventually { fixture.indicator.backendStatuses.map(\.name) == ["audit"] })
+        #expect(fixture.problems == "")
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("uses the defaults when its file cannot be used at all")
+    func unusable() async throws {
+        let folder = try TemporaryFolder()
+        for (text, mode) in [("startDelay: [", 0o600), ("startDelay: 2\n", 0o666)] {
+            let path = try folder.write(text)
+            try #require(chmod(path, mode_t(mode)) == 0)
+            let indicator = IndicatorManager.configured(
+                from: ConfigurationSource(
+                    for: "my-app",
+                    path: path,
+                    environment: [:],
+                    registry: .forTests(),
+                    overrides: ConfigurationValues(observe: []),
+                    reloadTriggers: [],
+                    logger: Logger(label: "test") { _ in InMemoryLogHandler() }
+                )
+            )
+            #expect(indicator.delays.startDelay == .seconds(1))
+            #expect(indicator.backendStatuses.map(\.name) == ["terminalTitle", "dbusProperty"])
+            #expect(indicator.configurationProblems.count == 1)
+            await indicator.shutdown()
+        }
+    }
+
+    @Test("follows its file: only changed backends are restarted, and no activity is lost")
+    func follows() async throws {
+        let fixture = try Fixture(Self.text)
+        let indicator = fixture.indicator
+        indicator.start("job", label: "Working")
+        #expect(await eventually { fixture.made.all.count == 3 && fixture.made.all.allSatisfy(\.isVisible) })
+
+        try fixture.folder.write(
+            """
+            startDelay: 0
+            completionDelay: 7
+            observe: []
+            backends: [logFile, audit, dbusProperty]
+            logFile: {path: /tmp/a.log}
+            audit: {kind: logFile, path: /tmp/b.log, format: text}
+            """
+        )
+        #expect(await eventually { indicator.delays.completionDelay == .seconds(7) })
+        #expect(await eventually { fixture.made.all.count == 5 && fixture.made.all[3...].allSatisfy(\.isVisible) })
+        #expect(Set(indicator.backendStatuses.map(\.name)) == ["logFile", "audit", "dbusProperty"])
+        #expect(indicator.activityCount == 1)
+        #expect(indicator.isVisible)
+        let made = fixture.made.all
+        #expect(made.map(\.name) == ["terminalTitle", "logFile", "audit", "audit", "dbusProperty"])
+        #expect(made.map(\.stopCount) == [1, 0, 1, 0, 0])
+        #expect(made[1].startCount == 1)
+        #expect(made[1].snapshots.count == 1)
+        let message =
+            "The configuration was reloaded from indicator.yaml: restarted audit; added dbusProperty; removed terminalTitle"
+        #expect(await eventually { fixture.messages(.info).contains(message) })
+        await indicator.shutdown()
+    }
+
+    @Test("keeps its configuration while the file is invalid, and reports all mistakes once")
+    func invalid() async throws {
+        let fixture = try Fixture(Self.text)
+        let broken = "startDelay: soon\nbackends: [telegraph]\n"
+        try fixture.folder.write(broken)
+        #expect(await eventually { !fixture.messages(.error).isEmpty })
+        // The same text with a new date, the same mistakes in another text, and an explicit reload.
+        try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: fixture.path)
+        try fixture.folder.write(broken + "\n")
+        await #expect(throws: ConfigurationError.self) { try await fixture.indicator.reloadConfiguration() }
+        #expect(
+            fixture.messages(.error) == [
+                """
+                The configuration was not reloaded; the previous one remains in effect:
+                indicator.yaml:1:13: error: 'startDelay': expected a number of seconds, zero or more, found 'soon'
+                indicator.yaml:2:12: error: unknown backend 'telegraph'; expected a section with a 'kind', or one of: \
+                terminalTitle, dbusProperty, logFile, desktopNotification
+                """
+            ]
+        )
+        #expect(fixture.indicator.delays.startDelay == .zero)
+        #expect(fixture.made.all.count == 3)
+        #expect(fixture.made.all.allSatisfy { $0.stopCount == 0 })
+
+        try fixture.folder.write(Self.text + "\ncompletionDelay: 2\n")
+        #expect(await eventually { fixture.indicator.delays.completionDelay == .seconds(2) })
+        #expect(fixture.made.all.count == 3)
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("keeps its configuration when a kind rejects the new settings")
+    func refusedLater() async throws {
+        let fixture = try Fixture(Self.text, triggers: [])
+        try fixture.folder.write("backends: [terminalTitle, logFile]\nlogFile: {path: /refused}\n")
+        await #expect(throws: ConfigurationError.self) { try await fixture.indicator.reloadConfiguration() }
+        #expect(fixture.indicator.backendStatuses.map(\.name) == ["terminalTitle", "logFile", "audit"])
+        #expect(fixture.made.all.allSatisfy { $0.stopCount == 0 })
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("ignores events that do not change the file's text")
+    func untouched() async throws {
+        let fixture = try Fixture(Self.text)
+        // A second watcher of the same file shows when the indicator's watcher must have seen a change.
+        let seen = Locked(0)
+        let watcher = try FileWatcher(paths: [fixture.path]) { seen.withLock { $0 += 1 } }
+        defer { watcher.stop() }
+        let steps: [() throws -> Void] = [
+            {
+                try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: fixture.path)
+            },
+            { try fixture.folder.write(Self.text) },
+            { try FileManager.default.removeItem(atPath: fixture.path) },
+            { try fixture.folder.write(Self.text) },
+        ]
+        for step in steps {
+            let before = seen.withLock { $0 }
+            try step()
+            #expect(await eventually { seen.withLock { $0 } > before })
+        }
+        // When a later change is applied, the earlier ones have been processed.
+        try fixture.folder.write(Self.text + "\ncompletionDelay: 2\n")
+        #expect(await eventually { fixture.indicator.delays.completionDelay == .seconds(2) })
+        // The shutdown waits for the end of the reload, which is its message.
+        await fixture.indicator.shutdown()
+        #expect(fixture.messages(.info).count == 1)
+    }
+
+    @Test("keeps its configuration while the file is missing, and follows it when it exists again")
+    func deleted() async throws {
+        let fixture = try Fixture(Self.text)
+        try FileManager.default.removeItem(atPath: fixture.path)
+        let error = await #expect(throws: ConfigurationError.self) {
+            try await fixture.indicator.reloadConfiguration()
+        }
+        #expect(error?.description == "\(fixture.path): error: there is no such file")
+        #expect(fixture.indicator.backendStatuses.count == 3)
+        try fixture.folder.write("backends: []\n")
+        #expect(await eventually { fixture.indicator.backendStatuses.isEmpty })
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("keeps settings that the app has changed and the file has not")
+    func appSettings() async throws {
+        let fixture = try Fixture(Self.text, triggers: [])
+        fixture.indicator.isEnabled = false
+        fixture.indicator.delays.completionDelay = .seconds(9)
+        try fixture.folder.write(Self.text.replacing("observe: []", with: "observe: [alamofire]"))
+        try await fixture.indicator.reloadConfiguration()
+        #expect(!fixture.indicator.isEnabled)
+        #expect(fixture.indicator.delays.completionDelay == .seconds(9))
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("observes the notifications that the file lists")
+    func observes() async throws {
+        final class Request {}
+        let fixture = try Fixture("backends: []\nobserve: []\n", triggers: [])
+        let request = Request()
+        let post = { NotificationCenter.default.post(name: .indicatorTaskDidResume, object: request) }
+        post()
+        #expect(fixture.indicator.activityCount == 0)
+        try fixture.folder.write("backends: []\nobserve: [indicator]\n")
+        try await fixture.indicator.reloadConfiguration()
+        post()
+        // Other tests post in the same center: theirs may count, too.
+        #expect(fixture.indicator.activityCount >= 1)
+        NotificationCenter.default.post(name: .indicatorTaskDidComplete, object: request)
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("serializes concurrent reloads")
+    func manyReloads() async throws {
+        let fixture = try Fixture(Self.text)
+        let indicator = fixture.indicator
+        try await withThrowingTaskGroup { group in
+            for round in 0..<20 {
+                try fixture.folder.write(Self.text + "\nterminalTitle: {format: \"\(round)\"}\n")
+                for _ in 0..<5 { group.addTask { try? await indicator.reloadConfiguration() } }
+            }
+        }
+        try await fixture.indicator.reloadConfiguration()
+        #expect(fixture.indicator.backendStatuses.map(\.name).sorted() == ["audit", "logFile", "terminalTitle"])
+        #expect(fixture.messages(.error).isEmpty)
+        let titles = fixture.made.all.filter { $0.name == "terminalTitle" }
+        #expect(await eventually { titles.dropLast().allSatisfy { $0.startCount == $0.stopCount } })
+        await fixture.indicator.shutdown()
+    }
+
+    @Test("stops following its file when it is shut down, or when it is no longer referenced")
+    func ends() async throws {
+        let fixture = try Fixture(Self.text)
+        await fixture.indicator.shutdown()
+        try fixture.folder.write(Self.text + "\ncompletionDelay: 2\n")
+        try await fixture.indicator.reloadConfiguration()
+        #expect(fixture.indicator.delays.completionDelay == .milliseconds(200))
+
+        weak var released: IndicatorManager?
+        do {
+            let other = try Fixture(Self.text)
+            released = other.indicator
+        }
+        #expect(await eventually { released == nil })
+    }
+
+    @Test("has nothing to reload when it was created in code")
+    func notConfigured() async throws {
+        let indicator = IndicatorManager()
+        try await indicator.reloadConfiguration()
+        await indicator.shutdown()
+    }
+
+    // MARK: - The standard locations
+
+    private func places(_ folder: TemporaryFolder) -> [String: String] {
+        [
+            "HOME": "\(folder.path)/home", "XDG_CONFIG_HOME": "\(folder.path)/config", "XDG_CONFIG_DIRS": folder.path,
+            "XDG_RUNTIME_DIR": folder.path, "PATH": "/usr/bin:/bin",
+        ]
+    }
+
+    @Test("follows the first file that appears, and one that appears at a location of higher precedence")
+    func appears() async throws {
+        let folder = try TemporaryFolder()
+        let log = InMemoryLogHandler()
+        let indicator = IndicatorManager.configured(
+            from: ConfigurationSource(
+                for: "my-app",
+                environment: places(folder),
+                registry: .forTests(),
+                overrides: ConfigurationValues(observe: []),
+                reloadTriggers: .change,
+                logger: Logger(label: "test") { _ in log }
+            )
+        )
+        #expect(indicator.delays.startDelay == .seconds(1))
+        try folder.write("startDelay: 2\n", to: "config/indicator/indicator.yaml")
+        #expect(await eventually { indicator.delays.startDelay == .seconds(2) })
+        try folder.write("startDelay: 3\n", to: "config/my-app/indicator.json")
+        #expect(await eventually { indicator.delays.startDelay == .seconds(3) })
+        // One at a location of lower precedence changes nothing.
+        try folder.write("startDelay: 9\n", to: "indicator/indicator.yaml")
+        try folder.write("startDelay: 4\n", to: "config/my-app/indicator.yaml")
+        #expect(await eventually { indicator.delays.startDelay == .seconds(4) })
+        #expect(log.entries.map(\.level).allSatisfy { $0 <= .info }, "\(log.entries)")
+        await indicator.shutdown()
+    }
+
+    @Test("does not miss a file that appears at a location of higher precedence during a reload")
+    func appearsMeanwhile() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write("", to: "config/my-app/other")
+        let stronger = "\(folder.path)/config/my-app/indicator.yaml"
+        let indicator = IndicatorManager.configured(
+            from: ConfigurationSource(
+                for: "my-app",
+                environment: places(folder),
+                registry: .forTests { context, settings in
+                    // The watcher that this reload replaces notices the change and has not reported it yet.
+                    if settings.string("path") == "/first" {
+                        try "startDelay: 3\n".write(toFile: stronger, atomically: true, encoding: .utf8)
+                    }
+                    return InMemoryBackend(name: context.name)
+                },
+                overrides: ConfigurationValues(observe: []),
+                reloadTriggers: .change
+            )
+        )
+        try folder.write(
+            "startDelay: 2\nbackends: [logFile]\nlogFile: {path: /first}\n",
+            to: "config/indicator/indicator.yaml"
+        )
+        #expect(await eventually { indicator.delays.startDelay == .seconds(3) })
+        await indicator.shutdown()
+    }
+
+    @Test("omits backends that have no surface here, without a warning; one that should work is reported")
+    func notApplicable() async throws {
+        let folder = try TemporaryFolder()
+        // Neither a terminal nor a bus.
+        let helper = try HelperProcess(
+            ["-", "standard"],
+            wrapper: ["/usr/bin/setsid", "--wait"],
+            environment: places(folder)
+        )
+        #expect(await helper.says { $0.contains("warning") || $0 == "ready" } == "ready")
+        helper.send("backends")
+        #expect(await helper.says { $0.hasPrefix("backends") } == "backends ")
+        // There is no terminal for the title, but there could be a bus for the property.
+        try folder.write("backends: [terminalTitle, dbusProperty]\n", to: "config/indicator/indicator.yaml")
+        #expect(await helper.says { $0.contains("warning") }?.contains("'dbusProperty' is unavailable") == true)
+        helper.send("backends")
+        #expect(await helper.says { $0.hasPrefix("backends") } == "backends dbusProperty")
+    }
+
+    @Test("prints the mistakes to standard error when that is a terminal", .needs("tmux", package: "tmux"))
+    func printsMistakes() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("startDelay: soon\n")
+        let helper = try Command.built("test-probe")
+        try await Tmux.withServer { tmux in
+            // The quotes tell the output from the command that was typed.
+            try await tmux.type(
+                "clear; cd \(folder.path); echo quit | \(helper) configuration indicator.yaml > out; echo do''ne"
+            )
+            #expect(try await eventually { try await tmux.screen.contains("done\n") })
+            let screen = try await tmux.screen
+            #expect(screen.contains("probe: The configuration has mistakes"))
+            #expect(screen.contains("indicator.yaml:1:13: error: 'startDelay': expected a number"))
+        }
+        #expect(path.hasSuffix("indicator.yaml"))
+    }
+
+    @Test("compiles no regular expression, such as Yams has for tags: that takes 2 ms and 1.8 MiB")
+    func regularExpressions() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("startDelay: 0.5\nbackends: [logFile]\nlogFile: {path: \(folder.path)/log}\n")
+        // The dynamic linker reports functions of other libraries when they are called for the first time. Foundation
+        // calls uregex_open, whose name begins with "swift_" there, for each regular expression.
+        let run = #"echo quit | env -u LD_BIND_NOW LD_DEBUG=bindings "$0" "$1" standard 2>&1"#
+        let result = try await Command.run(
+            "/usr/bin/env",
+            [
+                "bash", "-c", "\(run) | grep -aoE '(uregex_open|inotify_add_watch)\\b' | sort -u",
+                try Command.built("test-probe"), "configuration", path,
+            ]
+        )
+        #expect(result.output == "inotify_add_watch\n")
+    }
+}
+
+/// Runs in a separate process: a process has one shared indicator.
+@Suite("The shared indicator", .timeLimit(.minutes(10)))
+struct SharedIndicatorTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    @Test("is configured once; a second attempt is logged and changes nothing")
+    func once() async throws {
+        let path = try folder.write("startDelay: 3\nbackends: [memory]\n")
+        let helper = try HelperProcess([path, "shared"])
+        #expect(await helper.says("ready"))
+        helper.send("backends")
+        #expect(await helper.says("backends memory"))
+        helper.send("shared")
+        #expect(await helper.says { $0.contains("not configured for 'again'") && $0.contains("already") } != nil)
+        #expect(await helper.says("shared: delay 3.0 seconds, enabled, count 2"))
+        // It follows its file like any other.
+        try folder.write("startDelay: 4\nbackends: [memory]\nenabled: false\n")
+        #expect(await helper.says("delay 4.0 seconds"))
+        helper.send("shutdown")
+        #expect(await helper.says("shut down"))
+        helper.send("shared")
+        #expect(await helper.says { $0.contains("not configured for 'again'") && $0.contains("shut down") } != nil)
+        #expect(await helper.says("shared: delay 4.0 seconds, disabled, count 2"))
+    }
+}

@@ -1,0 +1,52 @@
+import IndicatorCore
+import IndicatorTesting
+import Testing
+
+@testable import BackendConfiguration
+@testable import IndicatorBackends
+
+@Suite("The registry of kinds")
+struct BackendRegistryTests {
+    private func kind(_ name: String, summary: String = "") -> BackendKind {
+        BackendKind(name: name, summary: summary) { context, _ in InMemoryBackend(name: context.name) }
+    }
+
+    @Test("finds kinds by name, in the order of registration")
+    func registers() {
+        var registry = BackendRegistry(kinds: [kind("b")])
+        registry.register(kind("a"))
+        #expect(registry.kinds.map(\.name) == ["b", "a"])
+        #expect(registry.kind(named: "a")?.name == "a")
+        #expect(registry.kind(named: "c") == nil)
+    }
+
+    @Test("replaces a kind of the same name in place")
+    func replaces() {
+        var registry = BackendRegistry(kinds: [kind("a"), kind("b")])
+        registry.register(kind("a", summary: "mine"))
+        #expect(registry.kinds.map(\.summary) == ["mine", ""])
+    }
+
+    @Test("has the reason why a kind is missing, until one of that name is registered")
+    func missing() {
+        var registry = BackendRegistry()
+        registry.registerMissing("a", reason: "build with the trait A")
+        #expect(registry.reasonForMissing("a") == "build with the trait A")
+        #expect(registry.missingKindNames == ["a"])
+        registry.register(kind("a"))
+        #expect(registry.reasonForMissing("a") == nil)
+        #expect(registry.missingKindNames.isEmpty)
+    }
+
+    @Test("standard has every built-in kind, or the reason why it is missing")
+    func standard() {
+        let registry = BackendRegistry.standard
+        #if !DBus
+        #expect(registry.reasonForMissing("dbusProperty")?.contains("trait DBus") == true)
+        #endif
+        #if !DesktopNotification
+        #expect(registry.reasonForMissing("desktopNotification")?.contains("trait DesktopNotification") == true)
+        #endif
+        #expect(Set(registry.kinds.map(\.name)).isDisjoint(with: registry.missingKindNames))
+    }
+}

@@ -1,0 +1,146 @@
+import IndicatorCore
+import Testing
+
+@testable import BackendConfiguration
+
+@Suite("The text of a setting")
+struct SettingTextTests {
+    private func value(
+        _ text: String,
+        as type: BackendSetting.ValueType,
+        from origin: SettingText.Origin = .file(isQuoted: false)
+    ) -> BackendSettingValue? {
+        let text = SettingText(text: text, origin: origin, environment: ["HOME": "/home/user"])
+        return try? text.value(for: BackendSetting("x", type, summary: ""))
+    }
+
+    @Test("A value in code may be an interpolated text, and whole seconds")
+    func literals() throws {
+        let (name, after) = ("app", BackendSetting("after", .seconds, summary: "how long"))
+        let file = BackendSetting("file", .string, summary: "a file")
+        #expect(try file.checked("\(name).desktop", environment: [:]) == .string("app.desktop"))
+        #expect(try after.checked(60, environment: [:]) == .duration(.seconds(60)))
+        #expect(throws: SettingText.Failure.self) { try after.checked(-1, environment: [:]) }
+    }
+
+    @Test(
+        "may be a number of seconds",
+        arguments: [
+            ("0", Duration.zero), ("1", .seconds(1)), ("0.2", .milliseconds(200)), (".5", .milliseconds(500)),
+            ("1.", .seconds(1)), ("+2", .seconds(2)), ("1e-3", .milliseconds(1)), ("1E1", .seconds(10)),
+            ("0.0000004", .zero), ("0.0000006", .microseconds(1)), ("-0", .zero),
+            ("3155760000", .seconds(3_155_760_000)),
+        ]
+    )
+    func seconds(text: String, duration: Duration) {
+        #expect(value(text, as: .seconds) == .duration(duration))
+    }
+
+    @Test(
+        "is not a number of seconds otherwise",
+        arguments: [
+            "", " ", "1 ", "-0.001", "nan", ".nan", "NaN", "inf", ".inf", "-.inf", "infinity", "0x10", "0o17", "1_000",
+            "1s",
+            "1,5", "1e400", "1e", ".", "--1", "١", "3155760001", String(repeating: "9", count: 500),
+        ]
+    )
+    func invalidSeconds(text: String) {
+        #expect(value(text, as: .seconds) == nil)
+    }
+
+    @Test(
+        "may be a size",
+        arguments: [
+            ("0", 0), ("1048576", 1_048_576), ("512 kB", 512_000), ("512kB", 512_000), ("1 MiB", 1_048_576),
+            ("1.5 KiB", 1536), ("2 GB", 2_000_000_000), ("1 b", 1), ("1 TiB", 1_099_511_627_776), ("3  mib", 3_145_728),
+        ]
+    )
+    func size(text: String, bytes: Int) {
+        #expect(value(text, as: .size) == .integer(bytes))
+    }
+
+    @Test(
+        "is not a size otherwise",
+        arguments: ["", "B", "-1", "0.5", "1 XB", "1 MiB x", "1e3", "9999999999 TiB", "1 000", "nan"]
+    )
+    func invalidSize(text: String) {
+        #expect(value(text, as: .size) == nil)
+    }
+
+    @Test("may be a whole number within its range")
+    func integers() {
+        let type = BackendSetting.ValueType.integer(0...10)
+        #expect(value("10", as: type) == .integer(10))
+        #expect(value("+3", as: type) == .integer(3))
+        for text in ["", "11", "-1", "1.0", "0x1", "1e1", "99999999999999999999", "+", "١"] {
+            #expect(value(text, as: type) == nil)
+        }
+    }
+
+    @Test("may be a boolean; the environment accepts more spellings than a file")
+    func booleans() {
+        for text in ["true", "True", "TRUE"] { #expect(value(text, as: .boolean) == .boolean(true)) }
+        for text in ["false", "False"] { #expect(value(text, as: .boolean) == .boolean(false)) }
+        for text in ["1", "yes", "0", "no", "on", ""] { #expect(value(text, as: .boolean) == nil) }
+        #expect(value("yes", as: .boolean, from: .environment) == .boolean(true))
+        #expect(value("0", as: .boolean, from: .environment) == .boolean(false))
+        #expect(value("on", as: .boolean, from: .environment) == nil)
+    }
+
+    @Test("may be a path, with the home folder for '~'")
+    func paths() {
+        #expect(value("~/a", as: .path) == .string("/home/user/a"))
+        #expect(value("~", as: .path) == .string("/home/user"))
+        #expect(value("a/~/b", as: .path) == .string("a/~/b"))
+        #expect(value("~root/a", as: .path) == nil)
+        #expect(value("", as: .path) == nil)
+        #expect(value("a\0b", as: .path) == nil)
+    }
+
+    @Test("in quotes is a text and not a number, but may be a size, a choice or a path")
+    func quotes() {
+        let quoted = SettingText.Origin.file(isQuoted: true)
+        #expect(value("1", as: .seconds, from: quoted) == nil)
+        #expect(value("1", as: .integer(0...1), from: quoted) == nil)
+        #expect(value("true", as: .boolean, from: quoted) == nil)
+        #expect(value("1 MiB", as: .size, from: quoted) == .integer(1 << 20))
+        #expect(value("on", as: .choice(["on"]), from: quoted) == .string("on"))
+        #expect(value("1", as: .string, from: quoted) == .string("1"))
+    }
+
+    @Test("may be a list of words, separated by commas in a variable")
+    func words() {
+        let type = BackendSetting.ValueType.choices(["shown", "hidden", "end"])
+        #expect(value("end, shown", as: type, from: .environment) == .list(["end", "shown"]))
+        #expect(value("", as: type, from: .environment) == .list([]))
+        #expect(value("end,end", as: type, from: .environment) == nil)
+        #expect(value("end,", as: type, from: .environment) == nil)
+        #expect(value("ends", as: type, from: .environment) == nil)
+    }
+
+    @Test("that is a duration is written without needless digits")
+    func durations() {
+        #expect(Duration.seconds(1).secondsText == "1")
+        #expect(Duration.milliseconds(200).secondsText == "0.2")
+        #expect(Duration.microseconds(1_000_001).secondsText == "1.000001")
+        #expect(Duration.milliseconds(-500).secondsText == "-0.5")
+    }
+}
+
+/// Delays from numbers of seconds, as in the config file and the options.
+struct DelaySecondsTests {
+    @Test(arguments: [-0.001, -.infinity, .infinity, .nan, 1e300])
+    func anInvalidDelayIsRejectedByName(_ seconds: Double) {
+        for setting in IndicatorDelays.Setting.allCases {
+            let error = #expect(throws: InvalidDelayError.self) {
+                try IndicatorDelays.duration(ofSeconds: seconds, for: setting)
+            }
+            #expect(error?.description.hasPrefix("\(setting) is \(seconds) s; it must be zero or more") == true)
+        }
+    }
+
+    @Test func delaysAreRoundedToTheNearestMicrosecond() throws {
+        #expect(try IndicatorDelays.duration(ofSeconds: 0.123_456_49, for: .startDelay) == .microseconds(123_456))
+        #expect(try IndicatorDelays.duration(ofSeconds: 0.123_456_51, for: .startDelay) == .microseconds(123_457))
+    }
+}

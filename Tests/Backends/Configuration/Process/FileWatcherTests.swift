@@ -1,0 +1,114 @@
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+import TestSupport
+import Testing
+
+@testable import BackendConfiguration
+
+@Suite("The watcher of a file", .timeLimit(.minutes(10)))
+struct FileWatcherTests {
+    /// Counts the changes that a watcher reports.
+    private final class Counter: Sendable {
+        private let count = Locked(0)
+        var value: Int { count.withLock { $0 } }
+        func add() { count.withLock { $0 += 1 } }
+    }
+
+    /// Makes a change, and returns whether the watcher reported it.
+    private func notices(_ counter: Counter, _ change: () throws -> Void) async throws -> Bool {
+        let before = counter.value
+        try change()
+        return await eventually { counter.value > before }
+    }
+
+    @Test("notices every way to change it")
+    func changes() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("1")
+        let counter = Counter()
+        let watcher = try FileWatcher(paths: [path]) { counter.add() }
+        defer { watcher.stop() }
+        let manager = FileManager.default
+
+        #expect(try await notices(counter) { try Data("2".utf8).write(to: URL(filePath: path)) }, "in place")
+        #expect(
+            try await notices(counter) { try "3".write(toFile: path, atomically: true, encoding: .utf8) },
+            "renamed over"
+        )
+        #expect(try await notices(counter) { try manager.removeItem(atPath: path) }, "deleted")
+        #expect(try await notices(counter) { try folder.write("4") }, "back again")
+        #expect(try await notices(counter) { try manager.moveItem(atPath: path, toPath: "\(path)~") }, "moved away")
+        #expect(
+            try await notices(counter) { try manager.linkItem(atPath: "\(path)~", toPath: path) },
+            "back as another name of a file"
+        )
+        #expect(try await notices(counter) { try manager.removeItem(atPath: folder.path) }, "with its folder")
+        #expect(try await notices(counter) { try folder.write("5") }, "and back with it")
+        #expect(try await notices(counter) { try folder.write("6") }, "and once more")
+    }
+
+    @Test("follows links, of the file and of folders")
+    func links() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write("1", to: "first/indicator.yaml")
+        try folder.write("2", to: "second/indicator.yaml")
+        let manager = FileManager.default
+        let path = "\(folder.path)/etc/indicator.yaml"
+        try folder.write("", to: "etc/other")
+        try manager.createSymbolicLink(atPath: "\(folder.path)/data", withDestinationPath: "first")
+        try manager.createSymbolicLink(atPath: path, withDestinationPath: "../data/indicator.yaml")
+        let counter = Counter()
+        let watcher = try FileWatcher(paths: [path]) { counter.add() }
+        defer { watcher.stop() }
+
+        #expect(try await notices(counter) { try folder.write("3", to: "first/indicator.yaml") }, "the target")
+        // As in Kubernetes: a new link is renamed over the old one.
+        #expect(
+            try await notices(counter) {
+                try manager.createSymbolicLink(atPath: "\(folder.path)/new", withDestinationPath: "second")
+                rename("\(folder.path)/new", "\(folder.path)/data")
+            },
+            "the link of a folder"
+        )
+        #expect(try await notices(counter) { try folder.write("4", to: "second/indicator.yaml") }, "the new target")
+        #expect(
+            try await notices(counter) {
+                try manager.removeItem(atPath: path)
+                try manager.createSymbolicLink(atPath: path, withDestinationPath: "other")
+            },
+            "the link itself"
+        )
+        #expect(try await notices(counter) { try folder.write("5", to: "etc/other") }, "where it leads now")
+    }
+
+    @Test("reports changes in quick succession as one")
+    func together() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("1")
+        let counter = Counter()
+        let watcher = try FileWatcher(paths: [path]) { counter.add() }
+        defer { watcher.stop() }
+        for round in 0..<20 { try "\(round)".write(toFile: path, atomically: false, encoding: .utf8) }
+        #expect(await eventually { counter.value > 0 })
+        // One, or two when the machine paused for longer than the watcher waits; not twenty.
+        #expect(counter.value < 10)
+    }
+
+    @Test("reports nothing after it was stopped, and is deallocated")
+    func stops() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("1")
+        weak var released: FileWatcher?
+        let counter = Counter()
+        do {
+            let watcher = try FileWatcher(paths: [path]) { counter.add() }
+            released = watcher
+            watcher.stop()
+            watcher.stop()
+        }
+        #expect(await eventually { released == nil })
+        try folder.write("2")
+        #expect(counter.value == 0)
+    }
+}

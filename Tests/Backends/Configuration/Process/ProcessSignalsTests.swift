@@ -1,0 +1,198 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import BackendConfiguration
+@testable import TerminalBackends
+
+/// Signals and `exit` in a real app with a config file. The log shows what happened to its indicator.
+@Suite("Signals", .timeLimit(.minutes(10)))
+struct ProcessSignalsTests {
+    private let folder: TemporaryDirectory
+    private let helper: String
+
+    init() throws {
+        folder = try TemporaryDirectory()
+        helper = try Command.built("test-probe")
+    }
+
+    /// Starts the helper on pipes, and returns when its indicator is shown.
+    private func start(_ mode: String..., backends: String = "logFile") async throws -> Daemon {
+        // With a toolchain, Swift's own handler reports SIGQUIT as a crash.
+        let environment = ["SWIFT_BACKTRACE": "enable=no"]
+        let daemon = try Daemon(
+            helper,
+            ["signals", try configuration(backends)] + mode,
+            environment: environment
+        )
+        try #require(await eventually { daemon.output.contains("shown\n") && events.contains("shown") })
+        return daemon
+    }
+
+    private func configuration(_ backends: String) throws -> String {
+        try folder.write(
+            "startDelay: 0\nbackends: [\(backends)]\nlogFile: {path: \(folder.appending("log"))}\n",
+            to: "config.yaml"
+        )
+    }
+
+    private var events: [String] {
+        ((try? folder.read("log")) ?? "").split(separator: "\n").compactMap { line in
+            let object = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+            return object?["event"] as? String
+        }
+    }
+
+    @Test("shut the indicator down and then end the process", arguments: [SIGINT, SIGQUIT, SIGTERM])
+    func termination(signal: Int32) async throws {
+        let app = try await start()
+        app.send(signal)
+        #expect(await eventually { app.status == 128 + Int(signal) })
+        #expect(events == ["shown", "hidden"])
+    }
+
+    @Test("end the process even while a backend hangs, and the others are stopped")
+    func hanging() async throws {
+        let app = try await start(backends: "logFile, hanging")
+        app.send(SIGTERM)
+        #expect(await eventually { app.status == 128 + Int(SIGTERM) })
+        #expect(events == ["shown", "hidden"])
+    }
+
+    @Test("delay the end by a second at most, the sum of the two limits")
+    func limits() {
+        #expect(ProcessSignals.shutdownLimit + TerminalRegistry.restoreLimit <= .seconds(1))
+    }
+
+    @Test("shut the indicator down even while the app keeps every thread of Swift's pool busy")
+    func busyPool() async throws {
+        let app = try await start("busy-pool")
+        app.send(SIGTERM)
+        #expect(await eventually { app.status == 128 + Int(SIGTERM) })
+        #expect(events == ["shown", "hidden"])
+    }
+
+    @Test("that the app handles or ignores are left alone", arguments: ["before", "later", "ignored"])
+    func ownHandler(when: String) async throws {
+        let app = try await start(when == "before" ? "own" : when == "ignored" ? "ignore" : "")
+        if when == "later" {
+            app.write("own")
+            #expect(await eventually { app.output.contains("done own\n") })
+        }
+        app.send(SIGTERM)
+        if when == "ignored" {
+            app.write("child")
+            #expect(await eventually { app.output.contains("done child\n") })
+            #expect(app.isRunning)
+        } else {
+            #expect(await eventually { app.status == 7 })
+        }
+        #expect(events == ["shown"])
+    }
+
+    @Test("have their default action, and are not blocked, in programs that the app starts")
+    func startedProgram() async throws {
+        let app = try await start()
+        app.write("child")
+        #expect(await eventually { app.output.contains("done child\n") })
+        let lines = app.output.split(separator: "\n").filter { $0.hasPrefix("Sig") }
+        #expect(lines.count == 3)
+        for line in lines {
+            let mask = try #require(line.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) })
+            for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP] {
+                #expect(mask & 1 << UInt64(signal - 1) == 0, "\(line)")
+            }
+        }
+    }
+
+    @Test("end a forked child, and do not affect its parent", arguments: [SIGINT, SIGQUIT, SIGTERM, SIGHUP])
+    func forkedChild(signal: Int32) async throws {
+        let app = try await start()
+        app.write("fork")
+        #expect(await eventually { app.output.contains("child ") && app.output.hasSuffix("\n") })
+        let line = try #require(app.output.split(separator: "\n").last { $0.hasPrefix("child ") })
+        kill(try #require(pid_t(line.dropFirst(6))), signal)
+        #expect(await eventually { app.output.contains("child was ended by \(signal)\n") })
+        app.write("child")
+        #expect(await eventually { app.output.contains("done child\n") })
+        #expect(app.isRunning && events == ["shown"])
+    }
+
+    @Test(
+        "and exit shut the indicator down, even one that is deallocated when main returns",
+        .needs("tmux", package: "tmux"),
+        .needs("tmux", package: "tmux"),
+        arguments: [("", "exit", 3), ("", "return", 0), ("local", "return", 0)]
+    )
+    func exits(mode: String, command: String, status: Int) async throws {
+        let app = try await start(mode)
+        app.write(command)
+        #expect(await eventually { app.status == status })
+        #expect(events == ["shown", "hidden"])
+    }
+
+    // MARK: In a terminal
+
+    /// Runs the helper in the shell of a real terminal with a title, until the busy title is shown.
+    private func inTerminal(
+        backends: String = "terminalTitle, logFile",
+        _ body: (Tmux) async throws -> Void
+    ) async throws {
+        let configuration = try configuration(backends)
+        try await Tmux.withServer { tmux in
+            try await tmux.command("select-pane", "-T", "the old title")
+            try await tmux.type("\(helper) signals \(configuration) terminal; echo status=$?")
+            #expect(try await isBusy(tmux))
+            try await body(tmux)
+        }
+    }
+
+    private func isBusy(_ tmux: Tmux) async throws -> Bool {
+        try await eventually { try await tmux.title.contains("Working") }
+    }
+
+    private func hasOldTitle(_ tmux: Tmux) async throws -> Bool {
+        try await eventually { try await tmux.title == "the old title" }
+    }
+
+    private func interrupt(_ tmux: Tmux) async throws {
+        try await tmux.command("send-keys", "C-c")
+        #expect(try await hasOldTitle(tmux))
+        // On a separate line: after Ctrl-C a shell skips the rest of the line.
+        try await tmux.type("echo status=$?")
+        #expect(try await eventually { try await tmux.screen.contains("status=130") })
+    }
+
+    @Test("restore the title: Ctrl-C", arguments: ["terminalTitle, logFile", "terminalTitle, logFile, hanging"])
+    func interrupt(backends: String) async throws {
+        try await inTerminal(backends: backends) { tmux in
+            try await interrupt(tmux)
+            #expect(events == ["shown", "hidden"])
+        }
+    }
+
+    @Test("restore the title: Ctrl-Z, and fg shows it again", .needs("tmux", package: "tmux"))
+    func stopAndContinue() async throws {
+        try await inTerminal { tmux in
+            for _ in 0..<3 {
+                try await tmux.command("send-keys", "C-z")
+                // 128 plus SIGTSTP's number.
+                #expect(try await eventually { try await tmux.screen.contains("status=148") })
+                #expect(try await hasOldTitle(tmux))
+                try await tmux.command("send-keys", "-l", "clear; fg; echo status=$?")
+                try await tmux.command("send-keys", "Enter")
+                #expect(try await isBusy(tmux))
+            }
+            #expect(events == ["shown"])
+            try await interrupt(tmux)
+        }
+    }
+
+    @Test("shut the indicator down when the terminal is closed", .needs("tmux", package: "tmux"))
+    func hangup() async throws {
+        try await inTerminal { tmux in
+            try await tmux.command("kill-pane")
+            #expect(await eventually { events == ["shown", "hidden"] })
+        }
+    }
+}

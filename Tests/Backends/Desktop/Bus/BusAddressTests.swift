@@ -1,0 +1,130 @@
+#if DBus
+@testable import BackendConfiguration
+@testable import DesktopBackends
+import IndicatorCore
+import Logging
+import TestSupport
+import Testing
+
+@Suite struct BusAddressTests {
+    @Test("A bus is session, system, or an address")
+    func reading() throws {
+        #expect(try DBusAddress("session") == .session)
+        #expect(try DBusAddress("system") == .system)
+        #expect(try DBusAddress("unix:path=/tmp/x") == .address("unix:path=/tmp/x"))
+    }
+
+    @Test("An invalid address is rejected", arguments: ["sesion", "", "unix:path", "unix:path=/x\0y", "/run/bus"])
+    func refused(text: String) {
+        #expect(throws: MessageBusError.self) { try DBusAddress(text) }
+    }
+
+    @Test(
+        "An address may name sockets",
+        arguments: [
+            "unix:path=/run/user/1000/bus", "unix:abstract=/tmp/dbus-x,guid=0123456789abcdef0123456789abcdef",
+            "unix:runtime=yes", "tcp:host=localhost,port=1234,family=ipv4", "unix:path=/a;tcp:host=b,port=1;",
+            "unix:path=/a%3bunixexec%3apath%3d/bin/sh",
+        ]
+    )
+    func sockets(address: String) throws {
+        try DBusAddress.check(address)
+        #expect(try DBusAddress(address) == .address(address))
+    }
+
+    @Test(
+        "No element of an address runs a program or reads a file",
+        arguments: [
+            ("unixexec:path=/bin/sh,argv1=-c,argv2=id", "character 1 begins with 'unixexec:'"),
+            ("autolaunch:", "character 1 begins with 'autolaunch:'"),
+            ("unix:path=/nowhere;unixexec:path=/bin/sh", "character 20 begins with 'unixexec:'"),
+            ("unix:path=/%c3%a9;autolaunch:scope=install-path", "character 19 begins with 'autolaunch:'"),
+            ("nonce-tcp:host=a,port=1,noncefile=/etc/passwd", "character 1 begins with 'nonce-tcp:'"),
+            ("launchd:env=X", "character 1 begins with 'launchd:'"),
+            ("systemd:", "character 1 begins with 'systemd:'"), ("UNIX:path=/a", "character 1 begins with 'UNIX:'"),
+            ("unix:tmpdir=/tmp", "character 1 needs one of path=, abstract= and runtime="),
+            ("unix:path=/a,abstract=b", "character 1 needs one of path=, abstract= and runtime="),
+        ]
+    )
+    func programs(address: String, reason: String) {
+        let error = #expect(throws: MessageBusError.self) { try DBusAddress(address) }
+        #expect(error?.reason.contains(reason) == true, "\(error?.reason ?? "")")
+    }
+
+    @Test("The session bus is found by the variable, then in the runtime folder, and never launched")
+    func session() throws {
+        let folder = try TemporaryDirectory()
+        let here = ["XDG_RUNTIME_DIR": folder.path]
+        #expect(throws: MessageBusError.noSessionBus) { try DBusAddress.session.resolved(in: here) }
+        try folder.write("", to: "bus")
+        #expect(try DBusAddress.session.resolved(in: here) == "unix:path=\(folder.path)/bus")
+        #expect(try DBusAddress.session.resolved(in: ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/a"]) == "unix:path=/a")
+        #expect(throws: MessageBusError.noSessionBus) {
+            try DBusAddress.session.resolved(in: ["DBUS_SESSION_BUS_ADDRESS": "autolaunch:"])
+        }
+    }
+
+    @Test(
+        "An address from the environment, or from code, runs no program either",
+        arguments: ["unixexec:path=/bin/sh", "unix:path=/nowhere;autolaunch:", "launchd:env=X"]
+    )
+    func environment(address: String) {
+        for variable in ["DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS"] {
+            let bus: DBusAddress = variable.contains("SESSION") ? .session : .system
+            let error = #expect(throws: MessageBusError.self) { try bus.resolved(in: [variable: address]) }
+            #expect(error?.reason.contains("may run programs") == true)
+        }
+        #expect(throws: MessageBusError.self) { try DBusAddress.address(address).resolved(in: [:]) }
+    }
+
+    @Test(
+        "A policy that denies the name is reported with the rule to add; the check leaves nothing on the bus",
+        .needs(.bus)
+    )
+    func policy() async throws {
+        let bus = try await PrivateBus(policy: "<deny own=\"org.activityindicator.Indicator1.my_app\"/>")
+        let kind = BackendKind.dbusProperty { ["DBUS_SESSION_BUS_ADDRESS": bus.address] }
+        let context = BackendContext(name: "dbusProperty", applicationName: "my app", logger: .init(label: "test"))
+        let settings = BackendSettings(definitions: kind.settings)
+        guard case .unavailable(let reason, let help?) = await kind.availability(context, settings) else {
+            Issue.record("a name that is denied is available")
+            return
+        }
+        #expect(reason.contains("does not allow this user to own 'org.activityindicator.Indicator1.my_app'"))
+        #expect(help.contains("<allow own=\"org.activityindicator.Indicator1.my_app\"/>"))
+        #expect(help.contains("/etc/dbus-1/s"))
+        let allowed = BackendContext(name: "dbusProperty", applicationName: "other", logger: .init(label: "test"))
+        #expect(
+            await kind.availability(allowed, settings)
+                == .available(detail: "org.activityindicator.Indicator1.other on \(bus.address)")
+        )
+        let names = try await bus.busctl("list", "--acquired")
+        #expect(!names.output.contains("activityindicator"), "\(names.output)")
+    }
+
+    @Test("The availability reports whether the bus can be used, and what to do if not", .needs(.bus))
+    func availability() async throws {
+        let bus = try await PrivateBus()
+        let kind = BackendKind.dbusProperty { ["DBUS_SESSION_BUS_ADDRESS": bus.address] }
+        let context = BackendContext(name: "dbusProperty", applicationName: "my app", logger: .init(label: "test"))
+        let settings = BackendSettings(definitions: kind.settings)
+        #expect(
+            await kind.availability(context, settings)
+                == .available(detail: "org.activityindicator.Indicator1.my_app on \(bus.address)")
+        )
+        await bus.kill()
+        guard case .unavailable(let reason, let help?) = await kind.availability(context, settings) else {
+            Issue.record("a bus that was killed is available")
+            return
+        }
+        #expect(reason.contains(bus.address) && reason.contains("cannot be reached"))
+        #expect(help.contains("check that the bus runs"))
+        let nowhere = BackendKind.dbusProperty { [:] }
+        guard case .unavailable(_, let help?) = await nowhere.availability(context, settings) else {
+            Issue.record("a process without a session has a session bus")
+            return
+        }
+        #expect(help.contains("dbus-run-session"))
+    }
+}
+#endif

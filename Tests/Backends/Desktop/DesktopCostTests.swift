@@ -1,0 +1,110 @@
+#if DBus
+import Foundation
+import TestSupport
+import Testing
+
+/// What the desktop's backends cost: messages, and wake-ups. `Scripts/benchmark` measures their time.
+@Suite(.needs(.busScripts)) struct DesktopCostTests {
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory()
+        try folder.write("[Desktop Entry]\n", to: "applications/org.example.probe.desktop")
+    }
+
+    private func probe(_ backend: String, _ bus: PrivateBus) async throws -> DesktopProbe {
+        let probe = try await DesktopProbe(
+            configuration: "backends: [\(backend)]\nlauncherEntry: {desktopFile: org.example.probe.desktop}",
+            in: folder,
+            environment: [
+                "XDG_DATA_HOME": folder.path, "DBUS_SYSTEM_BUS_ADDRESS": bus.address,
+                "NOTIFY_SOCKET": "\(folder.path)/notify",
+            ],
+            bus: bus
+        )
+        #expect(try await probe.backend(backend, is: "running"))
+        return probe
+    }
+
+    /// Updates an activity for three seconds. Returns how many messages are allowed in that time: ten a second, and
+    /// those of one show and hide.
+    private func update(_ probe: DesktopProbe) async throws -> Int {
+        let answer = try await probe.tell("updates", "3").split(separator: "\t")
+        let seconds = try #require(answer.first.flatMap { Double($0) })
+        try await probe.tell("end")
+        return Int(10 * seconds) + 5
+    }
+
+    @Test(
+        "1000 updates a second are at most ten messages a second, and the hidden indicator wakes up no thread",
+        arguments: ["desktopJob", "launcherEntry", "dbusProperty"]
+    )
+    func bus(backend: String) async throws {
+        let bus = try await PrivateBus()
+        let server = try JobServer(on: bus)
+        let probe = try await probe(backend, bus)
+        let traffic = try await BusTraffic(of: probe, on: bus)
+        let limit = try await update(probe)
+        #expect(await eventually { wakingThreads(of: probe.processID).waking.isEmpty })
+        let count = try await traffic.count()
+        #expect(count > 3 && count <= limit, "\(count)")
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("A lock costs one message", .needs(.rootMounts), .needs(.login))
+    func lock() async throws {
+        let bus = try await PrivateBus()
+        let login = try await LoginManager(on: bus)
+        let probe = try await probe("sleepInhibitor", bus)
+        let traffic = try await BusTraffic(of: probe, on: bus)
+        _ = try await update(probe)
+        #expect(try await eventually { try await login.inhibitors() == [] })
+        #expect(await eventually { wakingThreads(of: probe.processID).waking.isEmpty })
+        #expect(try await traffic.count() == 1)
+    }
+
+    @Test("The status of a service is at most ten texts a second, and wakes up no thread while there is none")
+    func status() async throws {
+        let manager = try ServiceManager(address: "\(folder.path)/notify")
+        let bus = try await PrivateBus()
+        let probe = try await probe("systemdStatus", bus)
+        var texts: [String] = []
+        async let answer = update(probe)
+        // The kernel keeps only a few.
+        #expect(
+            await eventually {
+                texts += manager.receiveAll()
+                return texts.count > 1 && texts.last == "STATUS="
+            }
+        )
+        let limit = try await answer
+        #expect(texts.count > 3 && texts.count <= limit, "\(texts.count)")
+        #expect(await eventually { wakingThreads(of: probe.processID).waking.isEmpty })
+    }
+}
+
+/// Records what a process sends on a bus.
+private final class BusTraffic: Sendable {
+    private let monitor: BusMonitor
+    private let name: String
+
+    init(of probe: DesktopProbe, on bus: PrivateBus) async throws {
+        // Not `busctl list`, which shows no processes to some users.
+        let script = """
+            proxy = bus.get_object("org.freedesktop.DBus", "/org/freedesktop/DBus")
+            daemon = dbus.Interface(proxy, "org.freedesktop.DBus")
+            for name in daemon.ListNames():
+                if name.startswith(":") and daemon.GetConnectionUnixProcessID(name) == \(probe.processID): print(name)
+            """
+        name = try await bus.python(script).output.trimmingCharacters(in: .newlines)
+        #expect(name.hasPrefix(":"))
+        monitor = try await BusMonitor(bus)
+    }
+
+    /// The number of messages so far.
+    func count() async throws -> Int {
+        try await monitor.catchUp()
+        return monitor.messages.count { $0.sender == name }
+    }
+}
+#endif

@@ -1,0 +1,196 @@
+#if DesktopNotification && DBus
+import Foundation
+@testable import DesktopBackends
+import TestSupport
+import Testing
+
+/// Both desktop backends in one app.
+@Suite(.needs(.notifications)) struct DesktopSurfacesTests {
+    private static let name = "org.activityindicator.Indicator1.probe"
+    private static let path = "/org/activityindicator/Indicator1"
+    private static let interface = "org.activityindicator.Indicator1"
+
+    private func property(_ property: String, of name: String = name, on bus: PrivateBus) async throws -> String {
+        let result = try await bus.busctl("get-property", name, Self.path, Self.interface, property)
+        return result.status == 0 ? result.output.trimmingCharacters(in: .newlines) : result.error
+    }
+
+    private func areRunning(_ probe: DesktopProbe) async throws -> Bool {
+        let notification = try await probe.backend("desktopNotification", is: "running")
+        let property = try await probe.backend("dbusProperty", is: "running")
+        return notification && property
+    }
+
+    @Test("When the bus is killed and restarted, both backends recover", arguments: NotificationWay.both)
+    func busIsKilled(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let first = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", "property", through: way, bus: bus)
+        #expect(try await areRunning(probe))
+        try await probe.tell("begin", "before")
+        #expect(try await eventually { try await first.displayedCount == 1 })
+        for round in 1...2 {
+            await bus.kill()
+            // "was lost", and "cannot be reached" after the first attempt to reconnect.
+            for backend in ["desktopNotification", "dbusProperty"] {
+                #expect(try await probe.backend(backend, is: "unavailable: the bus at '\(bus.address)' "))
+            }
+            let delivered = try await probe.tell("delivered")
+            try await probe.tell("label", "round \(round)")
+            // Backends that need no bus continue.
+            #expect(try await eventually { try await probe.tell("delivered") != delivered })
+            #expect(try await probe.status(of: "other") == "running")
+            try await bus.start()
+            let server = try await NotificationServer(on: bus)
+            #expect(try await eventually { try await server.displayedCount == 1 })
+            #expect(try await areRunning(probe))
+            #expect(try await eventually { try await property("Label", on: bus) == "s \"round \(round)\"" })
+            #expect(try await eventually { try await property("Visible", on: bus) == "b true" })
+        }
+        await bus.kill()
+        try await probe.shutdown()
+        #expect(probe.isRunning)
+    }
+
+    /// The panel showed an empty text, and MQTT sent one, at every end.
+    @Test("While the indicator is visible, its label stays on the bus")
+    func completionDelay() async throws {
+        let bus = try await PrivateBus()
+        let probe = try await DesktopProbe("property", "delays", bus: bus)
+        #expect(try await probe.backend("dbusProperty", is: "running"))
+        let signals = try await SignalMonitor(bus, name: Self.name)
+        try await probe.tell("begin", "work")
+        try await probe.tell("progress", "0.4")
+        #expect(await signals.shows("'active'"))
+        try await probe.tell("end")
+        #expect(await signals.shows("'delayingCompletion'"))
+        #expect(try await eventually { try await property("State", on: bus) == "s \"inactive\"" })
+        #expect(await signals.shows("'Visible': <false>"))
+        let changes = signals.output.split(separator: "\n").filter { $0.contains("PropertiesChanged") }
+        let hiding = try #require(changes.firstIndex { $0.contains("'Visible': <false>") })
+        #expect(changes[..<hiding].contains { $0.contains("'ActivityCount': <uint32 0>") })
+        for name in ["'Label': <''>", "'Progress': <-1.0>", "'Activities': <[]>", "'Activities': <@a(sd) []>"] {
+            #expect(!changes[..<hiding].contains { $0.contains(name) }, "\(changes)")
+        }
+        #expect(try await property("Label", on: bus) == "s \"\"")
+        try await probe.shutdown()
+    }
+
+    @Test("The second process of an app has its own bus name")
+    func twoProcesses() async throws {
+        let bus = try await PrivateBus()
+        let first = try await DesktopProbe("property", bus: bus)
+        #expect(try await first.backend("dbusProperty", is: "running"))
+        let second = try await DesktopProbe("property", bus: bus)
+        #expect(try await second.backend("dbusProperty", is: "running"))
+        let instance = "\(Self.name).instance\(second.processID)"
+        #expect(try await eventually { try await property("ProcessID", on: bus) == "u \(first.processID)" })
+        #expect(
+            try await eventually { try await property("ProcessID", of: instance, on: bus) == "u \(second.processID)" }
+        )
+        try await second.tell("begin", "second")
+        #expect(try await eventually { try await property("Label", of: instance, on: bus) == "s \"second\"" })
+        #expect(try await eventually { try await property("Label", on: bus) == "s \"\"" })
+    }
+
+    @Test("The app's disposition of SIGPIPE is unchanged", arguments: NotificationWay.both)
+    func brokenPipe(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        // Both connect to a bus that is silent.
+        bus.pause()
+        let probe = try await DesktopProbe("notification", "property", through: way, bus: bus)
+        for backend in ["desktopNotification", "dbusProperty"] {
+            let isUnavailable = try await eventually {
+                #expect(try await probe.tell("sigpipe") == "default")
+                return try await probe.status(of: backend).hasPrefix("unavailable")
+            }
+            #expect(isUnavailable)
+        }
+        bus.resume()
+        #expect(try await areRunning(probe))
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        #expect(try await probe.tell("sigpipe") == "default")
+    }
+
+    @Test(
+        "100 000 flips in 10 s: flat memory, few signals, and the right final state",
+        arguments: [true, false],
+        NotificationWay.both
+    )
+    func flips(delays: Bool, way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe(
+            "notification",
+            "property",
+            delays ? "delays" : "none",
+            through: way,
+            bus: bus
+        )
+        #expect(try await areRunning(probe))
+        let signals = try await SignalMonitor(bus, name: Self.name)
+        let monitor = try await NotifyMonitor(bus)
+        // Reused memory is allocated in the first rounds, more of it if other threads are late. A leak grows in every
+        // round: one round that grows by less than 80 bytes a flip shows that there is none.
+        var growth = [Int.max]
+        var seconds = 0.0
+        while growth.count < 6, growth.last ?? 0 >= 8192 {
+            let before = try #require(Int(try await probe.tell("memory")))
+            // 10 s, or longer on a busy machine.
+            seconds += try #require(Double(try await probe.tell("flip", "100000", "10")))
+            #expect(try await eventually { try await property("ActivityCount", on: bus) == "u 0" })
+            #expect(try await eventually { try await property("State", on: bus) == "s \"inactive\"" })
+            #expect(try await eventually { try await server.displayedCount == 0 })
+            growth.append(try #require(Int(try await probe.tell("memory"))) - before)
+        }
+        #expect(growth.last ?? .max < 8192, "kB in each round: \(growth.dropFirst())")
+        if delays {
+            let rounds = Double(growth.count - 1)
+            // Coalesced to 10 and 2 a second, plus each change of visibility.
+            #expect(Double(signals.count) <= seconds * 10 + rounds * 40, "\(signals.count)")
+            #expect(Double(monitor.shown.count) <= seconds * 2 + rounds * 10, "\(monitor.shown.count)")
+        }
+        // The last signal has the current state.
+        #expect(
+            await eventually {
+                let states = signals.output.matches(of: /'State': <'([A-Za-z]+)'>/).map { String($0.1) }
+                return states.last == "inactive"
+            }
+        )
+        try await probe.tell("begin", "after")
+        #expect(try await eventually { try await property("Visible", on: bus) == "b true" })
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.shutdown()
+    }
+
+    @Test("An app that uses libdbus itself is not disturbed")
+    func neighbour() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", "property", "neighbour", bus: bus)
+        #expect(try await areRunning(probe))
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        #expect(try await probe.tell("neighbour") == "ok")
+        try await probe.shutdown()
+        #expect(try await probe.tell("neighbour") == "ok")
+    }
+
+    @Test("When idle, no thread wakes up", arguments: NotificationWay.both)
+    func idle(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", "property", "delays", through: way, bus: bus)
+        #expect(try await areRunning(probe))
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("end")
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        #expect(await eventually { wakingThreads(of: probe.processID).waking.isEmpty })
+        let names = wakingThreads(of: probe.processID).names
+        #expect(names.count { $0 == "ind-dbus" } == 1)
+    }
+}
+#endif

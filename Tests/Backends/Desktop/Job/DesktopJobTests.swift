@@ -1,0 +1,263 @@
+#if DBus
+import Foundation
+import TestSupport
+import Testing
+
+@testable import DesktopBackends
+
+/// The job of KDE Plasma, with a scripted server.
+@Suite(.needs(.bus)) struct DesktopJobTests {
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory()
+    }
+
+    private func probe(
+        _ bus: PrivateBus,
+        settings: String = "{}",
+        backends: String = "desktopJob",
+        isRunning: Bool = true
+    ) async throws -> DesktopProbe {
+        let probe = try await DesktopProbe(
+            configuration: """
+                backends: [\(backends)]
+                desktopJob: \(settings)
+                launcherEntry: {desktopFile: org.example.probe.desktop}
+                """,
+            in: folder,
+            environment: ["XDG_DATA_HOME": folder.path],
+            bus: bus
+        )
+        if isRunning { #expect(try await probe.backend("desktopJob", is: "running")) }
+        return probe
+    }
+
+    @Test("The view has the label, the progress, the amounts and the rest; it ends without a message")
+    func values() async throws {
+        let bus = try await PrivateBus()
+        let server = try JobServer(on: bus)
+        let probe = try await probe(bus)
+        try await probe.tell("begin", "Copying <b>\u{1B}[1m")
+        #expect(await eventually { server.views.count == 1 })
+        let view = try #require(server.views.first)
+        #expect(view.desktopEntry.isEmpty && !view.isKillable)
+        #expect(view.properties["application-display-name"] == .string("probe"))
+        #expect(view.properties["immediate"] == .boolean(true))
+        #expect(view.properties["transient"] == .boolean(true))
+        // Plasma shows the title as it is.
+        #expect(view.properties["title"] == .string("Copying <b>[1m"))
+        try await probe.tell("bytes", "3000000", "12000000")
+        #expect(await eventually { server.views.first?.properties["percent"] == .uint32(25) })
+        #expect(server.views.first?.properties["processedBytes"] == .uint64(3_000_000))
+        #expect(server.views.first?.properties["totalBytes"] == .uint64(12_000_000))
+        try await probe.tell("begin-other", "other")
+        #expect(await eventually { server.views.first?.properties["infoMessage"] == .string("2 in progress") })
+        // And a message as markup.
+        try await probe.tell("attention", "Passphrase for <a>&?")
+        let escaped = BusValue.string("Passphrase for &lt;a&gt;&amp;?")
+        #expect(await eventually { server.views.first?.properties["infoMessage"] == escaped })
+        try await probe.tell("end-other")
+        try await probe.tell("end")
+        #expect(await eventually { server.open.isEmpty })
+        #expect(server.views.first?.end?.code == 0 && server.views.first?.end?.message == "")
+        try await probe.shutdown()
+        #expect(server.views.count == 1)
+    }
+
+    @Test(
+        "A failure ends it with the message, unless none is wanted; a success remains only if that is wanted",
+        arguments: [("failures", UInt32(100)), ("never", 1), ("always", 100)]
+    )
+    func outcomes(whenDone: String, code: UInt32) async throws {
+        let bus = try await PrivateBus()
+        let server = try JobServer(on: bus)
+        let probe = try await probe(bus, settings: "{whenDone: \(whenDone)}")
+        try await probe.tell("begin", "Copying")
+        #expect(await eventually { server.open.count == 1 })
+        #expect(server.views.first?.properties["transient"] == .boolean(whenDone != "always"))
+        try await probe.tell("fail", "disk <full>")
+        #expect(await eventually { server.open.isEmpty })
+        #expect(server.views.first?.end?.code == code)
+        #expect(server.views.first?.end?.message == "disk &lt;full&gt;")
+        // The next one succeeds.
+        try await probe.tell("begin", "Copying")
+        #expect(await eventually { server.open.count == 1 })
+        try await probe.tell("end")
+        #expect(await eventually { server.open.isEmpty })
+        #expect(server.views.last?.end?.code == 0)
+    }
+
+    @Test("The button is there only while the app can cancel; it cancels the task, and reaches the app")
+    func cancel() async throws {
+        let bus = try await PrivateBus()
+        let server = try JobServer(on: bus)
+        let probe = try await probe(bus)
+        try await probe.tell("begin", "Copying")
+        #expect(await eventually { server.open.count == 1 })
+        #expect(server.open.first?.isKillable == false)
+        try await probe.tell("cancellable", "Uploading")
+        #expect(await eventually { server.open.first?.isKillable == true })
+        #expect(server.views.count == 2 && server.views.first?.end?.code == 1)
+        try await server.cancel()
+        #expect(try await eventually { try await probe.tell("outcome") == "cancelled" })
+        #expect(server.open.count == 1)
+        try await probe.tell("observe")
+        try await server.cancel()
+        #expect(try await eventually { try await probe.tell("outcome") == "requested: Copying" })
+        try await probe.tell("cancel")
+        #expect(await eventually { server.open.isEmpty })
+        // The indicator is shown as long as the app needs to end the work.
+        #expect(server.views.last?.end?.code == 0)
+    }
+
+    @Test("A view that comes after the indicator was hidden ends at once")
+    func late() async throws {
+        let bus = try await PrivateBus()
+        let server = try JobServer(on: bus, answer: .late)
+        let probe = try await probe(bus)
+        try await probe.tell("begin", "Copying")
+        #expect(await eventually { server.views.count == 1 })
+        try await probe.tell("cycles", "100")
+        try await probe.tell("end")
+        try await server.release()
+        #expect(await eventually { server.open.isEmpty })
+        try await probe.tell("begin", "Copying")
+        #expect(await eventually { server.open.count == 1 })
+        // The process waits for no answer.
+        try await probe.shutdown()
+        try await server.release()
+        #expect(await eventually { server.open.isEmpty })
+        #expect(server.views.count == 2)
+    }
+
+    @Test(
+        "A server that answers with an error, another type or nothing costs one call each time",
+        arguments: [0, 1, 2]
+    )
+    func wrongAnswers(index: Int) async throws {
+        let bus = try await PrivateBus()
+        let server = try JobServer(on: bus, answer: [.error, .wrongType, .nothing][index])
+        let probe = try await probe(bus)
+        try await probe.tell("begin", "Copying")
+        if index < 2 { #expect(await eventually { probe.log.contains("Plasma shows no job") }) }
+        try await probe.tell("progress", "0.5")
+        #expect(try await probe.status(of: "desktopJob") == "running")
+        #expect(probe.log.split(separator: "\n").count { $0.contains("Plasma shows no job") } <= 1)
+        #expect(await eventually { server.requestCount == 1 })
+        try await probe.tell("end")
+        try await probe.tell("cycles", "1000")
+        try await probe.shutdown()
+        // Never two at a time.
+        if index == 2 { #expect(server.requestCount == 1) }
+    }
+
+    @Test("Two apps with one desktop file have a view each")
+    func twoApps() async throws {
+        let bus = try await PrivateBus()
+        let server = try JobServer(on: bus)
+        let settings = "{desktopFile: org.example.probe.desktop}"
+        let probes = [try await probe(bus, settings: settings), try await probe(bus, settings: settings)]
+        for (index, probe) in probes.enumerated() {
+            try await probe.tell("begin", "app \(index)")
+            #expect(await eventually { server.open.count == index + 1 })
+        }
+        #expect(server.open.allSatisfy { $0.desktopEntry == "org.example.probe" })
+        try await probes[0].tell("end")
+        #expect(await eventually { server.open.map { $0.properties["title"] } == [.string("app 1")] })
+        try await probes[1].tell("progress", "0.5")
+        #expect(await eventually { server.open.first?.properties["percent"] == .uint32(50) })
+    }
+
+    @Test("A server that dies before it has answered leaves nothing; the next one shows the job")
+    func deathBeforeAnswer() async throws {
+        let bus = try await PrivateBus()
+        var server: JobServer? = try JobServer(on: bus, answer: .late)
+        let probe = try await probe(bus)
+        try await probe.tell("begin", "Copying")
+        #expect(await eventually { server?.requestCount == 1 })
+        server = nil
+        #expect(try await probe.backend("desktopJob", is: "no service owns org.kde.JobViewServer"))
+        let next = try JobServer(on: bus)
+        #expect(await eventually { next.open.count == 1 })
+        try await probe.tell("end")
+        #expect(await eventually { next.open.isEmpty })
+        #expect(next.views.count == 1)
+    }
+
+    @Test("A server that ends and comes back shows the job again; without one it is unavailable")
+    func restart() async throws {
+        let bus = try await PrivateBus()
+        let probe = try await probe(bus, isRunning: false)
+        #expect(try await probe.backend("desktopJob", is: "no service owns org.kde.JobViewServer on this bus"))
+        try await probe.tell("begin", "Copying")
+        for _ in 1...3 {
+            var server: JobServer? = try JobServer(on: bus)
+            #expect(await eventually { server?.open.count == 1 })
+            #expect(server?.open.first?.properties["title"] == .string("Copying"))
+            server = nil
+            #expect(try await probe.backend("desktopJob", is: "unavailable"))
+        }
+    }
+
+    @Test("What is for the view of a server that has ended does not reach the next one")
+    func replacement() async throws {
+        let bus = try await PrivateBus()
+        let probe = try await probe(bus, isRunning: false)
+        var server: JobServer? = try JobServer(on: bus)
+        try await probe.tell("begin", "Copying")
+        #expect(await eventually { server?.open.count == 1 })
+        // The app learns of both at once, and still has the first view.
+        #expect(kill(probe.processID, SIGSTOP) == 0)
+        server = nil
+        let next = try JobServer(on: bus)
+        #expect(kill(probe.processID, SIGCONT) == 0)
+        #expect(await eventually { next.open.count == 1 })
+        #expect(next.strayCallCount == 0 && next.views.count == 1)
+    }
+
+    @Test("1000 shows and hides leave no view behind, and update one at most five times a second")
+    func cycles() async throws {
+        let bus = try await PrivateBus()
+        let server = try JobServer(on: bus)
+        let probe = try await probe(bus)
+        try await probe.tell("cycles", "1000")
+        try await probe.tell("begin", "last")
+        // One reading: another view may end between two.
+        #expect(await eventually { server.open.map { $0.properties["title"] } == [.string("last")] })
+        let start = ContinuousClock.now
+        for step in 0..<100 { try await probe.tell("progress", "\(Double(step) / 100)") }
+        #expect(await eventually { server.open.first?.properties["percent"] == .uint32(99) })
+        let seconds = start.duration(to: .now) / .seconds(1)
+        #expect(try Double(#require(server.open.first).updateCount) <= 5 * seconds + 3)
+        try await probe.tell("end")
+        #expect(await eventually { server.open.isEmpty })
+        let count = server.views.count
+        try await probe.shutdown()
+        #expect(server.views.count == count)
+    }
+
+    @Test("While Plasma shows the job, the backend for docks sends nothing: Plasma does")
+    func docks() async throws {
+        let bus = try await PrivateBus()
+        try folder.write("[Desktop Entry]\n", to: "applications/org.example.probe.desktop")
+        let monitor = try await LauncherMonitor(bus)
+        var server: JobServer? = try JobServer(on: bus)
+        let probe = try await probe(
+            bus,
+            settings: "{desktopFile: org.example.probe.desktop}",
+            backends: "desktopJob, launcherEntry"
+        )
+        #expect(try await probe.backend("launcherEntry", is: "running"))
+        try await probe.tell("begin", "Copying")
+        try await probe.tell("progress", "0.5")
+        #expect(await eventually { server?.open.first?.properties["percent"] == .uint32(50) })
+        #expect(server?.open.first?.desktopEntry == "org.example.probe")
+        #expect(monitor.updates.isEmpty)
+        server = nil
+        #expect(try await probe.backend("desktopJob", is: "unavailable"))
+        try await probe.tell("progress", "0.75")
+        #expect(await monitor.ends(with: .init(progress: 0.75)))
+    }
+}
+#endif

@@ -1,0 +1,167 @@
+#if DesktopNotification
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+import Logging
+import TestSupport
+import Testing
+
+@testable import DesktopBackends
+
+/// Sessions that are shown and hidden 1000 times, without the limit of deliveries.
+@Suite(.needs(.busScripts)) struct ManyCyclesTests {
+    private static let cycles = 1000
+
+    /// Shows and hides each time after `isShown` and `isHidden`.
+    private func cycle(
+        _ surface: BusSurface,
+        isShown: () -> Bool = { true },
+        isHidden: () -> Bool = { true }
+    ) async throws {
+        for cycle in 0..<Self.cycles {
+            let since = Date(timeIntervalSince1970: Double(cycle))
+            try await surface.update(
+                IndicatorSnapshot(state: .active, activityCount: 1, label: "\(cycle)", progress: 0.5, since: since)
+            )
+            try #require(await eventually(isShown))
+            try await surface.update(IndicatorSnapshot(since: since))
+            try #require(await eventually(isHidden))
+        }
+    }
+
+    /// The match rules of all connections of this process.
+    private func ruleCount(on bus: PrivateBus) async throws -> Int? {
+        let script = """
+            stats = bus.get_object("org.freedesktop.DBus", "/org/freedesktop/DBus")
+            rules = stats.GetAllMatchRules(dbus_interface="org.freedesktop.DBus.Debug.Stats")
+            print(sum(len(rules[name]) for name in rules if name != bus.get_unique_name()))
+            """
+        return Int(try await bus.python(script).output.trimmingCharacters(in: .newlines))
+    }
+
+    @Test("1000 shown jobs leave no view and no match rule")
+    func jobs() async throws {
+        let bus = try await PrivateBus()
+        let server = try JobServer(on: bus)
+        let surface = BusSurface(on: .address(bus.address))
+        try await surface.start(at: bus.address) { control, latest in
+            DesktopJobSession(
+                applicationName: "probe",
+                desktopEntry: nil,
+                settings: DesktopJobSettings(),
+                control: control,
+                logger: Logger(label: "tests"),
+                latest: latest
+            )
+        }
+        #expect(try await ruleCount(on: bus) == 2)
+        try await cycle(surface, isShown: { server.open.count == 1 }, isHidden: { server.open.isEmpty })
+        #expect(server.views.count == Self.cycles)
+        #expect(try await ruleCount(on: bus) == 2)
+        await surface.stop()
+        #expect(try await eventually { try await ruleCount(on: bus) == 0 })
+        #expect(server.open.isEmpty)
+    }
+
+    @Test("1000 shows and hides on the dock leave no entry, no name and no match rule")
+    func entries() async throws {
+        let bus = try await PrivateBus()
+        let monitor = try await LauncherMonitor(bus)
+        let surface = BusSurface(on: .address(bus.address))
+        try await surface.start(at: bus.address) { _, latest in
+            LauncherEntrySession(desktopFile: "org.example.probe.desktop", latest: latest)
+        }
+        try await cycle(surface)
+        #expect(
+            try await eventually { try await !bus.busctl("list").output.contains("org.activityindicator") }
+        )
+        #expect(monitor.updates.last ?? .nothing == .nothing)
+        // For the start of a dock.
+        #expect(try await ruleCount(on: bus) == 1)
+        await surface.stop()
+        #expect(try await eventually { try await ruleCount(on: bus) == 0 })
+    }
+
+    @Test("1000 shown notifications are closed, and leave no match rule", .needs(.notifications))
+    func notifications() async throws {
+        let bus = try await PrivateBus()
+        let server = try ScriptedServer(address: bus.address)
+        let surface = BusSurface(on: .address(bus.address))
+        var settings = DesktopNotificationSettings()
+        settings.through = .dbus
+        try await surface.start(at: bus.address) { [settings] _, latest in
+            NotificationSession(
+                applicationName: "probe",
+                settings: settings,
+                address: bus.address,
+                logger: Logger(label: "tests"),
+                latest: latest
+            )
+        }
+        #expect(try await ruleCount(on: bus) == 2)
+        try await cycle(surface, isShown: { server.shown.count == 1 }, isHidden: { server.shown.isEmpty })
+        #expect(server.lastIdentifier == Self.cycles)
+        #expect(try await ruleCount(on: bus) == 2)
+        await surface.stop()
+        #expect(try await eventually { try await ruleCount(on: bus) == 0 })
+        #expect(server.shown.isEmpty)
+    }
+
+    @Test("1000 shows and hides leave one name on the bus, and the property as it was")
+    func properties() async throws {
+        let bus = try await PrivateBus()
+        let (name, interface) = ("org.activityindicator.Indicator1.cycles", IndicatorObject.interface)
+        let surface = BusSurface(on: .address(bus.address))
+        try await surface.start(at: bus.address) { control, latest in
+            IndicatorBusSession(
+                names: [name],
+                object: IndicatorObject(application: "cycles", processID: 1),
+                control: control,
+                latest: latest
+            )
+        }
+        let signals = try await SignalMonitor(bus, name: name)
+        func properties() async throws -> String {
+            let (all, path) = ("org.freedesktop.DBus.Properties", IndicatorObject.path)
+            return try await bus.busctl("call", name, path, all, "GetAll", "s", interface).output
+        }
+        func names() async throws -> Int {
+            try await bus.busctl("list").output.components(separatedBy: "org.activityindicator").count - 1
+        }
+        let (before, rules) = (try await properties(), try await ruleCount(on: bus))
+        #expect(try await names() == 1 && before.contains("\"Visible\" b false"))
+        try await cycle(surface)
+        #expect(try await eventually { try await properties() == before })
+        #expect(await eventually { signals.output.contains("'Label': <'\(Self.cycles - 1)'>") })
+        #expect(try await names() == 1)
+        #expect(try await ruleCount(on: bus) == rules)
+        await surface.stop()
+        #expect(try await eventually { try await names() == 0 })
+    }
+
+    @Test(
+        "1000 shows and hides leave no lock and no match rule",
+        .needs(.rootMounts),
+        .needs(.login)
+    )
+    func locks() async throws {
+        let bus = try await PrivateBus()
+        let login = try await LoginManager(on: bus)
+        let surface = BusSurface(on: .address(bus.address))
+        let before = try await ruleCount(on: bus)
+        try await surface.start(at: bus.address) { _, latest in
+            SleepInhibitorSession(
+                applicationName: "probe",
+                settings: SleepInhibitorSettings(),
+                logger: Logger(label: "tests"),
+                latest: latest
+            )
+        }
+        try await cycle(surface)
+        // logind lists a lock as long as a process has its descriptor.
+        #expect(try await eventually { try await login.inhibitors() == [] })
+        await surface.stop()
+        #expect(try await eventually { try await ruleCount(on: bus) == before })
+    }
+}
+#endif

@@ -1,0 +1,78 @@
+#if DesktopNotification
+import Foundation
+import TestSupport
+import Testing
+
+@testable import DesktopBackends
+
+/// What remains on the screen after the app has ended.
+@Suite struct DesktopNotificationEndTests {
+    @Test(
+        "An app that ends right after shutdown() leaves no notification, even on a busy machine",
+        .needs(.notifications),
+        arguments: NotificationWay.both
+    )
+    func orderlyEnd(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let load = try (0..<2).map { _ in try Daemon("/bin/sh", ["-c", "while :; do :; done"]) }
+        // The sanitizer takes seconds to start a process.
+        #if THREAD_SANITIZER
+        let runs = 4
+        #else
+        let runs = 20
+        #endif
+        for run in 0..<runs {
+            let probe = try await DesktopProbe("notification", through: way, bus: bus)
+            try await probe.tell("begin", "run \(run)")
+            // Every second run ends while the notification is being sent.
+            if run.isMultiple(of: 2) {
+                #expect(await eventually { monitor.shown.contains { $0.body == "run \(run)" } })
+            }
+            probe.send("quit")
+            #expect(await eventually { !probe.isRunning })
+            #expect(try await eventually { try await server.displayedCount == 0 })
+        }
+        for process in load { await process.end() }
+        // Each notification that the monitor has seen was closed.
+        try await monitor.catchUp()
+        let shown = monitor.shown.count { $0.identifier == 0 }
+        #expect(shown >= runs / 2)
+        #expect(Set(monitor.calls.filter { $0.member == "CloseNotification" }.map(\.identifier)).count == shown)
+        #expect(try await server.historyCount == shown)
+    }
+
+    @Test("The expiry is less than a minute, and its renewal takes fewer than two wake-ups a minute")
+    func expiry() {
+        let settings = DesktopNotificationSettings()
+        #expect(settings.expiry < .seconds(60) && settings.renewal > .seconds(30))
+    }
+
+    @Test(
+        "The notification of a killed app expires; while the app runs, it stays",
+        .needs(.notifications),
+        arguments: NotificationWay.both
+    )
+    func orphan(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        // Long enough for an app on a busy machine to renew it in time.
+        let probe = try await DesktopProbe("notification", "expiry=22", through: way, bus: bus)
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        // It is renewed twice without any change.
+        #expect(await eventually(within: .seconds(180)) { monitor.shown.count >= 3 }, "\(monitor.shown)")
+        #expect(try await server.displayedCount == 1)
+        #expect(try await server.historyCount == 0)
+        for call in monitor.shown {
+            #expect(call.timeout == 22_000)
+            #expect(call.body == "work")
+        }
+        await probe.kill()
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        #expect(try await server.historyCount == 1)
+    }
+}
+#endif

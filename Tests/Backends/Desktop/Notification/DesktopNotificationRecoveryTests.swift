@@ -1,0 +1,191 @@
+#if DesktopNotification
+import Foundation
+@testable import DesktopBackends
+import TestSupport
+import Testing
+
+/// Notification servers that are missing, appear, are replaced, or hang.
+@Suite(.needs(.notifications)) struct DesktopNotificationRecoveryTests {
+    private static let name = "desktopNotification"
+
+    @Test("Without a session bus the status reports it, and the backend is stopped by a shutdown")
+    func noBus() async throws {
+        let probe = try await DesktopProbe("notification", bus: nil)
+        #expect(try await probe.backend(Self.name, is: "unavailable: there is no session bus"))
+        try await probe.tell("begin", "work")
+        try await probe.shutdown()
+        #expect(try await probe.status(of: Self.name) == "stopped")
+    }
+
+    @Test("A server that appears later is used immediately; the backend starts none", arguments: NotificationWay.both)
+    func serverAppears(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let services = bus.folder.appending("services")
+        try FileManager.default.createDirectory(atPath: services, withIntermediateDirectories: true)
+        try bus.folder.write(
+            "[D-BUS Service]\nName=org.freedesktop.Notifications\nExec=/usr/bin/touch \(bus.folder.path)/activated\n",
+            to: "services/server.service"
+        )
+        _ = try await bus.busctl("call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "ReloadConfig")
+        let activatable = try await bus.busctl(
+            "call",
+            "org.freedesktop.DBus",
+            "/",
+            "org.freedesktop.DBus",
+            "ListActivatableNames"
+        )
+        #expect(activatable.output.contains("org.freedesktop.Notifications"))
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        #expect(
+            try await probe.backend(
+                Self.name,
+                is: "no notification server owns org.freedesktop.Notifications on this bus"
+            )
+        )
+        #expect(try await probe.status(of: Self.name).contains("install or start one, e.g. dunst"))
+        try await probe.tell("begin", "work")
+        #expect(try await probe.backend("other", is: "running"))
+        let server = try await NotificationServer(on: bus)
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        #expect(try await probe.backend(Self.name, is: "running"))
+        // Nor when a server ends while it shows the notification.
+        await server.kill()
+        #expect(try await probe.backend(Self.name, is: "no notification server"))
+        let second = try await NotificationServer(on: bus)
+        #expect(try await eventually { try await second.displayedCount == 1 })
+        #expect(!FileManager.default.fileExists(atPath: bus.folder.appending("activated")))
+        try await probe.shutdown()
+        #expect(try await eventually { try await second.displayedCount == 0 })
+    }
+
+    @Test("Without a server the backend is stopped by a shutdown", arguments: NotificationWay.both)
+    func shutdownWithoutServer(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        #expect(try await probe.backend(Self.name, is: "no notification server"))
+        try await probe.shutdown()
+        #expect(try await probe.status(of: Self.name) == "stopped")
+    }
+
+    @Test(
+        "When the server is replaced while the notification is shown, the new one shows it",
+        arguments: NotificationWay.both
+    )
+    func serverIsReplaced(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let first = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await first.displayedCount == 1 })
+        await first.kill()
+        #expect(try await probe.backend(Self.name, is: "no notification server"))
+        let second = try await NotificationServer(on: bus)
+        #expect(try await eventually { try await second.displayedCount == 1 })
+        #expect(try await probe.backend(Self.name, is: "running"))
+        try await probe.tell("label", "changed")
+        try await probe.tell("end")
+        #expect(try await eventually { try await second.displayedCount == 0 })
+        #expect(try await second.historyCount == 1)
+        try await probe.shutdown()
+    }
+
+    @Test(
+        "A server that hangs delays nothing, the status reports it, and it is used again when it resumes",
+        arguments: NotificationWay.both
+    )
+    func serverHangs(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        try await probe.tell("begin", "before")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        server.pause()
+        try await probe.tell("label", "hanging")
+        #expect(try await probe.backend(Self.name, is: "unavailable: the notification server does not answer"))
+        // The app and the other backends continue.
+        for round in 1...20 {
+            let delivered = try await probe.tell("delivered")
+            try await probe.tell("label", "round \(round)")
+            #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        }
+        #expect(try await probe.status(of: Self.name).hasPrefix("unavailable"))
+        let delivered = try await probe.tell("delivered")
+        try await probe.tell("label", "the others go on")
+        #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        server.resume()
+        #expect(try await probe.backend(Self.name, is: "running"))
+        #expect(await eventually { monitor.shown.last?.body == "the others go on" })
+        // The earlier notification was closed.
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("end")
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        #expect(try await server.history.first?.body == "the others go on")
+        try await probe.shutdown()
+    }
+
+    @Test("A notification that a resuming server shows late is closed; one remains", arguments: NotificationWay.both)
+    func serverHangsAtFirst(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        #expect(try await probe.backend(Self.name, is: "running"))
+        server.pause()
+        try await probe.tell("begin", "late")
+        #expect(try await probe.backend(Self.name, is: "unavailable: the notification server does not answer"))
+        server.resume()
+        #expect(await eventually { monitor.shown.count { $0.identifier == 0 } == 2 })
+        #expect(try await eventually { try await server.historyCount == 1 })
+        #expect(try await server.displayedCount == 1)
+        try await probe.tell("end")
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        try await probe.shutdown()
+    }
+
+    @Test(
+        "Shutdown returns within its limit while the server hangs; the notification is closed when the server resumes",
+        arguments: NotificationWay.both
+    )
+    func shutdownWhileServerHangs(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        try await probe.tell("begin", "before")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        server.pause()
+        try await probe.shutdown()
+        server.resume()
+        #expect(try await eventually { try await server.displayedCount == 0 })
+
+        let second = try await DesktopProbe("notification", through: way, bus: bus)
+        try await second.tell("begin", "before")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        server.pause()
+        // An update is under way when the shutdown begins.
+        try await second.tell("label", "hanging")
+        try await second.shutdown()
+        server.resume()
+        #expect(try await eventually { try await server.displayedCount == 0 })
+    }
+
+    @Test("The availability reports what is missing")
+    func availability() async throws {
+        let bus = try await PrivateBus()
+        let probe = try await DesktopProbe(bus: bus)
+        #expect(
+            try await probe.tell("available")
+                == "no notification server owns org.freedesktop.Notifications on this bus; install or start one, e.g. dunst"
+        )
+        let server = try await NotificationServer(on: bus)
+        #expect(try await probe.tell("available").hasPrefix("dunst "))
+        server.pause()
+        #expect(try await probe.tell("available").hasPrefix("the notification server does not answer"))
+        server.resume()
+        #expect(try await eventually { try await probe.tell("available").hasPrefix("dunst ") })
+        #expect(try await server.displayedCount == 0)
+        let nowhere = try await DesktopProbe(bus: nil)
+        #expect(try await nowhere.tell("available").hasPrefix("there is no session bus"))
+    }
+}
+#endif

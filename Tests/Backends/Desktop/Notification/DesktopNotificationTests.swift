@@ -1,0 +1,225 @@
+#if DesktopNotification
+import Foundation
+import TestSupport
+import Testing
+
+@testable import BackendConfiguration
+@testable import DesktopBackends
+@testable import DisplayText
+
+/// The notification, as dunst shows it.
+@Suite struct DesktopNotificationTests {
+    @Test("Shown once, updated in place, closed", .needs(.notifications), arguments: NotificationWay.both)
+    func shownUpdatedClosed(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        #expect(try await server.displayedCount == 0)
+        try await probe.tell("begin", "Fetching")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("label", "Unpacking")
+        #expect(await eventually { monitor.shown.last?.body == "Unpacking" })
+        try await probe.tell("progress", "0.4")
+        #expect(await eventually { monitor.shown.last?.hints["value"] == "i 40" })
+        #expect(try await server.displayedCount == 1)
+        #expect(try await server.historyCount == 0)
+        try await probe.tell("end")
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        #expect(
+            try await server.history == [
+                NotificationServer.Notification(summary: "probe", body: "Unpacking 40%", progress: 40)
+            ]
+        )
+
+        #expect(await eventually { monitor.calls.last?.member == "CloseNotification" })
+        let calls = monitor.calls
+        let first = try #require(calls.first)
+        #expect(first.identifier == 0 && first.summary == "probe" && first.applicationName == "probe")
+        #expect(first.icon == "network-transmit-receive" && first.timeout == 55_000)
+        #expect(first.hints["urgency"] == "y 0" && first.hints["transient"] == "b 1")
+        #expect(first.hints["category"] == "s transfer" && first.hints["suppress-sound"] == "b 1")
+        #expect(first.hints["value"] == nil)
+        // One notification throughout.
+        let identifiers = Set(calls.dropFirst().map(\.identifier))
+        #expect(identifiers.count == 1 && !identifiers.contains(0), "\(calls)")
+
+        // The next time, a new notification is shown.
+        try await probe.tell("begin", "Again")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        #expect(await eventually { monitor.shown.last?.body == "Again" && monitor.shown.last?.identifier == 0 })
+        try await probe.shutdown()
+        #expect(try await eventually { try await server.displayedCount == 0 })
+    }
+
+    @Test(
+        "The last text stays until the notification is closed",
+        .needs(.notifications),
+        arguments: NotificationWay.both
+    )
+    func completionDelay(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", "delays", "outcomes", through: way, bus: bus)
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        // An update could be sent at once.
+        try await Task.sleep(for: .seconds(1))
+        try await probe.tell("end")
+        // The outcome, which stays for a while.
+        #expect(await eventually { monitor.shown.count >= 2 })
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await monitor.catchUp()
+        #expect(!monitor.shown.isEmpty && !monitor.shown.contains { $0.body.isEmpty }, "\(monitor.shown)")
+        try await probe.shutdown()
+    }
+
+    @Test(
+        "A request for the user's attention has normal urgency and no sound",
+        .needs(.notifications),
+        arguments: NotificationWay.both
+    )
+    func attention(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "Signing")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        #expect(await eventually { monitor.shown.last?.hints["urgency"] == "y 0" })
+        try await probe.tell("attention", "Passphrase?")
+        #expect(await eventually { monitor.shown.last?.body == "Signing: Passphrase?" })
+        #expect(monitor.shown.last?.hints["urgency"] == "y 1")
+        #expect(monitor.shown.allSatisfy { $0.hints["suppress-sound"] == "b 1" && $0.hints["sound-name"] == nil })
+        try await probe.tell("attention", "")
+        #expect(await eventually { monitor.shown.last?.hints["urgency"] == "y 0" })
+        try await probe.shutdown()
+    }
+
+    private static let labels = [
+        "<b>&amp; \"quoted\"", "</b></markup> 1 < 2 && 3 > 2", "<img src=\"file:///etc/passwd\"/>",
+        "\u{1B}]0;x\u{07}\u{08}bell",
+        "family 👩‍👩‍👧‍👦 e\u{301}", "مرحبا \u{202E}gnp.exe", "{app} {unknown}", "%s%n%d", "noncharacter \u{FFFE}",
+    ]
+
+    @Test(
+        "No label is read as markup, whether or not the server supports it",
+        .needs(.notifications),
+        arguments: [true, false],
+        NotificationWay.both
+    )
+    func labels(markup: Bool, way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus, markup: markup)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        for label in Self.labels {
+            try await probe.tell("begin", label)
+            #expect(try await eventually { try await server.displayedCount == 1 })
+            let text = SafeText.singleLine(label, limit: 300)
+            let body = markup ? NotificationSession.escaped(text) : text
+            #expect(await eventually { monitor.shown.last?.body == body }, "\(label)")
+            try await probe.tell("end")
+            #expect(try await eventually { try await server.displayedCount == 0 })
+        }
+        try await probe.tell("begin", "long")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("long", "<&漢")
+        #expect(await eventually { (monitor.shown.last?.body.count ?? 0) >= 300 })
+        #expect(monitor.shown.last?.body.unicodeScalars.count ?? .max < 3000)
+        #expect(try await server.displayedCount == 1)
+        #expect(try await probe.status(of: "desktopNotification") == "running")
+        if markup { #expect(!server.complaints.contains("Unable to parse markup"), "\(server.complaints)") }
+    }
+
+    @Test(
+        "Updated at most twice a second, and only when something changed; the last text is the current one",
+        .needs(.notifications),
+        arguments: NotificationWay.both
+    )
+    func coalesced(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        // On a busy machine, the default one would be renewed meanwhile, every 35 s.
+        let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        let start = ContinuousClock.now
+        try await probe.tell("begin", "label 0")
+        var last = 0
+        #expect(
+            try await eventually {
+                last += 1
+                try await probe.tell("label", "label \(last)")
+                return monitor.shown.count >= 4
+            }
+        )
+        #expect(await eventually { monitor.shown.last?.body == "label \(last)" })
+        let calls = monitor.shown
+        for (earlier, later) in zip(calls, calls.dropFirst()) { #expect(later.body != earlier.body) }
+        // At most one each half second after the first one, however slow the machine is.
+        #expect(calls.count - 1 <= Int(start.duration(to: .now) / .milliseconds(500)))
+        // An invisible change: the same text, the same percentage.
+        try await probe.tell("progress", "0.401")
+        #expect(await eventually { monitor.shown.last?.hints["value"] == "i 40" })
+        let count = monitor.shown.count
+        try await probe.tell("progress", "0.402")
+        try await probe.tell("progress", "0.41")
+        #expect(await eventually { monitor.shown.last?.hints["value"] == "i 41" })
+        #expect(monitor.shown.count == count + 1)
+        try await probe.tell("end")
+        #expect(try await eventually { try await server.displayedCount == 0 })
+    }
+
+    @Test(
+        "A notification that the user closes stays closed until the indicator is shown again",
+        .needs(.notifications),
+        arguments: NotificationWay.both
+    )
+    func dismissed(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        // On a busy machine, the default one would be renewed meanwhile, every 35 s.
+        let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "first")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await server.dismiss()
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        let delivered = try await probe.tell("delivered")
+        try await probe.tell("label", "second")
+        #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        try await probe.tell("end")
+        try await probe.tell("begin", "third")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        #expect(await eventually { monitor.shown.last?.body == "third" })
+        #expect(monitor.shown.map(\.body) == ["first", "third"])
+    }
+}
+
+@Suite struct DesktopNotificationSettingsTests {
+    @Test(
+        "An icon is sent as the protocol requires: a name, or a URL",
+        arguments: [
+            ("network-idle", "network-idle"), ("", ""), ("/a b/100%/ä.png", "file:///a%20b/100%25/%C3%A4.png"),
+            ("file:///icon.png", "file:///icon.png"),
+        ]
+    )
+    func icons(icon: String, sent: String) {
+        #expect(DesktopNotificationSettings(icon: icon).protocolIcon == sent)
+    }
+
+    @Test("In a config file, ~/ is the home folder") func home() throws {
+        let settings = BackendSettings(["icon": .string("~/icons/app.png")])
+        var read = try DesktopNotificationSettings(settings)
+        read.expandHome(in: ["HOME": "/home/me"])
+        #expect(read.icon == "/home/me/icons/app.png")
+        #expect(try DesktopNotificationSettings(BackendSettings()).icon == "network-transmit-receive")
+    }
+}
+#endif

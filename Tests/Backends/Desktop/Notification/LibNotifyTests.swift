@@ -1,0 +1,404 @@
+#if DesktopNotification
+import Foundation
+import IndicatorThreads
+import TestSupport
+import Testing
+
+@testable import DesktopBackends
+
+/// When libnotify sends, and that an app is safe from it.
+@Suite(.needs(.notifications)) struct LibNotifyTests {
+    private static let name = "desktopNotification"
+
+    /// How a probe says that it sends, after the name of the server.
+    private func way(of probe: DesktopProbe) async throws -> String {
+        let text = try await probe.tell("available")
+        #expect(text.hasPrefix("dunst "))
+        return text.components(separatedBy: ") ").dropFirst().joined(separator: ") ")
+    }
+
+    @Test("The availability and the log say how notifications are sent, and why", .needs("cc", package: "gcc"))
+    func reasons() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let folder = try TemporaryDirectory()
+        // They mask the installed library: a file that is no library, and a library without functions.
+        let file = try folder.write("", to: "libnotify.so.4")
+        let masked = ["LD_LIBRARY_PATH": folder.path]
+        let other = try TemporaryDirectory()
+        try other.write("", to: "empty.c")
+        let library = other.appending("libnotify.so.4")
+        let compiled = try await Command.run(
+            "cc",
+            ["-shared", "-o", library, other.appending("empty.c")],
+            package: "gcc"
+        )
+        try #require(compiled.status == 0, "\(compiled.error)")
+        let empty = ["LD_LIBRARY_PATH": other.path]
+        let unset = ["DBUS_SESSION_BUS_ADDRESS": "", "XDG_RUNTIME_DIR": bus.folder.path]
+        let list = ["DBUS_SESSION_BUS_ADDRESS": "\(bus.address);tcp:host=127.0.0.1,port=1"]
+        let direct = "over D-Bus, without libnotify: "
+        for (probe, expected) in [
+            (try await DesktopProbe("notification", bus: bus), "through libnotify"),
+            (try await DesktopProbe("notification", through: .dbus, bus: bus), direct + "as configured"),
+            (
+                try await DesktopProbe("notification", environment: masked, bus: bus),
+                direct + "libnotify cannot be loaded: \(file): file too short"
+            ),
+            (
+                try await DesktopProbe("notification", environment: empty, bus: bus),
+                direct + "libnotify lacks g_main_context_new"
+            ),
+            (
+                try await DesktopProbe("notification", environment: unset, bus: bus),
+                direct + "DBUS_SESSION_BUS_ADDRESS is not the address of the bus"
+            ),
+            (
+                try await DesktopProbe("notification", environment: list, bus: bus),
+                direct + "the address of the bus is not a Unix socket"
+            ),
+            (
+                try await DesktopProbe("notification", "own", bus: bus),
+                direct + "the app itself uses libnotify, which is not thread-safe"
+            ),
+            (
+                try await DesktopProbe("notification", bus: bus, descriptors: 20),
+                direct + "the process has too few descriptors left"
+            ),
+        ] {
+            #expect(try await probe.backend(Self.name, is: "running"))
+            #expect(await eventually { probe.log.contains(expected) }, "\(expected): \(probe.log)")
+            if !expected.contains("configured") { #expect(try await way(of: probe) == expected) }
+            try await probe.tell("begin", expected)
+            #expect(try await eventually { try await server.displayedCount == 1 }, "\(expected)")
+            try await probe.shutdown()
+            #expect(try await eventually { try await server.displayedCount == 0 }, "\(expected)")
+        }
+        let strict = try await DesktopProbe("notification", through: .libnotify, environment: masked, bus: bus)
+        #expect(
+            try await strict.backend(Self.name, is: "unavailable: libnotify cannot be used: libnotify cannot be loaded")
+        )
+    }
+
+    @Test(
+        "A process with more privileges than its user does not use libnotify",
+        .needs(.root)
+    )
+    func privileged() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let folder = try TemporaryDirectory()
+        let program = folder.appending("probe")
+        try FileManager.default.copyItem(atPath: try Command.built("test-probe"), toPath: program)
+        // Set-group-ID: with another user, it could not use the bus.
+        #expect(chown(program, 0, 65534) == 0 && chmod(program, 0o2755) == 0)
+        let probe = try await DesktopProbe("notification", program: program, bus: bus)
+        #expect(try await way(of: probe).hasSuffix("the process has more privileges than its user"))
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("An app loads GLib only when libnotify sends")
+    func loading() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        func libraries(_ probe: DesktopProbe) async throws -> Set<Substring> {
+            let maps = try await Command.run("cat", ["/proc/\(probe.processID)/maps"]).output
+            return Set(maps.split(whereSeparator: \.isWhitespace).filter { $0.contains(".so") })
+        }
+        let tool = try await Command.run("readelf", ["-d", try Command.built("indicator")], package: "binutils")
+        #expect(tool.output.contains("libdbus-1.so.3"))
+        #expect(!tool.output.contains("libglib") && !tool.output.contains("libnotify"))
+        let without = try await DesktopProbe("property", bus: bus)
+        #expect(try await without.backend("dbusProperty", is: "running"))
+        #expect(try await !libraries(without).contains { $0.contains("libglib-2.0") })
+        for way in NotificationWay.both {
+            let probe = try await DesktopProbe("notification", through: way, bus: bus)
+            #expect(try await probe.backend(Self.name, is: "running"))
+            let loaded = try await libraries(probe)
+            #expect(
+                loaded.contains { $0.contains("libglib-2.0") } == (way == .libnotify),
+                "\(way): \(probe.log) \(loaded)"
+            )
+        }
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("GDBus never runs dbus-launch", arguments: ["autolaunch:", "", "unix:path=/nowhere;autolaunch:"])
+    func launch(address: String) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let folder = try TemporaryDirectory()
+        let launcher = try folder.write("#!/bin/sh\ntouch \(folder.path)/launched\n", to: "dbus-launch")
+        chmod(launcher, 0o755)
+        let probe = try await DesktopProbe(
+            "notification",
+            environment: [
+                "DBUS_SESSION_BUS_ADDRESS": address, "XDG_RUNTIME_DIR": bus.folder.path, "DISPLAY": ":0",
+                "PATH": "\(folder.path):/usr/bin:/bin",
+            ],
+            bus: bus
+        )
+        try await probe.tell("begin", "work")
+        if address.hasPrefix("unix:") {
+            #expect(try await probe.backend(Self.name, is: "unavailable"))
+        } else {
+            #expect(try await eventually { try await server.displayedCount == 1 })
+        }
+        try await probe.shutdown()
+        #expect(!FileManager.default.fileExists(atPath: folder.appending("launched")))
+    }
+
+    @Test("An app that uses libnotify itself is not disturbed", arguments: ["own", "own=loop"])
+    func neighbour(own: String) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", own, bus: bus)
+        #expect(try await probe.tell("own-show", "before") == "done")
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 2 })
+        for number in 1...20 { #expect(try await probe.tell("own-show", "beside \(number)") == "done") }
+        #expect(try await eventually { try await server.displayedCount == 2 })
+        try await probe.shutdown()
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        #expect(try await probe.tell("own-show", "after") == "done")
+        try await probe.tell("own-close")
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        #expect(probe.log.contains("the app itself uses libnotify"))
+    }
+
+    @Test("When an app that begins to use libnotify later ends its use, D-Bus is used")
+    func lateNeighbour() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        try await probe.tell("begin", "first")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.tell("own-load")
+        #expect(try await probe.tell("own-show", "own") == "done")
+        #expect(try await eventually { try await server.displayedCount == 2 })
+        try await probe.tell("own-close")
+        // This would end the process in the next call of libnotify.
+        try await probe.tell("own-end")
+        try await probe.tell("label", "second")
+        #expect(await eventually { monitor.shown.last?.body == "second" })
+        #expect(probe.log.contains("now sent over D-Bus, without libnotify: the app itself uses libnotify"))
+        // Its `notify_init` comes too late to choose another name.
+        #expect(Set(monitor.shown.map(\.applicationName)) == ["probe"])
+        #expect(try await server.displayedCount == 1)
+        try await probe.shutdown()
+        #expect(try await eventually { try await server.displayedCount == 0 })
+    }
+
+    @Test("When another part of the app keeps GLib's connection to a bus that has ended, D-Bus is used")
+    func sharedConnection() async throws {
+        let bus = try await PrivateBus()
+        let first = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", "connection", bus: bus)
+        #expect(try await probe.backend(Self.name, is: "running"))
+        #expect(probe.log.contains("through libnotify"))
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await first.displayedCount == 1 })
+        await bus.kill()
+        #expect(try await probe.backend(Self.name, is: "unavailable"))
+        try await bus.start()
+        let second = try await NotificationServer(on: bus)
+        #expect(try await eventually { try await second.displayedCount == 1 })
+        #expect(try await probe.backend(Self.name, is: "running"))
+        #expect(probe.log.contains("libnotify: another part of the app still uses the bus that was lost"))
+        try await probe.shutdown()
+        #expect(try await eventually { try await second.displayedCount == 0 })
+    }
+
+    @Test(
+        "When a call of GLib gets no descriptor, which ends other apps, D-Bus is used",
+        .needs("cc", package: "gcc"),
+        arguments: [true, false]
+    )
+    func fatalMessage(isEarly: Bool) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        // As if another thread took the last descriptor between the check and the call.
+        let folder = try TemporaryDirectory()
+        let source = try folder.write(
+            """
+            #define _GNU_SOURCE
+            #include <errno.h>
+            #include <string.h>
+            #include <sys/prctl.h>
+            #include <sys/syscall.h>
+            #include <unistd.h>
+            static int fails(void) {
+                char name[16] = "";
+                prctl(PR_GET_NAME, name);
+                if (strcmp(name, "ind-libnotify") || access("\(folder.path)/exhausted", F_OK)) return 0;
+                errno = EMFILE;
+                return 1;
+            }
+            int eventfd(unsigned count, int flags) { return fails() ? -1 : syscall(SYS_eventfd2, count, flags); }
+            int pipe2(int ends[2], int flags) { return fails() ? -1 : syscall(SYS_pipe2, ends, flags); }
+            """,
+            to: "exhaust.c"
+        )
+        let library = folder.appending("exhaust.so")
+        let compiled = try await Command.run("cc", ["-shared", "-fPIC", "-o", library, source], package: "gcc")
+        try #require(compiled.status == 0, "\(compiled.error)")
+        if isEarly { try folder.write("", to: "exhausted") }
+        let probe = try await DesktopProbe("notification", environment: ["LD_PRELOAD": library], bus: bus)
+        try await probe.tell("begin", "before")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try folder.write("", to: "exhausted")
+        try await probe.tell("label", "after")
+        #expect(await eventually { monitor.shown.last?.body == "after" })
+        #expect(probe.log.contains("without libnotify: GLib failed: "), "\(probe.log)")
+        #expect(try await probe.backend(Self.name, is: "running"))
+        #expect(try await way(of: probe).contains("GLib failed: "))
+        #expect(try await server.displayedCount == 1)
+        try await probe.shutdown()
+        #expect(try await eventually { try await server.displayedCount == 0 })
+    }
+
+    @Test("Identifiers that libnotify's property cannot have are continued over D-Bus")
+    func largeIdentifiers() async throws {
+        let bus = try await PrivateBus()
+        let identifier: UInt32 = 3_000_000_000
+        let server = try ScriptedServer(address: bus.address, identifier: identifier)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", bus: bus, descriptors: 64)
+        #expect(try await probe.backend(Self.name, is: "running"))
+        #expect(probe.log.contains("through libnotify"))
+        // The first is shown over D-Bus, so libnotify's object for the second has another identifier.
+        try await probe.tell("exhaust")
+        try await probe.tell("begin", "first")
+        #expect(await eventually { monitor.shown.count == 1 })
+        try await probe.tell("release")
+        for label in ["second", "third"] {
+            try await probe.tell("label", label)
+            let count = label == "second" ? 2 : 3
+            #expect(await eventually { monitor.shown.count == count })
+        }
+        try await probe.tell("end")
+        #expect(await eventually { monitor.calls.last?.member == "CloseNotification" })
+        #expect(monitor.calls.map(\.identifier) == [0] + Array(repeating: Int(identifier), count: 3))
+        #expect(await eventually { server.shown.isEmpty })
+    }
+
+    @Test("A server that replaces another during updates keeps no notification")
+    func replacedDuringUpdates() async throws {
+        let bus = try await PrivateBus()
+        var server = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        for round in 0..<5 {
+            try await probe.tell("begin", "round \(round)")
+            #expect(try await eventually { try await server.displayedCount == 1 })
+            try await probe.tell("label", "update \(round)")
+            await server.kill()
+            try await probe.tell("label", "between \(round)")
+            server = try await NotificationServer(on: bus)
+            try await probe.tell("label", "after \(round)")
+            #expect(try await eventually { try await server.displayedCount == 1 })
+            try await probe.tell("end")
+            #expect(try await eventually { try await server.displayedCount == 0 })
+        }
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("Processes that end while the server hangs leave nothing when it resumes", arguments: NotificationWay.both)
+    func hangingAtExit(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        var probes: [DesktopProbe] = []
+        for number in 1...10 {
+            let probe = try await DesktopProbe("notification", through: way, bus: bus)
+            try await probe.tell("begin", "\(number)")
+            probes.append(probe)
+        }
+        #expect(try await eventually { try await server.displayedCount == 10 })
+        server.pause()
+        for (index, probe) in probes.enumerated() {
+            // Half of them are sending an update.
+            if index.isMultiple(of: 2) {
+                try await probe.tell("label", "hanging \(index)")
+                #expect(await eventually { monitor.output.contains("hanging \(index)\"") })
+            }
+            probe.send("quit")
+        }
+        for probe in probes { #expect(await eventually { !probe.isRunning }) }
+        server.resume()
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        #expect(try await eventually { try await server.historyCount >= 10 })
+    }
+
+    @Test("200 processes show, close and end on a busy machine, and leave nothing")
+    func manyProcesses() async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let load = try (0..<2).map { _ in try Daemon("/bin/sh", ["-c", "while :; do :; done"]) }
+        #if THREAD_SANITIZER
+        let rounds = 2
+        #else
+        let rounds = 20
+        #endif
+        for round in 0..<rounds {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<10 {
+                    group.addTask {
+                        let probe = try await DesktopProbe("notification", through: .libnotify, bus: bus)
+                        try await probe.tell("begin", "\(round) \(number)")
+                        if number.isMultiple(of: 2) {
+                            #expect(await eventually { monitor.output.contains("\"\(round) \(number)\"") })
+                        }
+                        if number.isMultiple(of: 3) { try await probe.tell("end") }
+                        probe.send("quit")
+                        #expect(await eventually { !probe.isRunning })
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try await eventually { try await server.displayedCount == 0 })
+        }
+        for process in load { await process.end() }
+        try await monitor.catchUp()
+        #expect(monitor.shown.count >= rounds * 5)
+    }
+
+    @Test("The notification names the app's desktop file, where it has one", arguments: NotificationWay.both)
+    func desktopFile(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let data = try TemporaryDirectory()
+        try FileManager.default.createDirectory(
+            atPath: data.appending("applications"),
+            withIntermediateDirectories: true
+        )
+        try data.write("[Desktop Entry]\n", to: "applications/probe.desktop")
+        let environment = ["XDG_DATA_HOME": data.path]
+        let probe = try await DesktopProbe("notification", through: way, environment: environment, bus: bus)
+        try await probe.tell("begin", "work")
+        #expect(await eventually { monitor.shown.last?.hints["desktop-entry"] == "s probe" })
+        try await probe.shutdown()
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("The name of the desktop file")
+    func desktopEntry() throws {
+        let data = try TemporaryDirectory()
+        try FileManager.default.createDirectory(
+            atPath: data.appending("applications"),
+            withIntermediateDirectories: true
+        )
+        try data.write("", to: "applications/my-app.desktop")
+        let variables = [["XDG_DATA_HOME": data.path], ["HOME": "/nowhere", "XDG_DATA_DIRS": "/nowhere:\(data.path)"]]
+        for environment in variables {
+            #expect(DesktopFile.name(of: "my-app", in: environment) == "my-app")
+            #expect(DesktopFile.name(of: "other", in: environment) == nil)
+            #expect(DesktopFile.name(of: "../applications/my-app", in: environment) == nil)
+        }
+        #expect(DesktopFile.name(of: "my-app", in: ["FLATPAK_ID": "org.me.App"]) == "org.me.App")
+    }
+}
+#endif

@@ -1,0 +1,240 @@
+#if DesktopNotification
+import TestSupport
+import Testing
+
+@testable import DesktopBackends
+
+/// Servers that differ from dunst, each the real program.
+@Suite(.needs(.notifications)) struct NotificationServersTests {
+    @Test(
+        "A server that shows no bar beside the text gets the percentage in the text",
+        .needs(.notificationServers),
+        arguments: [
+            NotificationServer.Program.xfce, .mate, .lxqt, .notifyOSD,
+        ],
+        NotificationWay.both
+    )
+    func percentage(program: NotificationServer.Program, way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        // Before the server: some end when nothing is shown for a while.
+        let monitor = try await NotifyMonitor(bus)
+        let server = try await NotificationServer(on: bus, program)
+        let closed = try await SignalMonitor(bus, name: "org.freedesktop.Notifications")
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "Fetching")
+        #expect(await eventually { monitor.shown.last?.body == "Fetching" })
+        try await probe.tell("progress", "0.4")
+        #expect(await eventually { monitor.shown.last?.body == "Fetching 40%" })
+        #expect(monitor.shown.allSatisfy { $0.hints["value"] == nil })
+        // Updated in place, and always with an expiry.
+        let identifiers = monitor.shown.map(\.identifier)
+        #expect(identifiers.first == 0 && identifiers.count > 1 && Set(identifiers.dropFirst()) == [identifiers[1]])
+        #expect(identifiers[1] != 0)
+        #expect(monitor.shown.allSatisfy { $0.timeout > 0 && $0.timeout <= 60_000 })
+        try await probe.tell("end")
+        // On a busy machine, the bubble of notify-osd may have ended by itself, after ten seconds.
+        func hasExpired() -> Bool { program == .notifyOSD && monitor.closingReasons == [1] }
+        #expect(await eventually { monitor.calls.last?.member == "CloseNotification" || hasExpired() })
+        #expect(monitor.calls.last?.identifier == identifiers[1])
+        // notify-osd does not report it.
+        if program != .notifyOSD { #expect(await closed.shows("NotificationClosed (uint32 \(identifiers[1]), ")) }
+        #expect(try await probe.status(of: "desktopNotification") == "running")
+        try await probe.shutdown()
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("dunst gets both the bar and the text", arguments: NotificationWay.both)
+    func bar(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try await NotificationServer(on: bus)
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        try await probe.tell("begin", "Fetching")
+        try await probe.tell("progress", "0.4")
+        #expect(await eventually { monitor.shown.last?.hints["value"] == "i 40" })
+        #expect(monitor.shown.last?.body == "Fetching 40%")
+        withExtendedLifetime(server) {}
+    }
+
+    @Test(
+        "One that the server closes of its own accord reappears with the next change; one that the user closes does not",
+        arguments: [1, 2, 3, 4],
+        NotificationWay.both
+    )
+    func closed(reason: Int, way: NotificationWay) async throws {
+        try await closes(for: reason, isDismissal: reason == 2, by: "tests", way: way)
+    }
+
+    @Test(
+        "Cinnamon reports its own close, 4 s after the last change, as the user's",
+        arguments: [true, false],
+        NotificationWay.both
+    )
+    func closedByCinnamon(isDismissal: Bool, way: NotificationWay) async throws {
+        try await closes(for: 2, isDismissal: isDismissal, by: "cinnamon", way: way)
+    }
+
+    @Test("Cinnamon's button to close a notification reports the reason 0", arguments: NotificationWay.both)
+    func closedByButton(way: NotificationWay) async throws {
+        try await closes(for: 0, isDismissal: true, by: "cinnamon", way: way)
+    }
+
+    @Test(
+        "One that the user closes with its button stays closed, whatever reason the server reports",
+        .needs(.notificationServers),
+        arguments: [
+            // From the right upper corner.
+            (program: NotificationServer.Program.mate, x: 32, y: 27, reason: 1),
+            (program: .lxqt, x: 24, y: 29, reason: 2),
+            // It has no button.
+            (program: .xfce, x: 40, y: 30, reason: 2),
+        ],
+        NotificationWay.both
+    )
+    func button(
+        _ button: (program: NotificationServer.Program, x: Int, y: Int, reason: Int),
+        way: NotificationWay
+    ) async throws {
+        let bus = try await PrivateBus()
+        let monitor = try await NotifyMonitor(bus)
+        let server = try await NotificationServer(on: bus, button.program)
+        let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "first")
+        let isClosed = try await eventually {
+            for window in try await server.screen.windows() where window.width > 50 && window.height > 50 {
+                try await server.screen.click(x: window.x + window.width - button.x, y: window.y + button.y)
+            }
+            return monitor.closingReasons == [button.reason]
+        }
+        #expect(isClosed, "\(monitor.closingReasons)")
+        let delivered = try await probe.tell("delivered")
+        try await probe.tell("label", "next")
+        #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        try await probe.tell("end")
+        // The next time, it is shown again.
+        try await probe.tell("begin", "again")
+        #expect(await eventually { monitor.shown.last?.body == "again" })
+        #expect(monitor.shown.map(\.body) == ["first", "again"])
+        try await probe.shutdown()
+    }
+
+    @Test(
+        "A server that answers Notify with an error or another type makes it unavailable; the next one shows it",
+        arguments: [[], [BusValue.string("1")], [.int64(1)], [.strings(["1"])]],
+        NotificationWay.both
+    )
+    func wrongAnswers(answer: [BusValue], way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        var server: ScriptedServer? = try ScriptedServer(address: bus.address, wrongAnswer: answer)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "work <b>\u{1B}[1m")
+        #expect(try await probe.backend("desktopNotification", is: "unavailable"))
+        withExtendedLifetime(server) {}
+        server = nil
+        #expect(try await probe.backend("desktopNotification", is: "no notification server"))
+        let next = try ScriptedServer(address: bus.address)
+        #expect(await eventually { next.shown.count == 1 })
+        try await probe.tell("end")
+        #expect(await eventually { next.shown.isEmpty })
+        try await probe.shutdown()
+    }
+
+    private func closes(for reason: Int, isDismissal: Bool, by name: String, way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let server = try ScriptedServer(address: bus.address, name: name)
+        let monitor = try await NotifyMonitor(bus)
+        // On a busy machine, the default one would be renewed meanwhile, every 35 s.
+        let probe = try await DesktopProbe("notification", "expiry=3600", through: way, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("begin", "first")
+        #expect(await eventually { server.shown.count == 1 })
+        // At least as long as Cinnamon waits.
+        if name == "cinnamon", !isDismissal { try await Task.sleep(for: .milliseconds(4100)) }
+        try await ScriptedServer.closeAll(for: reason, on: bus)
+        if isDismissal {
+            // An update could be sent at once.
+            try await Task.sleep(for: .milliseconds(600))
+            let delivered = try await probe.tell("delivered")
+            try await probe.tell("label", "next")
+            #expect(try await eventually { try await probe.tell("delivered") != delivered })
+        } else {
+            try await probe.tell("label", "next")
+            #expect(await eventually { server.shown.count == 1 })
+        }
+        try await probe.tell("end")
+        #expect(await eventually { server.shown.isEmpty })
+        // The next time, it is shown again.
+        try await probe.tell("begin", "again")
+        #expect(await eventually { server.shown.count == 1 })
+        try await monitor.catchUp()
+        #expect(monitor.shown.map(\.body) == (isDismissal ? ["first", "again"] : ["first", "next", "again"]))
+        #expect(monitor.shown.allSatisfy { $0.identifier == 0 })
+        try await probe.shutdown()
+        #expect(await eventually { server.shown.isEmpty })
+    }
+
+    @Test(
+        "notify-osd, which closes a notification after 10 s, shows the next change",
+        .needs(.notificationServers),
+        arguments: NotificationWay.both
+    )
+    func closedByNotifyOSD(way: NotificationWay) async throws {
+        let bus = try await PrivateBus()
+        let monitor = try await NotifyMonitor(bus)
+        let server = try await NotificationServer(on: bus, .notifyOSD)
+        let probe = try await DesktopProbe("notification", through: way, bus: bus)
+        try await probe.tell("begin", "first")
+        // Nobody can dismiss it there.
+        #expect(await eventually { monitor.closingReasons == [1] })
+        #expect(monitor.shown.count == 1)
+        try await probe.tell("label", "second")
+        #expect(await eventually { monitor.shown.last?.body == "second" })
+        #expect(monitor.shown.map(\.identifier) == [0, 0])
+        try await probe.shutdown()
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("GNOME shows a banner, which is not changed, then a quiet entry in the list; a question gets a banner, too")
+    func gnome() async throws {
+        let bus = try await PrivateBus()
+        let server = try ScriptedServer(address: bus.address, name: "gnome-shell")
+        let monitor = try await NotifyMonitor(bus)
+        let probe = try await DesktopProbe("notification", bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        #expect(probe.log.contains("gnome-shell 1 over D-Bus, without libnotify: only the connection that shows"))
+        #expect(try await probe.tell("available").contains("a banner at first, then in the list below the clock"))
+        try await probe.tell("begin", "Fetching")
+        #expect(await eventually { monitor.shown.count == 1 })
+        try await probe.tell("progress", "0.2")
+        #expect(await eventually { monitor.shown.count == 2 })
+        try await probe.tell("progress", "0.4")
+        #expect(await eventually { monitor.shown.count == 3 })
+        try await probe.tell("attention", "Passphrase?")
+        #expect(await eventually { monitor.shown.count == 5 })
+        let (asks, calls) = ("Fetching: Passphrase? 40%", monitor.shown)
+        #expect(calls.map(\.body) == ["Fetching", "Fetching 20%", "Fetching 40%", asks, asks])
+        #expect(calls.map { $0.hints["urgency"] } == ["y 1", "y 0", "y 0", "y 1", "y 0"])
+        // GNOME removes a transient one with its banner.
+        #expect(calls.map { $0.hints["transient"] } == ["b 1", "b 0", "b 0", "b 1", "b 0"])
+        // None changes its urgency.
+        #expect(calls.map { $0.identifier == 0 } == [true, true, false, true, true])
+        #expect(await eventually { server.shown.count == 1 })
+        probe.send("quit")
+        #expect(await eventually { !probe.isRunning })
+        #expect(await eventually { server.shown.isEmpty })
+        #expect(server.refusedCount == 0)
+    }
+
+    @Test("With 'through: libnotify', GNOME's server is not used, and the status reports why")
+    func gnomeThroughLibNotify() async throws {
+        let bus = try await PrivateBus()
+        let server = try ScriptedServer(address: bus.address, name: "gnome-shell")
+        let probe = try await DesktopProbe("notification", through: .libnotify, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "only the connection that shows a notification"))
+        #expect(server.shown.isEmpty)
+    }
+}
+#endif

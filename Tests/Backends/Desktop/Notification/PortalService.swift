@@ -1,0 +1,172 @@
+#if DesktopNotification
+import Foundation
+import IndicatorThreads
+import TestSupport
+import Testing
+
+@testable import DesktopBackends
+
+/// The notification portal of a sandbox (`org.freedesktop.portal.Notification`, version 1) on a private bus.
+final class PortalService: Sendable {
+    /// A call, with the time of its arrival.
+    struct Call: Sendable {
+        var member: String
+        var identifier: String
+        var notification: [BusProperty] = []
+        var time = ContinuousClock.now
+
+        func text(_ name: String) -> String? { notification.first { $0.name == name }?.value.unwrapped.text }
+    }
+
+    private final class Record: Sendable {
+        let calls = Locked<[Call]>([])
+    }
+
+    private let peer: BusPeer
+    private let recorded = Record()
+
+    /// Starts it. It owns its name when this returns.
+    init(address: String, version: BusValue = .uint32(1)) throws {
+        peer = try BusPeer(
+            name: "org.freedesktop.portal.Desktop",
+            path: "/org/freedesktop/portal/desktop",
+            address: address
+        ) { [recorded] message in
+            switch message.member {
+            case "Get": [message.reply([.variant(version)])]
+            case "GetAll": [message.reply([.properties([BusProperty("version", version)])])]
+            default: [Self.answer(message, recorded)]
+            }
+        }
+    }
+
+    /// The calls so far.
+    var calls: [Call] { recorded.calls.withLock { $0 } }
+
+    /// The identifiers of the notifications that are shown.
+    var shown: Set<String> {
+        calls.reduce(into: []) { shown, call in
+            if call.member == "AddNotification" { shown.insert(call.identifier) } else { shown.remove(call.identifier) }
+        }
+    }
+
+    private static func answer(_ message: BusMessage, _ recorded: Record) -> BusMessage? {
+        let arguments = message.arguments
+        switch message.member {
+        case "AddNotification":
+            guard case .properties(let notification)? = arguments.last else { return nil }
+            let identifier = arguments.first?.text ?? ""
+            recorded.calls.withLock {
+                $0.append(Call(member: "AddNotification", identifier: identifier, notification: notification))
+            }
+            return message.reply([])
+        case "RemoveNotification":
+            recorded.calls.withLock {
+                $0.append(Call(member: "RemoveNotification", identifier: arguments[0].text ?? ""))
+            }
+            return message.reply([])
+        default: return message.reply(BusError(name: "org.freedesktop.DBus.Error.UnknownMethod", text: ""))
+        }
+    }
+}
+
+/// A notification server on a private bus that behaves like those that Debian cannot run without a screen.
+final class ScriptedServer: Sendable {
+    private struct State: Sendable {
+        var lastIdentifier: UInt32 = 0
+        /// The notifications that are shown, each with the unique name of the connection that has shown it.
+        var owners: [UInt32: String] = [:]
+        var refusedCount = 0
+    }
+
+    private final class Record: Sendable {
+        let state = Locked(State())
+    }
+
+    private let peer: BusPeer
+    private let recorded = Record()
+
+    /// Starts it. It owns its name when this returns.
+    ///
+    /// - Parameters:
+    ///   - name: the name of its program. `gnome-shell` refuses changes by other connections than the first one, as
+    ///     GNOME does since version 42.
+    ///   - identifier: the identifier of the first notification.
+    ///   - wrongAnswer: how it answers `Notify`, if that is not the identifier; an empty answer is an error.
+    init(
+        address: String,
+        name: String = "tests",
+        identifier: UInt32 = 1,
+        wrongAnswer: [BusValue]? = nil
+    ) throws {
+        recorded.state.withLock { $0.lastIdentifier = identifier - 1 }
+        peer = try BusPeer(
+            name: "org.freedesktop.Notifications",
+            path: "/org/freedesktop/Notifications",
+            address: address
+        ) { [recorded] message in
+            let sender = message.sender ?? ""
+            let arguments = message.arguments
+            func isRefused(_ identifier: UInt32) -> Bool {
+                recorded.state.withLock { state in
+                    let isForeign = name == "gnome-shell" && state.owners[identifier].map { $0 != sender } ?? false
+                    if isForeign { state.refusedCount += 1 }
+                    return isForeign
+                }
+            }
+            let refusal = BusError(name: "org.freedesktop.DBus.Error.InvalidArgs", text: "Invalid notification ID")
+            switch (message.member, arguments.count) {
+            case ("GetServerInformation", _): return [message.reply([name, "tests", "1", "1.2"].map { .string($0) })]
+            case ("GetCapabilities", _): return [message.reply([.strings(["body"])])]
+            case ("Notify", 8):
+                guard case .uint32(let replaced) = arguments[1] else { return [] }
+                if isRefused(replaced) || wrongAnswer == [] { return [message.reply(refusal)] }
+                if let wrongAnswer { return [message.reply(wrongAnswer)] }
+                let identifier = recorded.state.withLock { state in
+                    if state.owners[replaced] == nil { state.lastIdentifier += 1 }
+                    let identifier = state.owners[replaced] == nil ? state.lastIdentifier : replaced
+                    state.owners[identifier] = sender
+                    return identifier
+                }
+                return [message.reply([.uint32(identifier)])]
+            case ("CloseNotification", 1):
+                guard case .uint32(let identifier)? = arguments.first else { return [] }
+                if isRefused(identifier) { return [message.reply(refusal)] }
+                return [Self.close(identifier, for: 3, in: recorded), message.reply([])]
+            case ("Dismiss", 1):
+                guard case .uint32(let reason)? = arguments.first else { return [] }
+                let shown = recorded.state.withLock { $0.owners.keys.sorted() }
+                return shown.map { Self.close($0, for: reason, in: recorded) } + [message.reply([])]
+            default: return [message.reply(BusError(name: "org.freedesktop.DBus.Error.UnknownMethod", text: ""))]
+            }
+        }
+    }
+
+    /// Closes all notifications, and reports this reason.
+    static func closeAll(for reason: Int, on bus: PrivateBus) async throws {
+        let name = "org.freedesktop.Notifications"
+        let path = "/org/freedesktop/Notifications"
+        let result = try await bus.busctl("call", name, path, name, "Dismiss", "u", "\(reason)")
+        #expect(result.status == 0, "\(result.error)")
+    }
+
+    private static func close(_ identifier: UInt32, for reason: UInt32, in recorded: Record) -> BusMessage? {
+        recorded.state.withLock { $0.owners[identifier] = nil }
+        return .signal(
+            path: "/org/freedesktop/Notifications",
+            interface: "org.freedesktop.Notifications",
+            member: "NotificationClosed",
+            [.uint32(identifier), .uint32(reason)]
+        )
+    }
+
+    /// The identifiers of the notifications that are shown.
+    var shown: Set<UInt32> { recorded.state.withLock { Set($0.owners.keys) } }
+
+    /// The identifier that was given last.
+    var lastIdentifier: UInt32 { recorded.state.withLock { $0.lastIdentifier } }
+
+    /// How many calls of other connections it has refused.
+    var refusedCount: Int { recorded.state.withLock { $0.refusedCount } }
+}
+#endif

@@ -1,0 +1,184 @@
+#if DesktopNotification
+import Foundation
+import TestSupport
+import Testing
+
+@testable import DesktopBackends
+
+/// A sandbox, in which libnotify sends to the desktop portal.
+@Suite(.needs(.notifications)) struct PortalTests {
+    private static let sandbox = ["NOTIFY_FORCE_PORTAL": "1"]
+
+    @Test("Shown, updated and closed through the portal, with the percentage in the text", arguments: [true, false])
+    func shownUpdatedClosed(endsAtOnce: Bool) async throws {
+        let bus = try await PrivateBus()
+        let portal = try PortalService(address: bus.address)
+        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        #expect(probe.log.contains("the desktop portal, through libnotify"))
+        let start = ContinuousClock.now
+        try await probe.tell("begin", "Fetching <b>")
+        #expect(await eventually { portal.calls.last?.text("body") == "Fetching <b>" })
+        try await probe.tell("progress", "0.4")
+        #expect(await eventually { portal.calls.last?.text("body") == "Fetching <b> 40%" })
+        #expect(portal.calls.last?.text("title") == "probe" && portal.calls.last?.text("priority") == "low")
+        #expect(portal.shown.count == 1)
+        if endsAtOnce {
+            probe.send("quit")
+            #expect(await eventually { !probe.isRunning })
+        } else {
+            try await probe.tell("end")
+        }
+        #expect(await eventually { portal.shown.isEmpty })
+        // An update is a removal and an addition.
+        #expect(
+            portal.calls.map(\.member) == [
+                "AddNotification", "RemoveNotification", "AddNotification", "RemoveNotification",
+            ]
+        )
+        #expect(Set(portal.calls.map(\.identifier)).count == 1)
+        // xdg-desktop-portal-gtk would lose a removal that arrives sooner.
+        try #require(portal.calls.count == 4)
+        #expect(portal.calls[2].time.duration(to: portal.calls[3].time) >= .milliseconds(500))
+        #expect(start.duration(to: portal.calls[2].time) >= .seconds(2))
+    }
+
+    @Test("The next time, a new notification is shown; shutdown() returns when it is closed")
+    func again() async throws {
+        let bus = try await PrivateBus()
+        let portal = try PortalService(address: bus.address)
+        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        try await probe.tell("begin", "first")
+        #expect(await eventually { portal.shown.count == 1 })
+        try await probe.tell("end")
+        try await probe.tell("begin", "second")
+        #expect(await eventually { portal.calls.last?.text("body") == "second" })
+        #expect(portal.shown.count == 1)
+        try await probe.shutdown()
+        #expect(portal.shown.isEmpty)
+    }
+
+    @Test("A portal that appears later is used")
+    func late() async throws {
+        let bus = try await PrivateBus()
+        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "unavailable"))
+        try await probe.tell("begin", "late")
+        let portal = try PortalService(address: bus.address)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        #expect(await eventually { portal.shown.count == 1 })
+        try await probe.shutdown()
+        #expect(portal.shown.isEmpty)
+    }
+
+    @Test("Two processes have notifications of their own")
+    func twoProcesses() async throws {
+        let bus = try await PrivateBus()
+        let portal = try PortalService(address: bus.address)
+        let first = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        let second = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        try await first.tell("begin", "first")
+        try await second.tell("begin", "second")
+        #expect(await eventually { portal.shown.count == 2 })
+        try await first.shutdown()
+        #expect(portal.shown.count == 1)
+        try await second.shutdown()
+        #expect(portal.shown.isEmpty)
+    }
+
+    @Test(
+        "A portal whose version is invalid, which ends other apps, is not used",
+        arguments: [BusValue.uint32(0), .string("1")]
+    )
+    func invalidVersion(version: BusValue) async throws {
+        let bus = try await PrivateBus()
+        let portal = try PortalService(address: bus.address, version: version)
+        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        #expect(try await probe.backend("desktopNotification", is: "the desktop portal has no valid version"))
+        let server = try await NotificationServer(on: bus)
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        #expect(portal.calls.isEmpty)
+    }
+
+    @Test("A bus that denies the lists of names, as Snap's policy does, does not matter")
+    func policy() async throws {
+        let bus = try await PrivateBus(
+            policy: """
+                <deny send_interface="org.freedesktop.DBus" send_member="ListNames"/>
+                <deny send_interface="org.freedesktop.DBus" send_member="ListActivatableNames"/>
+                """
+        )
+        let portal = try PortalService(address: bus.address)
+        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus)
+        try await probe.tell("begin", "work")
+        #expect(await eventually { portal.shown.count == 1 })
+    }
+
+    @Test("What an update without descriptors has left is closed; outcomes are shown later")
+    func endWithoutDescriptors() async throws {
+        let bus = try await PrivateBus()
+        let portal = try PortalService(address: bus.address)
+        let probe = try await DesktopProbe(
+            "notification",
+            "outcomes",
+            environment: Self.sandbox,
+            bus: bus,
+            descriptors: 64
+        )
+        try await probe.tell("begin", "work")
+        #expect(await eventually { portal.shown.count == 1 })
+        try await probe.tell("exhaust")
+        try await probe.tell("progress", "0.5")
+        #expect(await eventually { probe.log.contains("is shown when there are descriptors") })
+        try await probe.tell("end")
+        // Usually, it is tried meanwhile: that cannot be observed.
+        try await Task.sleep(for: .seconds(1))
+        try await probe.tell("release")
+        // The outcome stays.
+        #expect(await eventually { portal.calls.contains { $0.member == "RemoveNotification" } })
+        #expect(await eventually { portal.calls.count { $0.member == "AddNotification" } == 2 })
+        #expect(await eventually { portal.shown.count == 1 })
+        try await probe.shutdown()
+        #expect(portal.shown.count == 1)
+    }
+
+    @Test("What could not be shown or closed without descriptors is shown or closed later")
+    func withoutDescriptors() async throws {
+        let bus = try await PrivateBus()
+        let portal = try PortalService(address: bus.address)
+        let probe = try await DesktopProbe("notification", environment: Self.sandbox, bus: bus, descriptors: 64)
+        #expect(try await probe.backend("desktopNotification", is: "running"))
+        try await probe.tell("exhaust")
+        try await probe.tell("begin", "work")
+        #expect(await eventually { probe.log.contains("is shown when there are descriptors") })
+        try await probe.tell("release")
+        #expect(await eventually { portal.shown.count == 1 })
+        try await probe.tell("exhaust")
+        try await probe.tell("end")
+        // Usually, it is tried meanwhile: that cannot be observed.
+        try await Task.sleep(for: .seconds(1))
+        try await probe.tell("release")
+        #expect(await eventually { portal.shown.isEmpty })
+        #expect(probe.isRunning)
+    }
+
+    @Test("With 'through: dbus', or without a portal, the server is used over D-Bus", arguments: [true, false])
+    func server(hasPortal: Bool) async throws {
+        let bus = try await PrivateBus()
+        let portal = hasPortal ? try PortalService(address: bus.address) : nil
+        let server = try await NotificationServer(on: bus)
+        let probe = try await DesktopProbe(
+            "notification",
+            through: hasPortal ? .dbus : .auto,
+            environment: Self.sandbox,
+            bus: bus
+        )
+        try await probe.tell("begin", "work")
+        #expect(try await eventually { try await server.displayedCount == 1 })
+        try await probe.shutdown()
+        #expect(try await eventually { try await server.displayedCount == 0 })
+        #expect(portal?.calls.isEmpty ?? true)
+    }
+}
+#endif

@@ -1,0 +1,337 @@
+#if DBus
+import Foundation
+@testable import BackendConfiguration
+@testable import DesktopBackends
+import IndicatorCore
+import IndicatorThreads
+import Logging
+import TestSupport
+import Testing
+
+@Suite struct DBusPropertyBackendTests {
+    static let own = "org.activityindicator.Indicator1.test"
+    static let path = "/org/activityindicator/Indicator1"
+    static let interface = "org.activityindicator.Indicator1"
+
+    private func makeBackend(on bus: PrivateBus, application: String = "test") -> DBusPropertyBackend {
+        DBusPropertyBackend(applicationName: application, settings: DBusPropertySettings(bus: .address(bus.address)))
+    }
+
+    private let busy = IndicatorSnapshot(state: .active, activityCount: 2, label: "Fetching", progress: 0.25)
+
+    /// All properties, as `busctl` prints them in JSON.
+    private func properties(_ bus: PrivateBus, name: String = own) async throws -> [String: String] {
+        let result = try await bus.busctl(
+            "--json=short",
+            "call",
+            name,
+            Self.path,
+            "org.freedesktop.DBus.Properties",
+            "GetAll",
+            "s",
+            Self.interface
+        )
+        struct Answer: Decodable {
+            struct Value: Decodable {
+                var type: String
+                var text: String
+
+                init(from decoder: any Decoder) throws {
+                    enum Key: CodingKey { case type, data }
+                    let container = try decoder.container(keyedBy: Key.self)
+                    type = try container.decode(String.self, forKey: .type)
+                    switch type {
+                    case "b": text = "\(try container.decode(Bool.self, forKey: .data))"
+                    case "u": text = "\(try container.decode(UInt32.self, forKey: .data))"
+                    case "d": text = "\(try container.decode(Double.self, forKey: .data))"
+                    case "a(sd)":
+                        var structures = try container.nestedUnkeyedContainer(forKey: .data)
+                        var texts: [String] = []
+                        while !structures.isAtEnd {
+                            var values = try structures.nestedUnkeyedContainer()
+                            texts.append("\(try values.decode(String.self)) \(try values.decode(Double.self))")
+                        }
+                        text = texts.joined(separator: ", ")
+                    default: text = try container.decode(String.self, forKey: .data)
+                    }
+                }
+            }
+            var data: [[String: Value]]
+        }
+        #expect(result.status == 0, "\(result.error)")
+        let answer = try JSONDecoder().decode(Answer.self, from: Data(result.output.utf8))
+        return answer.data[0].mapValues { "\($0.type) \($0.text)" }
+    }
+
+    @Test("All properties are on the bus, with their types", .needs(.bus))
+    func allProperties() async throws {
+        let bus = try await PrivateBus()
+        let backend = makeBackend(on: bus)
+        try await backend.start()
+        #expect(backend.busName == Self.own)
+        var expected = [
+            "Visible": "b false", "State": "s inactive", "ActivityCount": "u 0", "Label": "s ", "Attention": "s ",
+            "Progress": "d -1.0", "Activities": "a(sd) ",
+            "Application": "s test", "ProcessID": "u \(getpid())", "Enabled": "b true",
+        ]
+        #expect(try await properties(bus) == expected)
+        try await backend.update(busy)
+        expected["Visible"] = "b true"
+        expected["State"] = "s active"
+        expected["ActivityCount"] = "u 2"
+        expected["Label"] = "s Fetching"
+        expected["Progress"] = "d 0.25"
+        expected["Activities"] = "a(sd) Fetching 0.25"
+        #expect(try await properties(bus) == expected)
+        await backend.stop()
+        #expect(backend.busName == nil)
+        #expect(try await bus.busctl("call", Self.own, Self.path, Self.interface, "X").status != 0)
+    }
+
+    @Test("The end of each activity with a label is signalled once, even if it was never shown", .needs(.bus))
+    func finished() async throws {
+        let bus = try await PrivateBus()
+        let backend = makeBackend(on: bus)
+        let indicator = IndicatorManager(backends: [backend])
+        #expect(await eventually { backend.busName != nil && indicator.backendStatuses[0].updatesDelivered > 0 })
+        let monitor = try await SignalMonitor(bus, name: Self.own)
+        indicator.begin().end(.failed("without a label"))
+        indicator.begin("Fetch\u{1B}ing").end(.failed("HTTP\n503"))
+        indicator.begin("Sending").end(.succeeded)
+        indicator.begin("Waiting").end(.cancelled)
+        let asking = indicator.begin("Signing")
+        asking.attention = "Passphrase?"
+        #expect(await monitor.shows("'Attention': <'Passphrase?'>"))
+        asking.end()
+        #expect(await monitor.shows(".Finished ('Signing', 'unspecified', '', "))
+        await indicator.shutdown()
+        #expect(await monitor.shows("does not have an owner"))
+        for text in [
+            "('Fetching', 'failed', 'HTTP 503', ", "('Sending', 'succeeded', '', ", "('Waiting', 'cancelled', '', ",
+        ] {
+            #expect(monitor.output.components(separatedBy: ".Finished \(text)").count == 2, "\(monitor.output)")
+        }
+        #expect(monitor.output.components(separatedBy: ".Finished (").count == 5)
+    }
+
+    @Test("A change is signalled with the new values of the changed properties only", .needs(.bus))
+    func announcements() async throws {
+        let bus = try await PrivateBus()
+        let backend = makeBackend(on: bus)
+        try await backend.start()
+        let monitor = try await SignalMonitor(bus, name: Self.own)
+        var snapshot = busy
+        try await backend.update(snapshot)
+        #expect(await monitor.shows("'Visible': <true>, 'State': <'active'>, 'ActivityCount': <uint32 2>"))
+        snapshot.activities[0].progress = 0.5
+        try await backend.update(snapshot)
+        let changes = "{'Progress': <0.5>, 'Activities': <[('Fetching', 0.5)]>}"
+        #expect(await monitor.shows("('\(Self.interface)', \(changes), @as [])"))
+        snapshot.since = Date()
+        try await backend.update(snapshot)
+        snapshot.activities = []
+        try await backend.update(snapshot)
+        #expect(await monitor.shows("'Label': <''>"))
+        #expect(monitor.count == 3)
+        try await backend.update(IndicatorSnapshot())
+        await backend.stop()
+        // Clients are notified that it is hidden before the name is released.
+        #expect(await monitor.shows("'Visible': <false>"))
+    }
+
+    @Test("No text on the bus has control characters; the rest of a label arrives unchanged", .needs(.bus))
+    func labels() async throws {
+        let bus = try await PrivateBus()
+        let backend = makeBackend(on: bus, application: "te\u{1B}st")
+        try await backend.start()
+        let name = try #require(backend.busName)
+        #expect(try await properties(bus, name: name)["Application"] == "s test")
+        let monitor = try await SignalMonitor(bus, name: name)
+        let labels = [
+            ("<b>&amp;</b> \"quoted\"", "<b>&amp;</b> \"quoted\""), ("\u{1B}]0;title\u{07}", "]0;title"),
+            ("family 👩‍👩‍👧‍👦", "family 👩‍👩‍👧‍👦"), ("مرحبا \u{202E}abc", "مرحبا abc"),
+            ("line\nbreak\ttab", "line break tab"),
+            ("\u{E000}\u{10FFFD}", "\u{E000}\u{10FFFD}"), ("a\0b", "ab"), ("c\u{9B}d\u{7F}", "cd"),
+            // sd-bus, which busctl uses, rejects messages with noncharacters.
+            ("x\u{FFFE}\u{10FFFF}", "x"),
+            (String(repeating: "0123456789", count: 400), String(repeating: "0123456789", count: 400)),
+        ]
+        for (label, expected) in labels {
+            try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: label))
+            #expect(try await properties(bus, name: name)["Label"] == "s \(expected)")
+        }
+        #expect(await monitor.shows("]0;title"))
+        #expect(await monitor.shows("'x'"))
+        #expect(!monitor.output.contains("\u{1B}") && !monitor.output.contains("\\u001b"))
+        // An error quotes the caller's text without control characters.
+        for method in ["Get", "GetAll"] {
+            let arguments = [Self.interface, "wr\u{1B}]0;ong\nproperty"].suffix(method == "Get" ? 2 : 1)
+            let result = try await Command.run(
+                "busctl",
+                ["--address=\(bus.address)", "call", name, Self.path, "org.freedesktop.DBus.Properties", method]
+                    + [String(repeating: "s", count: arguments.count)] + arguments
+            )
+            #expect(result.error.contains("wr]0;ong property"), "\(result.error)")
+        }
+        // Over the limit of a label, in characters of three bytes.
+        let long = String(repeating: "€", count: 500_000)
+        try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: long))
+        let cut = try #require(try await properties(bus, name: name)["Label"])
+        // "s " and whole characters.
+        #expect(cut.utf8.count == 2 + 4092)
+        await backend.stop()
+    }
+
+    @Test("Numbers that are out of range are clamped", .needs(.bus))
+    func outOfRangeNumbers() async throws {
+        let bus = try await PrivateBus()
+        let backend = makeBackend(on: bus)
+        try await backend.start()
+        try await backend.update(IndicatorSnapshot(state: .active, activityCount: .max, label: "x", progress: .nan))
+        #expect(try await properties(bus)["ActivityCount"] == "u 4294967295")
+        #expect(try await properties(bus)["Progress"] == "d -1.0")
+        try await backend.update(IndicatorSnapshot(state: .active, activityCount: -1, label: "x", progress: 7))
+        #expect(try await properties(bus)["ActivityCount"] == "u 0")
+        #expect(try await properties(bus)["Progress"] == "d 1.0")
+        await backend.stop()
+    }
+
+    @Test("When the name is taken, each further indicator uses the name of an instance", .needs(.bus))
+    func instances() async throws {
+        let bus = try await PrivateBus()
+        let backends = (0..<3).map { _ in makeBackend(on: bus) }
+        for backend in backends { try await backend.start() }
+        let second = "\(Self.own).instance\(getpid())"
+        let names: [String?] = [Self.own, second, second + "_2"]
+        #expect(backends.map(\.busName) == names)
+        #expect(try await properties(bus, name: second)["Application"] == "s test")
+        for backend in backends { await backend.stop() }
+        // On a busy machine, a backend does not wait long enough for the bus.
+        let isFree = try await eventually {
+            let (name, path) = ("org.freedesktop.DBus", "/org/freedesktop/DBus")
+            return try await bus.busctl("call", name, path, name, "NameHasOwner", "s", Self.own).output == "b false\n"
+        }
+        #expect(isFree)
+        let again = makeBackend(on: bus)
+        try await again.start()
+        #expect(again.busName == Self.own)
+        await again.stop()
+    }
+
+    @Test("The setting 'name' replaces the app's name in the bus name, and nowhere else", .needs(.bus))
+    func otherName() async throws {
+        let bus = try await PrivateBus()
+        let kind = BackendKind.dbusProperty
+        let backend = try kind.make(
+            BackendContext(name: "panel", applicationName: "test", logger: .init(label: "test")),
+            BackendSettings(["bus": .string(bus.address), "name": .string("my panel")], definitions: kind.settings)
+        )
+        #expect(backend.name == "panel")
+        try await backend.start()
+        #expect(try await properties(bus, name: "org.activityindicator.Indicator1.my_panel")["Application"] == "s test")
+        await backend.stop()
+    }
+
+    @Test("A panel switches the indicator off and on, and immediately reads the new value", .needs(.bus))
+    func enabled() async throws {
+        let bus = try await PrivateBus()
+        let manager = IndicatorManager(
+            delays: try .init(startDelay: .zero, completionDelay: .zero),
+            backends: [makeBackend(on: bus)]
+        )
+        #expect(await eventually { manager.backendStatuses[0].state == .running })
+        let activity = manager.begin("Working")
+        #expect(await eventually { (try? await properties(bus)["Visible"]) == "b true" })
+        let monitor = try await SignalMonitor(bus, name: Self.own)
+        #expect(
+            try await bus.busctl("set-property", Self.own, Self.path, Self.interface, "Enabled", "b", "false").status
+                == 0
+        )
+        #expect(!manager.isEnabled)
+        let all = try await properties(bus)
+        #expect(all["Enabled"] == "b false" && all["Visible"] == "b false" && all["ActivityCount"] == "u 1")
+        #expect(await monitor.shows("'Enabled': <false>"))
+        #expect(
+            try await bus.busctl("set-property", Self.own, Self.path, Self.interface, "Enabled", "b", "true").status
+                == 0
+        )
+        #expect(manager.isEnabled)
+        #expect(await monitor.shows("'Enabled': <true>"))
+        // Setting the current value changes nothing.
+        #expect(
+            try await bus.busctl("set-property", Self.own, Self.path, Self.interface, "Enabled", "b", "true").status
+                == 0
+        )
+        activity.end()
+        await manager.shutdown()
+    }
+
+    @Test(
+        "Set is answered after the indicator was switched, and Get returns the new value before any snapshot",
+        .needs(.bus)
+    )
+    func switchedImmediately() async throws {
+        let bus = try await PrivateBus()
+        let backend = makeBackend(on: bus)
+        let switched = Locked<[Bool]>([])
+        // No snapshot follows, so the values that Get returns do not come from the indicator.
+        backend.attach(to: IndicatorControl(setEnabled: { isEnabled in switched.withLock { $0.append(isEnabled) } }))
+        try await backend.start()
+        try await backend.update(busy)
+        let loop = try BlockingBus(address: bus.address)
+        func call(_ member: String, _ arguments: BusValue...) throws -> BusValue? {
+            let interface = "org.freedesktop.DBus.Properties"
+            let own = BusValue.string(Self.interface)
+            return try loop.call(
+                .call(Self.own, path: Self.path, interface: interface, member: member, [own] + arguments)
+            ).first
+        }
+        for isEnabled in [false, true, false] {
+            #expect(try call("Set", .string("Enabled"), .variant(.boolean(isEnabled))) == nil)
+            #expect(switched.withLock { $0.last } == isEnabled)
+            #expect(try call("Get", .string("Enabled")) == .variant(.boolean(isEnabled)))
+            #expect(try call("Get", .string("Visible")) == .variant(.boolean(isEnabled)))
+        }
+        #expect(switched.withLock { $0 } == [false, true, false])
+        // A value that the indicator does not confirm is temporary.
+        #expect(try await eventually { try call("Get", .string("Enabled")) == .variant(.boolean(true)) })
+        await backend.stop()
+    }
+}
+
+@Suite struct IndicatorBusNameTests {
+    @Test(
+        "An app's name becomes an element of a bus name",
+        arguments: [
+            ("my-app", "my-app"), ("My_App2", "My_App2"), ("org.example.app", "org_example_app"), ("7zip", "_7zip"),
+            ("Büro", "B_ro"), ("a b/c", "a_b_c"), ("", "_"), ("日本", "__"), ("👩‍👩‍👧", "_____"),
+        ]
+    )
+    func element(name: String, element: String) {
+        #expect(IndicatorBusName.element(for: name) == element)
+    }
+
+    @Test("A long name is cut so that every name that is tried has at most 255 bytes")
+    func long() {
+        for name in [String(repeating: "x", count: 1000), String(repeating: "7", count: 1000)] {
+            for candidate in IndicatorBusName.candidates(for: name, processID: .max) {
+                #expect(candidate.utf8.count <= 255)
+                #expect(candidate.hasPrefix("org.activityindicator.Indicator1."))
+            }
+        }
+    }
+
+    @Test("The app's name is tried first, then the instance's, then numbered ones")
+    func candidates() {
+        let candidates = IndicatorBusName.candidates(for: "app", processID: 42)
+        #expect(
+            candidates.prefix(3) == [
+                "org.activityindicator.Indicator1.app",
+                "org.activityindicator.Indicator1.app.instance42",
+                "org.activityindicator.Indicator1.app.instance42_2",
+            ]
+        )
+        #expect(Set(candidates).count == candidates.count)
+    }
+}
+#endif

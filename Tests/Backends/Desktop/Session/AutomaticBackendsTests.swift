@@ -1,0 +1,197 @@
+import IndicatorBackends
+import Foundation
+import TestSupport
+import Testing
+
+@testable import BackendConfiguration
+@testable import DesktopBackends
+
+@Suite("'backends: auto'") struct AutomaticBackendsTests {
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory()
+        // A bus that may exist: nothing connects to it.
+        try folder.write("", to: "bus")
+    }
+
+    private func choice(
+        _ variables: [String: String] = [:],
+        app: String = "my-app",
+        hasBus: Bool = true,
+        hasTerminal: Bool = false,
+        names: Set<String>? = nil
+    ) -> AutomaticBackends {
+        var environment = ["XDG_DATA_HOME": folder.path, "XDG_DATA_DIRS": "/nowhere"].merging(variables) { $1 }
+        if hasBus { environment["XDG_RUNTIME_DIR"] = folder.path }
+        var registry = BackendRegistry.standard
+        var title = BackendKind.terminalTitle
+        title.fit = { _ in AutomaticFit(hasTerminal, hasTerminal ? "the app has a terminal" : "the app has no terminal")
+        }
+        registry.register(title)
+        return AutomaticBackends(
+            registry,
+            in: AutomaticPlace(applicationName: app, environment: environment, busNames: names)
+        )
+    }
+
+    #if DBus
+    @Test("chooses one backend for each place: the terminal, the desktop and the service manager")
+    func places() throws {
+        #expect(choice(hasBus: false).kinds == [])
+        #expect(choice(hasBus: false, hasTerminal: true).kinds == ["terminalTitle"])
+        #expect(choice(["NOTIFY_SOCKET": "/run/notify"], hasBus: false).kinds == ["systemdStatus"])
+        #expect(choice().kinds == ["dbusProperty"])
+        #expect(choice(["XDG_CURRENT_DESKTOP": "KDE"]).kinds == ["desktopJob", "dbusProperty"])
+        #expect(choice(["XDG_CURRENT_DESKTOP": "ubuntu:GNOME"]).kinds == ["desktopNotification", "dbusProperty"])
+        #expect(choice(["WAYLAND_DISPLAY": "wayland-0"]).kinds == ["desktopNotification", "dbusProperty"])
+        #expect(choice(["DISPLAY": ":0"]).kinds == ["desktopNotification", "dbusProperty"])
+        #expect(choice(["DISPLAY": "localhost:10", "SSH_CONNECTION": "1"]).kinds == ["dbusProperty"])
+        #expect(choice(["XDG_CURRENT_DESKTOP": "GNOME"], hasBus: false).kinds == [])
+    }
+
+    @Test("chooses the dock for an app with a desktop file, except on Plasma, which shows the job there")
+    func docks() throws {
+        try folder.write("", to: "applications/my-app.desktop")
+        let gnome = choice(["XDG_CURRENT_DESKTOP": "GNOME"])
+        #expect(gnome.kinds == ["desktopNotification", "launcherEntry", "dbusProperty"])
+        #expect(gnome.settings["launcherEntry"] == ["desktopFile": "my-app.desktop"])
+        #expect(!choice(["XDG_CURRENT_DESKTOP": "GNOME"], app: "other").kinds.contains("launcherEntry"))
+        #expect(!choice(["XDG_CURRENT_DESKTOP": "KDE"]).kinds.contains("launcherEntry"))
+    }
+
+    @Test("asks the bus where the environment does not name the desktop")
+    func busNames() {
+        #expect(choice().dependsOnBus && !choice(["XDG_CURRENT_DESKTOP": "GNOME"]).dependsOnBus)
+        #expect(!choice(hasBus: false).dependsOnBus)
+        let (jobs, notifications) = ("org.kde.JobViewServer", "org.freedesktop.Notifications")
+        #expect(choice(names: [jobs, notifications]).kinds == ["desktopJob", "dbusProperty"])
+        #expect(choice(names: [notifications]).kinds == ["desktopNotification", "dbusProperty"])
+        #expect(choice(names: []).kinds == ["dbusProperty"])
+    }
+
+    @Test("says why, also why not")
+    func reasons() {
+        let plasma = choice(["XDG_CURRENT_DESKTOP": "KDE"]).choices
+        #expect(plasma.map(\.kind).count == Set(plasma.map(\.kind)).count)
+        func reason(_ kind: String) -> String? { plasma.first { $0.kind == kind }?.reason }
+        #expect(reason("desktopJob") == "the desktop is KDE (XDG_CURRENT_DESKTOP)")
+        #expect(reason("desktopNotification") == "the job shows the same")
+        #expect(reason("terminalTitle") == "the app has no terminal")
+        #expect(choice(["XDG_CURRENT_DESKTOP": "\u{1B}[31m"]).choices.allSatisfy { !$0.reason.contains("\u{1B}") })
+    }
+
+    private func load(
+        _ text: String,
+        environment: [String: String] = [:],
+        defaults: ConfigurationValues = ConfigurationValues()
+    ) throws -> IndicatorConfiguration {
+        let path = try folder.write(text, to: "indicator.yaml")
+        return try IndicatorConfiguration.load(
+            from: ConfigurationSource(
+                for: "my-app",
+                path: path,
+                environment: [
+                    "XDG_DATA_HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "XDG_CURRENT_DESKTOP": "GNOME",
+                    "NOTIFY_SOCKET": "/run/notify",
+                ].merging(environment) { $1 },
+                defaults: defaults
+            )
+        )
+    }
+
+    @Test("is a word or an element of the list, in the file and in the environment")
+    func configuration() throws {
+        try folder.write("", to: "applications/my-app.desktop")
+        // Tests may have a terminal.
+        func names(_ configuration: IndicatorConfiguration) -> [String] {
+            configuration.backends.map(\.name).filter { $0 != "terminalTitle" }
+        }
+        let expected = ["desktopNotification", "launcherEntry", "dbusProperty", "systemdStatus"]
+        #expect(try names(load("backends: auto")) == expected)
+        #expect(try names(load("backends: [auto]")) == expected)
+        #expect(try names(load("{}", environment: ["INDICATOR_BACKENDS": "auto"])) == expected)
+        let more = try load("backends: [dbusProperty, auto, audit]\naudit: {kind: logFile, path: /tmp/x}")
+        #expect(
+            names(more) == ["dbusProperty", "desktopNotification", "launcherEntry", "systemdStatus", "audit"]
+        )
+        let entry = more.backends.first { $0.name == "launcherEntry" }
+        #expect(entry?.settings.string("desktopFile") == "my-app.desktop")
+        // What fits elsewhere may have a section.
+        let other = try load("backends: auto\nlauncherEntry: {desktopFile: other.desktop}\ndesktopJob: {}")
+        #expect(other.warnings == [])
+        #expect(
+            other.backends.first { $0.name == "launcherEntry" }?.settings.string("desktopFile") == "other.desktop"
+        )
+        #expect(throws: ConfigurationError.self) { try load("backends: automatic") }
+        #expect(throws: ConfigurationError.self) { try load("observe: auto") }
+    }
+
+    /// `indicator backends` printed that it is not chosen, and it was.
+    @Test("does not choose the dock for a default of the app that names no installed file")
+    func defaultFile() throws {
+        let defaults = ConfigurationValues(settings: ["launcherEntry": ["desktopFile": .string("other.desktop")]])
+        #expect(try !load("backends: auto", defaults: defaults).backends.contains { $0.name == "launcherEntry" })
+        try folder.write("", to: "applications/my-app.desktop")
+        #expect(try load("backends: auto", defaults: defaults).backends.contains { $0.name == "launcherEntry" })
+    }
+
+    @Test("Desktop files in folders are rejected", arguments: ["launcherEntry", "desktopJob"])
+    func folders(section: String) {
+        for file in ["kde/app.desktop", "../app.desktop", "/usr/share/applications/app.desktop"] {
+            let error = #expect(throws: ConfigurationError.self) {
+                try load("backends: [\(section)]\n\(section): {desktopFile: \"\(file)\"}")
+            }
+            #expect(error?.description.contains("without a folder") == true, "\(String(describing: error))")
+        }
+    }
+
+    @Test("follows the bus: with a job server there, and no desktop in the environment, the job is shown", .needs(.bus))
+    func asksTheBus() async throws {
+        let bus = try await PrivateBus()
+        let server = try JobServer(on: bus)
+        let probe = try await DesktopProbe(
+            configuration: "backends: auto",
+            in: folder,
+            environment: ["XDG_CURRENT_DESKTOP": "", "WAYLAND_DISPLAY": "", "XDG_DATA_HOME": folder.path],
+            bus: bus
+        )
+        #expect(try await probe.backend("desktopJob", is: "running"))
+        #expect(try await probe.status(of: "desktopNotification").isEmpty)
+        try await probe.tell("begin", "Copying")
+        #expect(await eventually { server.open.count == 1 })
+        #expect(!probe.log.contains("warning"), "\(probe.log)")
+        try await probe.shutdown()
+    }
+
+    @Test(
+        "A bus that never answers does not delay the app: no backend has waited for it when it is configured",
+        .needs(.bus)
+    )
+    func hangingBus() async throws {
+        let bus = try await PrivateBus()
+        try folder.write("[Desktop Entry]\n", to: "applications/org.example.probe.desktop")
+        bus.pause()
+        let backends = ["desktopJob", "launcherEntry", "sleepInhibitor", "dbusProperty", "desktopNotification"]
+        let probe = try await DesktopProbe(
+            configuration: "backends: [auto, \(backends.joined(separator: ", "))]\n"
+                + "launcherEntry: {desktopFile: org.example.probe.desktop}",
+            in: folder,
+            environment: [
+                "XDG_CURRENT_DESKTOP": "", "XDG_DATA_HOME": folder.path, "DBUS_SYSTEM_BUS_ADDRESS": bus.address,
+                // Its directory exists; nothing reads it.
+                "NOTIFY_SOCKET": "\(folder.path)/notify",
+            ],
+            bus: bus
+        )
+        // A backend that had waited would be unavailable.
+        let states = try await probe.tell("first-status")
+        for backend in backends { #expect(states.contains("\(backend)=starting"), "\(states)") }
+        try await probe.tell("begin", "Copying")
+        for backend in backends { #expect(try await probe.backend(backend, is: "unavailable")) }
+        try await probe.tell("end")
+        try await probe.shutdown()
+        bus.resume()
+    }
+    #endif
+}

@@ -1,0 +1,186 @@
+#if DBus
+import Foundation
+import IndicatorCore
+import IndicatorThreads
+import TestSupport
+import Testing
+
+@testable import DesktopBackends
+
+/// The lock that keeps the machine awake.
+@Suite(.needs(.bus)) struct SleepInhibitorTests {
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory()
+    }
+
+    private func probe(_ bus: PrivateBus, what: String = "[idle]") async throws -> DesktopProbe {
+        try await DesktopProbe(
+            configuration: "backends: [sleepInhibitor]\nsleepInhibitor: {what: \(what)}",
+            in: folder,
+            environment: ["DBUS_SYSTEM_BUS_ADDRESS": bus.address],
+            bus: nil
+        )
+    }
+
+    @Test(
+        "logind lists the lock while the indicator is shown, and not after its end, or the process's",
+        .needs(.rootMounts),
+        .needs(.login),
+        arguments: LoginManager.Program.available
+    )
+    func locks(program: LoginManager.Program) async throws {
+        let bus = try await PrivateBus()
+        let login = try await LoginManager(program, on: bus)
+        let probe = try await probe(bus)
+        #expect(try await probe.backend("sleepInhibitor", is: "running"))
+        #expect(try await login.inhibitors() == [])
+        try await probe.tell("begin", "Copying\u{1B}[1m <b>")
+        let expected = [["idle", "probe", "Copying[1m <b>", "block"]]
+        #expect(try await eventually { try await login.inhibitors() == expected })
+        try await probe.tell("end")
+        #expect(try await eventually { try await login.inhibitors() == [] })
+        let descriptors = try probe.descriptors()
+        try await probe.tell("cycles", "1000")
+        #expect(try await eventually { try await login.inhibitors() == [] })
+        #expect(try await eventually { try probe.descriptors() == descriptors })
+        try await probe.tell("begin", "Again")
+        #expect(try await eventually { try await login.inhibitors()?.count == 1 })
+        await probe.kill()
+        #expect(try await eventually { try await login.inhibitors() == [] })
+    }
+
+    @Test(
+        "The configured actions are prevented, and a restart of logind is survived",
+        .needs(.rootMounts),
+        .needs(.login),
+        arguments: LoginManager.Program.available
+    )
+    func restart(program: LoginManager.Program) async throws {
+        let bus = try await PrivateBus()
+        var login = try await LoginManager(program, on: bus)
+        let probe = try await probe(bus, what: "[shutdown, sleep]")
+        try await probe.tell("begin", "Writing")
+        let expected = [["shutdown:sleep", "probe", "Writing", "block"]]
+        #expect(try await eventually { try await login.inhibitors() == expected })
+        await login.kill()
+        #expect(try await probe.backend("sleepInhibitor", is: "no service owns org.freedesktop.login1"))
+        login = try await LoginManager(program, on: bus)
+        #expect(try await eventually { try await login.inhibitors() == expected })
+        try await probe.shutdown()
+        #expect(try await eventually { try await login.inhibitors() == [] })
+    }
+
+    /// How a service answers `Inhibit`.
+    enum Answer: CaseIterable {
+        case error, wrongType, nothing
+    }
+
+    @Test(
+        "A service that answers with an error, another type or nothing is asked once each time",
+        arguments: Answer.allCases
+    )
+    func wrongAnswers(answer: Answer) async throws {
+        let bus = try await PrivateBus()
+        let calls = Locked(0)
+        let peer = try BusPeer(
+            name: "org.freedesktop.login1",
+            path: "/org/freedesktop/login1",
+            address: bus.address
+        ) { message in
+            calls.withLock { $0 += 1 }
+            return switch answer {
+            case .error: [message.reply(BusError(name: "org.freedesktop.DBus.Error.AccessDenied", text: "no"))]
+            case .wrongType: [message.reply([.uint32(7)])]
+            case .nothing: []
+            }
+        }
+        let probe = try await probe(bus)
+        #expect(try await probe.backend("sleepInhibitor", is: "running"))
+        try await probe.tell("begin", "Writing")
+        #expect(await eventually { calls.withLock { $0 } == 1 })
+        try await probe.tell("label", "Still writing")
+        if answer != .nothing { #expect(await eventually { probe.log.contains("login1 gave no lock") }) }
+        try await probe.tell("end")
+        try await probe.tell("cycles", "1000")
+        #expect(try await probe.status(of: "sleepInhibitor") == "running")
+        // The calls are those of the shown times that were delivered; never two at a time.
+        if answer == .nothing { #expect(calls.withLock { $0 } == 1) }
+        try await probe.shutdown()
+        withExtendedLifetime(peer) {}
+    }
+
+    @Test(
+        "A service that dies before it has answered leaves nothing; the next one gives the lock",
+        .needs(.rootMounts),
+        .needs(.login)
+    )
+    func deathBeforeAnswer() async throws {
+        let bus = try await PrivateBus()
+        let calls = Locked(0)
+        var peer: BusPeer? = try BusPeer(
+            name: "org.freedesktop.login1",
+            path: "/org/freedesktop/login1",
+            address: bus.address
+        ) { _ in
+            calls.withLock { $0 += 1 }
+            return []
+        }
+        let probe = try await probe(bus)
+        #expect(try await probe.backend("sleepInhibitor", is: "running"))
+        try await probe.tell("begin", "Writing")
+        #expect(await eventually { calls.withLock { $0 } == 1 })
+        withExtendedLifetime(peer) {}
+        peer = nil
+        #expect(try await probe.backend("sleepInhibitor", is: "no service owns org.freedesktop.login1"))
+        let login = try await LoginManager(on: bus)
+        #expect(try await eventually { try await login.inhibitors() == [["idle", "probe", "Writing", "block"]] })
+        try await probe.tell("end")
+        #expect(try await eventually { try await login.inhibitors() == [] })
+    }
+
+    @Test(
+        "A lock that comes late is held while the indicator is shown again, and released at the end",
+        .needs(.rootMounts),
+        .needs(.login),
+        arguments: LoginManager.Program.available
+    )
+    func lateAnswer(program: LoginManager.Program) async throws {
+        let bus = try await PrivateBus()
+        let login = try await LoginManager(program, on: bus)
+        let probe = try await probe(bus)
+        #expect(try await probe.backend("sleepInhibitor", is: "running"))
+        func deliver(_ words: String...) async throws {
+            let before = try await probe.tell("delivered")
+            if words.count > 1 { try await probe.tell(words[0], words[1]) } else { try await probe.tell(words[0]) }
+            #expect(try await eventually { try await probe.tell("delivered") != before })
+        }
+        login.pause()
+        try await deliver("begin", "Late")
+        try await deliver("end")
+        try await deliver("begin", "Again")
+        login.resume()
+        // The late lock is kept for the work of now.
+        #expect(try await eventually { try await login.inhibitors()?.count == 1 })
+        try await deliver("end")
+        #expect(try await eventually { try await login.inhibitors() == [] })
+        login.pause()
+        try await deliver("begin", "Last")
+        // The process waits for no answer.
+        try await probe.shutdown()
+        login.resume()
+        #expect(try await eventually { try await login.inhibitors() == [] })
+    }
+
+    @Test("Without login1, one line says so")
+    func noLogin() async throws {
+        let bus = try await PrivateBus()
+        let probe = try await probe(bus)
+        #expect(try await probe.backend("sleepInhibitor", is: "no service owns org.freedesktop.login1 on this bus"))
+        try await probe.tell("begin", "Writing")
+        try await probe.tell("end")
+        #expect(probe.log.split(separator: "\n").count { $0.contains("warning") } == 1, "\(probe.log)")
+    }
+}
+#endif

@@ -1,0 +1,122 @@
+#if MQTT
+import Foundation
+@testable import IndicatorBackends
+@testable import IndicatorMQTT
+import IndicatorCommands
+import IndicatorCore
+import IndicatorThreads
+import TestSupport
+import Testing
+
+/// The commands and files of the article "Many machines".
+@Suite(.needs(.broker)) struct MQTTArticleTests {
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory("indicator-article")
+    }
+
+    /// The block of the article that contains a text.
+    private static func block(with text: String) throws -> String {
+        let path = "../../../Sources/Backends/Standard/IndicatorBackends.docc/ManyMachines.md"
+        let article = try String(
+            contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(path: path).standardized,
+            encoding: .utf8
+        )
+        let blocks = article.components(separatedBy: "```").enumerated().filter { !$0.offset.isMultiple(of: 2) }
+        let block = try #require(blocks.first { $0.element.contains(text) }?.element)
+        return String(block.drop { $0 != "\n" }.dropFirst())
+    }
+
+    @Test("With the broker of the article, a machine writes its own topics only, and the watcher reads all of them")
+    func broker() async throws {
+        let address = try LoopbackAddress().host
+        try FileManager.default.createDirectory(atPath: folder.appending("certs"), withIntermediateDirectories: true)
+        let commands = try Self.block(with: "mosquitto_passwd")
+            .replacing("sudo apt install mosquitto && cd /etc/mosquitto/certs", with: "cd '\(folder.path)/certs'")
+            .replacing("sudo ", with: "").replacing("DNS:broker.example", with: "IP:\(address)")
+            .replacing(" && chown mosquitto broker.key", with: "").replacing("-o mosquitto ", with: "")
+            .replacing("mosquitto_passwd ", with: "mosquitto_passwd -b ")
+            .replacing(#""$user";"#, with: #""$user" hush;"#)
+        let result = try await Command.run("sh", ["-e", "-c", commands])
+        #expect(result.status == 0, "\(result.error)")
+        let settings = try Self.block(with: "listener 8883").replacing("listener 8883\n", with: "")
+            .replacing("/etc/mosquitto", with: folder.path)
+        let rights = try Self.block(with: "user watcher")
+        try folder.write(rights, to: "acl")
+        let broker = try await MosquittoBroker(settings: settings, address: address)
+
+        func client(_ user: String, host: String) throws -> MQTTSettings {
+            var settings = MQTTSettings(url: try MQTTURL("mqtts://\(address):\(broker.port)"))
+            (settings.username, settings.password, settings.host) = (user, .text("hush"), host)
+            settings.caFile = folder.appending("certs/ca.crt")
+            return settings
+        }
+        func manager(_ settings: MQTTSettings) -> IndicatorManager {
+            IndicatorManager(backends: [MQTTBackend(applicationName: "app", settings: settings)])
+        }
+        let own = [manager(try client("web-1", host: "web-1")), manager(try client("web-2", host: "web-2"))]
+        let other = manager(try client("web-2", host: "web-1"))
+        #expect(
+            await eventually { other.backendStatuses[0].lastError?.contains("Not authorized") == true },
+            "\(broker.log)"
+        )
+        let watcher = MQTTWatcher(settings: try client("watcher", host: ""))
+        #expect(
+            try await eventually {
+                let hosts = Locked<[String]>([])
+                try await watcher.run(once: true) { report in
+                    if case .event(.appeared(let topic, _)) = report { hosts.withLock { $0.append(topic.host) } }
+                }
+                return hosts.withLock { $0 }.sorted() == ["web-1", "web-2"]
+            }
+        )
+        #expect(own.allSatisfy { $0.backendStatuses[0].lastError == nil })
+        for manager in own + [other] { await manager.shutdown() }
+    }
+
+    @Test("Behind the bridge of the article, states expire as on the site's own broker")
+    func bridge() async throws {
+        let central = try await MosquittoBroker()
+        let bridge = try Self.block(with: "bridge_protocol_version").split(separator: "\n")
+            .filter { !$0.hasPrefix("bridge_cafile") && !$0.hasPrefix("remote_") }.joined(separator: "\n")
+            .replacing("central.example:8883", with: "\(central.address):\(central.port)")
+        let site = try await MosquittoBroker(settings: "allow_anonymous true\n\(bridge)")
+        var settings = MQTTSettings(url: try MQTTURL(site.url))
+        settings.refresh = .seconds(20)
+        let manager = IndicatorManager(backends: [MQTTBackend(applicationName: "app", settings: settings)])
+        let reader = try await Command.run(
+            "mosquitto_sub",
+            ["-V", "5", "-h", central.address, "-p", "\(central.port)", "-t", "indicator/1/#", "-C", "1"]
+                + ["-F", "%E", "-W", "60"]
+        )
+        let seconds = try #require(Int(reader.output.trimmingCharacters(in: .whitespacesAndNewlines)))
+        #expect((1...60).contains(seconds))
+        await manager.shutdown()
+        #expect(try await eventually { try await central.retained().isEmpty })
+    }
+
+    @Test("NATS accepts the configuration of a node", .needs(.cluster))
+    func node() async throws {
+        let text = try Self.block(with: "server_name").replacing("/var/lib/nats", with: folder.path)
+        let path = try folder.write(text, to: "node.conf")
+        let result = try await Command.run("nats-server", ["-t", "-c", path], package: "nats-server")
+        #expect(result.status == 0, "\(result.output)\(result.error)")
+    }
+
+    @Test("The config file sets the keep-alive interval, and after how long an unchanged state is sent again")
+    func intervals() async throws {
+        let broker = try await MosquittoBroker()
+        let text = "backends: [mqtt]\nmqtt: {url: '\(broker.url)', keepAlive: 7, refresh: 20}\n"
+        let app = try Daemon(
+            try Command.built("test-probe"),
+            ["desktop", "config=\(try folder.write(text, to: "config.yaml"))"]
+        )
+        #expect(
+            try await eventually { try await broker.retained().first?.value.contains(#""refresh":20"#) == true }
+        )
+        #expect(broker.log.contains("(p5, c1, k7)"))
+        await app.end()
+    }
+}
+#endif

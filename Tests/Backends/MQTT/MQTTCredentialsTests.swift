@@ -1,0 +1,309 @@
+#if MQTT
+import IndicatorBackends
+import Foundation
+@testable import BackendConfiguration
+@testable import IndicatorMQTT
+import IndicatorCore
+import TestSupport
+import Testing
+
+/// Passwords, certificates and rights, with a real mosquitto.
+@Suite(.isKnown("a refused connection is \"TLS failed\"; see the issue on many machines", on: "trixie"))
+struct MQTTCredentialsTests {
+    private func manager(_ settings: MQTTSettings) throws -> (IndicatorManager, topic: String) {
+        let backend = MQTTBackend(applicationName: "a", settings: settings)
+        let delays = try IndicatorDelays(startDelay: .zero, completionDelay: .zero)
+        return (IndicatorManager(delays: delays, backends: [backend]), backend.stateTopic)
+    }
+
+    /// A broker with the user `me`, who may use the topics of the host `h`.
+    private func brokerWithPassword() async throws -> MosquittoBroker {
+        try await MosquittoBroker(
+            settings: "allow_anonymous false\npassword_file FOLDER/passwords\nacl_file FOLDER/acl",
+            files: [
+                "passwords": try await MosquittoBroker.passwordFile(user: "me", password: "hush"),
+                "acl": "user me\ntopic readwrite indicator/1/h/#\ntopic readwrite \(MosquittoBroker.endTopic)\n",
+            ],
+            clientOptions: ["-u", "me", "-P", "hush"]
+        )
+    }
+
+    @Test("The password is read from a file; a wrong one causes an error that does not contain it", .needs(.broker))
+    func password() async throws {
+        let broker = try await brokerWithPassword()
+        let folder = try TemporaryDirectory()
+        var settings = MQTTSettings(url: try MQTTURL(broker.url))
+        settings.host = "h"
+        settings.username = "me"
+        settings.password = .file(try folder.write("hush\nsecond line\n", to: "secret"))
+        let (right, topic) = try manager(settings)
+        #expect(await eventually { right.backendStatuses[0].state == .running })
+        #expect(try await eventually { try await broker.retained()[topic] != nil })
+        await right.shutdown()
+
+        try folder.write("hush-hush\n", to: "secret")
+        let (wrong, _) = try manager(settings)
+        #expect(await eventually { wrong.backendStatuses[0].state.description.contains("rejected the connection") })
+        #expect(!"\(wrong.backendStatuses)".contains("hush"))
+        await wrong.shutdown()
+
+        try folder.write("\nhush\n", to: "secret")
+        let (empty, _) = try manager(settings)
+        #expect(
+            await eventually { empty.backendStatuses[0].state.description.contains("its first line, the password") }
+        )
+        await empty.shutdown()
+
+        // With MQTT 5, mosquitto reports what the ACL forbids.
+        settings.password = .text("hush")
+        settings.host = "elsewhere"
+        let (elsewhere, _) = try manager(settings)
+        #expect(
+            await eventually {
+                elsewhere.backendStatuses[0].lastError?.contains("rejected a message: Not authorized") == true
+            }
+        )
+        await elsewhere.shutdown()
+    }
+
+    @Test(
+        "The password is read from the environment, and is neither in the process list nor in an error or the log",
+        .needs(.broker),
+        arguments: ["hush", "wrong-hush"]
+    )
+    func environment(password: String) async throws {
+        let broker = try await brokerWithPassword()
+        let folder = try TemporaryDirectory()
+        let config = try folder.write(
+            "backends: [mqtt]\nmqtt: {url: '\(broker.url)', host: h, username: me}\n",
+            to: "c.yaml"
+        )
+        let app = try Daemon(
+            try Command.built("test-probe"),
+            ["desktop", "config=\(config)"],
+            environment: ["INDICATOR_MQTT_PASSWORD": password]
+        )
+        if password == "hush" {
+            #expect(try await eventually { try await broker.retained().count == 1 })
+        } else {
+            #expect(await eventually { app.errors.contains("rejected the connection: Not authorized") })
+        }
+        #expect(try !String(contentsOfFile: "/proc/\(app.processID)/cmdline", encoding: .utf8).contains("hush"))
+        app.write("status")
+        app.write("quit")
+        #expect(await eventually { !app.isRunning })
+        #expect(app.output.contains("mqtt="))
+        for text in [app.output, app.errors, broker.log] { #expect(!text.contains("hush")) }
+    }
+
+    @Test(
+        "TLS with a client certificate; a broker certificate from another authority is rejected; rights, as without",
+        .needs("openssl", package: "openssl"),
+        .needs(.broker)
+    )
+    func tls() async throws {
+        let address = try LoopbackAddress().host
+        let certificates = try await Certificates(address: address)
+        let broker = try await MosquittoBroker(
+            settings: "allow_anonymous true\nacl_file FOLDER/acl\n\(certificates.brokerSettings)",
+            files: ["acl": "topic readwrite indicator/1/h/#\ntopic readwrite \(MosquittoBroker.endTopic)\n"],
+            address: address,
+            clientOptions: certificates.clientOptions
+        )
+        var settings = MQTTSettings(url: try MQTTURL("mqtts://\(address):\(broker.port)"))
+        settings.host = "h"
+        settings.caFile = certificates.path("ca.pem")
+        settings.certificateFile = certificates.path("client.pem")
+        settings.keyFile = certificates.path("client.key")
+        let reader = try await broker.reader()
+        let (manager, topic) = try manager(settings)
+        #expect(await eventually { reader.output.contains("0 \(topic) {") })
+        await manager.shutdown()
+        #expect(await eventually { reader.output.contains("0 \(topic) \n") })
+
+        settings.host = "elsewhere"
+        let (forbidden, _) = try self.manager(settings)
+        #expect(
+            await eventually {
+                forbidden.backendStatuses[0].lastError?.contains("rejected a message: Not authorized") == true
+            },
+            "\(forbidden.backendStatuses)"
+        )
+        await forbidden.shutdown()
+
+        settings.caFile = certificates.path("other.pem")
+        let (other, _) = try self.manager(settings)
+        #expect(await eventually { other.backendStatuses[0].state.description.contains("TLS failed") })
+        await other.shutdown()
+
+        settings.caFile = certificates.path("ca.pem")
+        settings.certificateFile = nil
+        settings.keyFile = nil
+        let (bare, _) = try self.manager(settings)
+        #expect(await eventually { if case .unavailable = bare.backendStatuses[0].state { true } else { false } })
+        await bare.shutdown()
+
+        settings.caFile = certificates.path("nowhere.pem")
+        let (missing, _) = try self.manager(settings)
+        #expect(
+            await eventually {
+                missing.backendStatuses[0].state.description.contains("cannot be used: it does not exist")
+            }
+        )
+        await missing.shutdown()
+    }
+
+    #if !THREAD_SANITIZER  // It forbids RTLD_DEEPBIND, with which nss_wrapper loads libc.
+    /// Issue 40, item 2: with TLS, only one address of a name was tried, because libmosquitto verifies what it connects
+    /// to.
+    @Test(
+        "With TLS, every address of a name is tried, the name is sent, and the certificate must have it",
+        .needs("openssl", package: "openssl"),
+        .needs(.broker),
+        arguments: [true, false]
+    )
+    func everyAddressOfAName(isRightName: Bool) async throws {
+        let name = "broker.example"
+        let (first, second) = (try LoopbackAddress().host, try LoopbackAddress().host)
+        let certificates = try await Certificates(address: first, name: isRightName ? name : "other.example")
+        let broker = try await MosquittoBroker(
+            settings: "allow_anonymous true\n\(certificates.brokerSettings)",
+            address: second,
+            clientOptions: certificates.clientOptions + ["--insecure"]
+        )
+        // On the first address, a server whose certificate is for another name. Its authority is trusted.
+        let wrong = try await Certificates(address: "192.0.2.1")
+        let authorities = try certificates.folder.read("ca.pem") + wrong.folder.read("ca.pem")
+        let folder = try TemporaryDirectory()
+        try folder.write(authorities, to: "authorities.pem")
+        let pair = ["-cert", wrong.path("server.pem"), "-key", wrong.path("server.key")]
+        let server = try Daemon(
+            "stdbuf",
+            ["-oL", "openssl", "s_server", "-accept", "\(first):\(broker.port)", "-servername", name] + pair
+                + pair.map { $0.hasPrefix("-") ? $0 + "2" : $0 }
+        )
+        #expect(await eventually { server.output.contains("ACCEPT") })
+
+        let probe = try await DesktopProbe(
+            configuration: """
+                backends: [mqtt]
+                mqtt:
+                  url: mqtts://\(name):\(broker.port)
+                  caFile: \(folder.appending("authorities.pem"))
+                  certificateFile: \(certificates.path("client.pem"))
+                  keyFile: \(certificates.path("client.key"))
+                """,
+            in: folder,
+            environment: [
+                "LD_PRELOAD": "libnss_wrapper.so",
+                "NSS_WRAPPER_HOSTS": try folder.write("\(first) \(name)\n\(second) \(name)\n", to: "hosts"),
+            ],
+            bus: nil
+        )
+        #expect(try await probe.backend("mqtt", is: isRightName ? "running" : "is not accepted: hostname mismatch"))
+        #expect(await eventually { server.output.contains("Hostname in TLS extension: \"\(name)\"") })
+    }
+    #endif
+
+    @Test(
+        "A file of TLS that cannot be used is named, with the reason, and nothing is asked on the terminal",
+        .needs("openssl", package: "openssl"),
+        .needs(.broker)
+    )
+    func unusableFiles() async throws {
+        let certificates = try await Certificates()
+        func made(_ name: String, _ arguments: String...) async throws -> String {
+            let path = certificates.path(name)
+            let words = [arguments[0], "-out", path] + arguments.dropFirst()
+            #expect(try await Command.run("openssl", words).status == 0)
+            return path
+        }
+        let (authority, certificate) = (certificates.path("ca.pem"), certificates.path("client.pem"))
+        let key = certificates.path("client.key")
+        let locked = try await made("locked", "ec", "-aes256", "-passout", "pass:hush", "-in", key)
+        let otherKind = try await made("rsa", "genrsa", "2048")
+        let text = try certificates.folder.write("no PEM\n", to: "text")
+        func problem(_ authority: String, _ certificate: String?, _ key: String?) async throws -> String {
+            var settings = MQTTSettings(url: try MQTTURL("mqtts://127.0.0.1:9"))
+            (settings.caFile, settings.certificateFile, settings.keyFile) = (authority, certificate, key)
+            let backend = MQTTBackend(applicationName: "x", settings: settings)
+            return try await #require(#expect(throws: MQTTError.self) { try await backend.start() }).reason
+        }
+        #expect(try await problem(authority, certificate, locked).hasSuffix("cannot be used: it needs a passphrase"))
+        for key in [otherKind, certificates.path("server.key")] {
+            let problem = try await problem(authority, certificate, key)
+            #expect(problem.hasSuffix("cannot be used: it is not that of the certificate"), "\(problem)")
+        }
+        for (authority, certificate, key) in [
+            (text, nil, nil), (authority, text, key), (authority, certificate, text),
+        ] {
+            let problem = try await problem(authority, certificate, key)
+            #expect(problem.hasSuffix("/text' cannot be used: it has no certificate or key in PEM"), "\(problem)")
+        }
+        let pipe = certificates.path("pipe")
+        mkfifo(pipe, 0o600)
+        #expect(try await problem(pipe, certificate, key).hasSuffix("it is no file, or larger than 8000000 bytes"))
+        #expect(try await problem(authority, certificate, nil).contains("'keyFile' is set, which belong together"))
+        #expect(try await problem(authority, nil, key).contains("'keyFile' is set, which belong together"))
+        // The files are right; nothing listens at the port.
+        let refused = try await problem(authority, certificate, key)
+        #expect(refused.hasSuffix("cannot be reached: it refused the connection"), "\(refused)")
+    }
+
+    @Test func aUserNameWithAControlCharacterIsAnError() async throws {
+        var settings = MQTTSettings(url: try MQTTURL("mqtt://127.0.0.1:9"))
+        settings.username = "me\u{1}"
+        let backend = MQTTBackend(applicationName: "x", settings: settings)
+        await #expect(throws: MQTTError.invalidUsername) { try await backend.start() }
+    }
+
+    #if !THREAD_SANITIZER  // Only a part of this module is built with it.
+    @Test(
+        "No message about a mistake in a config file quotes the password, however YAML reads it",
+        arguments: [
+            "password: *hush", "password: *hu/s%h!", "password: *a hush", "password: !hush", "password: !hu%sh",
+            "password: @hush", "password: &hush", "password: {hush", "password: [hush", "password: a: hush",
+            "password: \"hush", "password: |hush", "password: - hush", "password:hush", "password: \"a\"hush",
+            "password: {hush: x}", "password: [hush]", "password: x\n   hush: y", "password: ? hush",
+            "password:hush\n  username: me", "password:\n  hush\n  username: me",
+        ]
+    )
+    func mistakes(text: String) throws {
+        let folder = try TemporaryDirectory()
+        for contents in ["mqtt:\n  \(text)\n", "mqtt.\(text)\n"] {
+            let path = try folder.write(contents, to: "indicator.yaml")
+            do {
+                _ = try IndicatorConfiguration.load(from: ConfigurationSource(for: "app", path: path, environment: [:]))
+            } catch {
+                #expect(!error.description.contains("hu"), "\(error)")
+            }
+        }
+    }
+
+    @Test("A password that every user of the machine can read causes a warning", .needs(.broker))
+    func readable() throws {
+        let folder = try TemporaryDirectory()
+        let secret = try folder.write("hush\n", to: "secret")
+        let path = try folder.write("backends: [mqtt]\nmqtt: {passwordFile: \(secret)}\n", to: "indicator.yaml")
+        func warnings() throws -> [String] {
+            try IndicatorConfiguration.load(from: ConfigurationSource(for: "app", path: path, environment: [:]))
+                .warnings.map(
+                    \.message
+                )
+        }
+        for (mode, count) in [(0o644, 1), (0o640, 0), (0o600, 0)] {
+            chmod(secret, mode_t(mode))
+            let warnings = try warnings()
+            #expect(
+                warnings.count == count && warnings.allSatisfy { $0.contains("'passwordFile'") && $0.contains("chmod") }
+            )
+        }
+        _ = try folder.write("backends: [mqtt]\nmqtt: {password: hush}\n", to: "indicator.yaml")
+        chmod(path, 0o644)
+        #expect(try warnings().count == 1)
+        chmod(path, 0o600)
+        #expect(try warnings().isEmpty)
+    }
+    #endif
+}
+#endif

@@ -1,0 +1,244 @@
+import Foundation
+import IndicatorThreads
+import Logging
+import TestSupport
+import Testing
+
+@testable import BackendConfiguration
+@testable import IndicatorBackends
+@testable import IndicatorCore
+
+/// Programs and web services that are told of events.
+@Suite struct HookTests {
+    private func finished(_ label: String, _ outcome: ActivityOutcome = .succeeded, seconds: Int = 12)
+        -> FinishedActivity
+    {
+        FinishedActivity(label: label, outcome: outcome, duration: .seconds(seconds))
+    }
+
+    private func snapshot(
+        _ state: IndicatorState,
+        _ label: String? = nil,
+        attention: String? = nil,
+        finished: [FinishedActivity] = []
+    ) -> IndicatorSnapshot {
+        var snapshot = IndicatorSnapshot(state: state, activityCount: label == nil ? 0 : 1, label: label, progress: nil)
+        if attention != nil {
+            var details = ActivityDetails(label: label)
+            details.attention = attention
+            snapshot.activities = [details]
+        }
+        snapshot.finishedActivities.latest = finished
+        return snapshot
+    }
+
+    /// A backend of the standard registry with the settings of a config file.
+    private func backend(_ kind: String, _ values: [String: BackendSettingValue]) throws -> any IndicatorBackend {
+        let kind = try #require(BackendRegistry.standard.kind(named: kind))
+        let context = BackendContext(name: kind.name, applicationName: "app", logger: Logger(label: "test"))
+        return try kind.make(context, BackendSettings(values, definitions: kind.settings))
+    }
+
+    // MARK: - Events
+
+    @Test("each event calls the function once, and only those that are selected")
+    func events() async throws {
+        let events = Locked<[HookEvent]>([])
+        let all = HookSettings(events: Set(HookEvent.Kind.allCases))
+        let hook = HookBackend(name: "hook", applicationName: "app", settings: all) { event in
+            events.withLock { $0.append(event) }
+        }
+        func update(_ snapshot: IndicatorSnapshot) async throws -> [String] {
+            events.withLock { $0 = [] }
+            try await hook.update(snapshot)
+            return events.withLock { $0.map { "\($0.kind) \($0.title): \($0.text)" } }
+        }
+        #expect(try await update(snapshot(.active, "Build")) == ["shown Build: In progress"])
+        #expect(try await update(snapshot(.active, "Build")) == [])
+        #expect(
+            try await update(snapshot(.active, "Build", attention: "Pass\u{1B}phrase?")) == [
+                "attention Build: Passphrase?"
+            ]
+        )
+        #expect(try await update(snapshot(.active, "Build", attention: "Pass\u{1B}phrase?")) == [])
+        let ended = [finished("Build", .failed("exit 2")), finished("short", seconds: 9), finished("no", .cancelled)]
+        #expect(
+            try await update(snapshot(.inactive, finished: ended)) == [
+                "finished Build: Failed after 12 s: exit 2", "hidden app: No longer in progress",
+            ]
+        )
+        #expect(
+            try await update(snapshot(.inactive, finished: [finished("Test")])) == [
+                "finished Test: Done after 12 s"
+            ]
+        )
+    }
+
+    @Test("after a function that throws, the others are called, and the error is the backend's")
+    func failures() async throws {
+        let count = Locked(0)
+        let all = HookSettings(events: Set(HookEvent.Kind.allCases))
+        let hook = HookBackend(name: "hook", applicationName: "app", settings: all) { event in
+            count.withLock { $0 += 1 }
+            if event.kind == .shown { throw Unavailability(reason: "no signal") }
+        }
+        await #expect(throws: Unavailability(reason: "no signal")) {
+            try await hook.update(snapshot(.active, "Build", finished: [finished("Test")]))
+        }
+        #expect(count.withLock(\.self) == 2)
+    }
+
+    // MARK: - Programs
+
+    @Test("a program gets its arguments as they are, filled in once, and no terminal")
+    func arguments() async throws {
+        let folder = try TemporaryDirectory()
+        let script = """
+            #!/bin/sh
+            for argument in "$@"; do printf '[%s]' "$argument"; done >"$0.out"
+            [ -t 0 ] || [ -t 1 ] || [ -t 2 ] || read -r line || echo none >>"$0.out"
+            """
+        let program = try folder.write(script, to: "program")
+        // Not executed itself: a process that another test starts may still have it open for writing (ETXTBSY).
+        let words = [
+            "sh", program, "{title}", "a b; $(id) `id` {{X} {", "{event}{outcome}{seconds}", "{message}", "-{app}-",
+        ]
+        let hook = try backend("command", ["run": .list(words)])
+        try await hook.start()
+        let label = "{text} \"$HOME\" %s"
+        try await hook.update(snapshot(.inactive, finished: [finished(label, .failed("one\ntwo"))]))
+        let output = try String(contentsOfFile: "\(program).out", encoding: .utf8)
+        #expect(output == "[\(label)][a b; $(id) `id` {{X} {][finishedfailed12][one two][-app-]none\n")
+    }
+
+    @Test("a failure says which program, how it ended, and the first line of its errors")
+    func statuses() throws {
+        func failure(_ arguments: [String], seconds: Double = 60) -> String? {
+            do {
+                try HookCommand(arguments: arguments, timeLimit: .seconds(seconds)).run()
+                return nil
+            } catch { return error.description }
+        }
+        #expect(failure(["sh", "-c", "echo much; exit 0"]) == nil)
+        #expect(
+            failure(["sh", "-c", "echo 'no \u{1B}]0;x phone' >&2; echo more >&2; exit 3"])
+                == "'sh' ended with status 3: no ]0;x phone"
+        )
+        #expect(failure(["sh", "-c", "kill -9 $$"]) == "'sh' was ended by signal 9")
+        #expect(failure(["no-such-program"])?.hasPrefix("there is no program 'no-such-program'; install it") == true)
+        #expect(failure(["sh", "-c", "exec yes >&2"], seconds: 0.5)?.contains("was killed") == true)
+        // More than a pipe holds.
+        #expect(failure(["sh", "-c", "yes | head -c 300000 >&2; exit 1"]) == "'sh' ended with status 1: y")
+    }
+
+    @Test("a program that runs for too long is killed, with the programs that it started")
+    func timeLimit() async throws {
+        let folder = try TemporaryDirectory()
+        let command = HookCommand(
+            arguments: ["sh", "-c", "sleep 600 & echo $! >\(folder.path)/pid; wait"],
+            timeLimit: .milliseconds(500)
+        )
+        let reason = "'sh' was killed, because it ran for more than 0.5 s"
+        #expect(throws: Unavailability(reason: reason)) { try command.run() }
+        let text = try String(contentsOfFile: "\(folder.path)/pid", encoding: .utf8)
+        let child = try #require(pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+        // A container may have no process that collects orphans: a zombie counts as ended.
+        #expect(
+            await eventually {
+                let status = try? String(contentsOfFile: "/proc/\(child)/stat", encoding: .utf8)
+                return status?.contains(") Z ") ?? true
+            }
+        )
+    }
+
+    @Test("unknown placeholders are mistakes")
+    func placeholders() {
+        #expect(
+            HookText.validate(["a", "{titel}"])
+                == "known placeholders instead of '{titel}', did you mean 'title'?"
+        )
+        #expect(HookText.validate([]) == "a program and its arguments")
+        #expect(HookText.validate(["a", "{title} {}{ {A}"]) == nil)
+    }
+
+    // MARK: - Web services
+
+    /// A server that prints its requests, and answers `/403` with that status.
+    private static let server = """
+        import http.server, json
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers['Content-Length'])).decode()
+                names = ['Title', 'Priority', 'Tags', 'Authorization', 'Content-Type']
+                headers = {name: self.headers[name] for name in names if name in self.headers}
+                print(json.dumps([self.path, headers, body], ensure_ascii=False), flush=True)
+                self.send_response(403 if self.path == '/403' else 200)
+                self.end_headers()
+            def log_message(self, *arguments): pass
+        server = http.server.HTTPServer(('127.0.0.1', 0), Handler)
+        print(server.server_port, flush=True)
+        server.serve_forever()
+        """
+
+    private func startServer() async throws -> (Daemon, address: String) {
+        let server = try Daemon("python3", ["-c", Self.server])
+        #expect(await eventually { server.output.contains("\n") })
+        return (server, "http://127.0.0.1:\(server.output.trimmingCharacters(in: .whitespacesAndNewlines))")
+    }
+
+    @Test(
+        "each format is what its services read",
+        .needs(.webServer),
+        arguments: [
+            (
+                "ntfy",
+                #"["/t", {"Title": "=?UTF-8?B?w5w=?=", "Priority": "high", "Tags": "x", "#
+                    + #""Content-Type": "text/plain; charset=utf-8"}, "Failed after 12 s: \"<a>\" \\n"]"#
+            ),
+            (
+                "slack",
+                #"["/t", {"Content-Type": "application/json"}, "#
+                    + #""{\"text\":\"Ü: Failed after 12 s: \\\"&lt;a&gt;\\\" \\\\n\"}"]"#
+            ),
+            (
+                "json",
+                #"["/t", {"Content-Type": "application/json"}, "{\"app\":\"app\",\"event\":\"finished\","#
+                    + #"\"message\":\"\\\"<a>\\\" \\\\n\",\"outcome\":\"failed\",\"seconds\":12,"#
+                    + #"\"text\":\"Failed after 12 s: \\\"<a>\\\" \\\\n\",\"title\":\"Ü\"}"]"#
+            ),
+        ]
+    )
+    func formats(_ format: String, _ expected: String) async throws {
+        let (server, address) = try await startServer()
+        let hook = try backend("webhook", ["url": .string("\(address)/t"), "format": .string(format)])
+        try await hook.start()
+        try await hook.update(snapshot(.inactive, finished: [finished("Ü", .failed(#""<a>" \n"#))]))
+        #expect(server.output.split(separator: "\n").dropFirst().joined() == expected)
+    }
+
+    @Test("address and token come from files, and are in no message", .needs(.webServer))
+    func secrets() async throws {
+        let (server, address) = try await startServer()
+        let folder = try TemporaryDirectory()
+        let files: [String: BackendSettingValue] = [
+            "urlFile": .string(try folder.write("\(address)/403\n", to: "url")),
+            "tokenFile": .string(try folder.write("s3cr3t\n", to: "token")),
+        ]
+        let hook = try backend("webhook", files)
+        try await hook.start()
+        await #expect {
+            try await hook.update(snapshot(.inactive, finished: [finished("Build")]))
+        } throws: { error in
+            let host = address.dropFirst("http://".count)
+            let reason = "curl: (22) The requested URL returned error: 403"
+            return "\(error)" == "\(host): 'curl' ended with status 22: \(reason)"
+        }
+        #expect(server.output.contains(#""Authorization": "Bearer s3cr3t""#))
+
+        _ = try folder.write("ftp://s3cr3t\n", to: "url")
+        await #expect { try await hook.start() } throws: { "\($0)".contains("is no address that begins with") }
+        _ = try folder.write("", to: "token")
+        _ = try folder.write("\(address)/403\n", to: "url")
+        await #expect { try await hook.start() } throws: { "\($0)".contains("has no token in its first line") }
+    }
+}

@@ -1,0 +1,106 @@
+import Foundation
+import IndicatorCore
+import Logging
+import TestSupport
+import Testing
+
+@testable import BackendConfiguration
+@testable import IndicatorBackends
+
+@Suite struct LogFileKindTests {
+    private let folder: TemporaryDirectory
+    private let context = BackendContext(name: "audit", applicationName: "my-app", logger: Logger(label: "test"))
+
+    init() throws {
+        folder = try TemporaryDirectory()
+    }
+
+    private func settings(_ values: [String: BackendSettingValue]) -> BackendSettings {
+        BackendSettings(values, definitions: BackendKind.logFile.settings)
+    }
+
+    private func availability(_ path: String) async -> BackendAvailability {
+        await BackendKind.logFile.availability(context, settings(["path": .string(path)]))
+    }
+
+    private func reason(_ path: String) async -> String? {
+        if case .unavailable(let reason, _) = await availability(path) { reason } else { nil }
+    }
+
+    @Test func settingsReachTheBackend() throws {
+        let backend = try BackendKind.logFile.make(
+            context,
+            settings(["path": .string("/x"), "format": .string("text"), "maxSize": .integer(5), "keep": .integer(7)])
+        )
+        let log = try #require(backend as? LogFileBackend)
+        #expect(log.name == "audit")
+        #expect(log.settings == LogFileBackend.Settings(path: "/x", format: .text, maxSize: 5, keep: 7))
+    }
+
+    @Test func eventsAreAListInTheFileAndInTheEnvironment() throws {
+        func load(_ events: String, environment: [String: String] = [:]) throws(ConfigurationError) -> [String]? {
+            let path = try? folder.write("backends: [logFile]\nlogFile:\n  events: \(events)\n", to: "config.yaml")
+            return try IndicatorConfiguration.load(
+                from: ConfigurationSource(for: "my-app", path: path, environment: environment)
+            )
+            .backends.first?.settings.list("events")
+        }
+        func report(_ events: String) throws -> [String] {
+            let error = try #require(throws: ConfigurationError.self) { try load(events) }
+            return error.description.replacing("\(folder.path)/", with: "").split(separator: "\n").map(String.init)
+        }
+        #expect(try load("[begin, end]") == ["begin", "end"])
+        #expect(try load("[]") == [])
+        let variable = ["INDICATOR_LOG_FILE_EVENTS": "shown,end"]
+        #expect(try load("[begin, end]", environment: variable) == ["shown", "end"])
+        #expect(
+            try report("[begin, ends, 3, begin]") == [
+                "config.yaml:3:19: error: 'events': expected 'shown', 'hidden', 'label', 'finished', 'begin' or 'end', "
+                    + "found 'ends', did you mean 'end'?",
+                "config.yaml:3:25: error: 'events': expected 'shown', 'hidden', 'label', 'finished', 'begin' or 'end', "
+                    + "found '3'",
+                "config.yaml:3:28: error: 'begin' is duplicated in 'events'",
+            ]
+        )
+        #expect(
+            try report("begin")
+                == ["config.yaml:3:11: error: 'events': expected a list such as [shown, hidden], found 'begin'"]
+        )
+    }
+
+    @Test func theDefaultsAreThoseOfTheBackend() throws {
+        let backend = try BackendKind.logFile.make(context, settings([:]))
+        #expect((backend as? LogFileBackend)?.settings == LogFileBackend.Settings())
+    }
+
+    @Test func aPathThatCannotBeAFileIsRejected() {
+        let path = BackendKind.logFile.settings.first { $0.name == "path" }
+        #expect(path?.validate(.string("/var/log/")) == "the path of a file")
+        #expect(path?.validate(.string("/var/log/x")) == nil)
+    }
+
+    @Test func theAvailabilityCheckCreatesNothing() async throws {
+        let path = folder.appending("a/b/x.log")
+        #expect(await availability(path) == .available(detail: path))
+        #expect(try folder.names() == [])
+        let file = try folder.write("", to: "file")
+        #expect(await availability(file) == .available(detail: file))
+        #expect(await availability("/dev/null") == .available(detail: "/dev/null"))
+    }
+
+    @Test func obstaclesAreReported() async throws {
+        #expect(
+            await availability(folder.path)
+                == .unavailable(
+                    reason: "\(folder.path): it is a directory",
+                    help: "set 'path' to a file in it, such as '\(folder.path)/indicator.log'"
+                )
+        )
+        let below = try folder.write("", to: "file") + "/a/x.log"
+        #expect(await reason(below)?.contains("Not a directory") == true)
+
+        let link = folder.appending("link")
+        symlink("nowhere", link)
+        #expect(await reason(link)?.contains("symbolic link") == true)
+    }
+}

@@ -1,0 +1,204 @@
+import Foundation
+import IndicatorCore
+import Testing
+
+@testable import DisplayText
+@testable import IndicatorBackends
+
+@Suite struct LogLineFormatterTests {
+    private func line(
+        _ snapshot: IndicatorSnapshot,
+        _ event: LogRecord.Event = .label,
+        format: LogFileBackend.Format = .json,
+        app: String = "my-app"
+    ) -> [UInt8] {
+        let record = LogRecord(time: LogTimestamp(snapshot.since), event: event, snapshot: snapshot, processID: 4242)
+        return LogLineFormatter(format: format, applicationName: app).line(for: record)
+    }
+
+    private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+
+    @Test func jsonLinesAreExactlyThese() {
+        #expect(
+            text(line(.shown("GET \"/\"", at: 0.25, count: 2, progress: 0.4), .shown))
+                == #"{"time":"2026-03-01T12:00:00.250000Z","event":"shown","state":"active","visible":true,"count":2,"#
+                + #""label":"GET \"/\"","progress":0.4,"app":"my-app","pid":4242}"# + "\n"
+        )
+        #expect(
+            text(line(.hidden(at: 61), .hidden))
+                == #"{"time":"2026-03-01T12:01:01.000000Z","event":"hidden","state":"inactive","visible":false,"count":0,"#
+                + #""app":"my-app","pid":4242}"# + "\n"
+        )
+    }
+
+    @Test func textLinesAreExactlyThese() {
+        #expect(
+            text(line(.shown("GET \"/\"\n", at: 0.25, count: 2, progress: 0.4), .shown, format: .text))
+                == #"2026-03-01T12:00:00.250000Z my-app[4242] shown state=active visible=true count=2 progress=0.4 "#
+                + #"label="GET \"/\"""# + "\n"
+        )
+        #expect(
+            text(line(.hidden(at: 61), .hidden, format: .text, app: "my app"))
+                == #"2026-03-01T12:01:01.000000Z "my app"[4242] hidden state=inactive visible=false count=0"# + "\n"
+        )
+    }
+
+    @Test func finishedLinesAreExactlyThese() {
+        let failed = FinishedActivity(label: "GET /", outcome: .failed("HTTP 503"), duration: .milliseconds(1250))
+        let cancelled = FinishedActivity(label: "GET /", outcome: .cancelled, duration: .seconds(1) / 3)
+        func line(_ activity: FinishedActivity, _ format: LogFileBackend.Format) -> String {
+            let time = LogTimestamp(IndicatorSnapshot.noon(1))
+            let record = LogRecord(
+                time: time,
+                event: .finished,
+                snapshot: .shown("x"),
+                activity: .finished(activity),
+                processID: 4242
+            )
+            return text(LogLineFormatter(format: format, applicationName: "my-app").line(for: record))
+        }
+        #expect(
+            line(failed, .json)
+                == #"{"time":"2026-03-01T12:00:01.000000Z","event":"finished","label":"GET /","outcome":"failed","#
+                + #""seconds":1.25,"message":"HTTP 503","app":"my-app","pid":4242}"# + "\n"
+        )
+        #expect(
+            line(failed, .text)
+                == #"2026-03-01T12:00:01.000000Z my-app[4242] finished outcome=failed seconds=1.25 message="HTTP 503" "#
+                + #"label="GET /""# + "\n"
+        )
+        #expect(line(cancelled, .json).contains(#""outcome":"cancelled","seconds":0.3333,"app""#))
+    }
+
+    @Test(arguments: [(1.0 / 3, "0.3333"), (1, "1.0"), (0.00004, "0.0"), (0.0001, "0.0001"), (2.0 / 3, "0.6667")])
+    func progressHasAtMostFourDigits(progress: Double, written: String) {
+        #expect(text(line(.shown("a", progress: progress))).contains(#""progress":\#(written),"#))
+    }
+
+    @Test func lostLinesAreExactlyThese() {
+        let loss = LogLoss(
+            count: 7,
+            first: LogTimestamp(IndicatorSnapshot.noon(1)),
+            last: LogTimestamp(IndicatorSnapshot.noon(2))
+        )
+        #expect(
+            text(LogLineFormatter(format: .json, applicationName: "my-app").line(for: loss, processID: 4242))
+                == #"{"time":"2026-03-01T12:00:02.000000Z","event":"lost","count":7,"since":"2026-03-01T12:00:01.000000Z","#
+                + #""app":"my-app","pid":4242}"# + "\n"
+        )
+        #expect(
+            text(LogLineFormatter(format: .text, applicationName: "my-app").line(for: loss, processID: 4242))
+                == "2026-03-01T12:00:02.000000Z my-app[4242] lost count=7 since=2026-03-01T12:00:01.000000Z\n"
+        )
+    }
+
+    @Test func everyScalarIsDecodedFromJSONAsDisplayedAndNoneBreaksTheLine() throws {
+        for first in stride(from: UInt32(0), to: 0x11000, by: 64) {
+            let scalars = (first..<first + 64).compactMap(Unicode.Scalar.init)
+            // Separated, so that none combines with the one before.
+            let label = "|" + scalars.map { "\($0)|" }.joined()
+            let bytes = line(.shown(label))
+            #expect(bytes.dropLast().allSatisfy { $0 >= 0x20 && $0 != 0x7F })
+            let decoded = try JSONDecoder().decode(LogLine.self, from: Data(bytes)).label
+            #expect(
+                decoded?.unicodeScalars.elementsEqual(SafeText.singleLine(label, limit: 1000).unicodeScalars)
+                    == true,
+                "from U+\(String(first, radix: 16))"
+            )
+        }
+    }
+
+    @Test(arguments: LogFileBackend.Format.allCases)
+    func invisibleCharactersAreRemovedFromEveryText(format: LogFileBackend.Format) {
+        let hidden = "a\u{200F}b\u{61C}c\u{200B}d\u{AD}e\u{E0068}\u{1B}\n f"
+        let failed = FinishedActivity(label: hidden, outcome: .failed(hidden), duration: .seconds(1))
+        let record = LogRecord(
+            time: LogTimestamp(IndicatorSnapshot.noon(1)),
+            event: .finished,
+            snapshot: .shown("x"),
+            activity: .finished(failed),
+            processID: 1
+        )
+        let lines = [
+            LogLineFormatter(format: format, applicationName: hidden).line(for: record),
+            line(.shown(hidden), format: format, app: hidden),
+        ].map(text)
+        #expect(lines.allSatisfy { $0.unicodeScalars.dropLast().allSatisfy(\.isASCII) })
+        #expect(lines.map { $0.components(separatedBy: #""abcde f""#).count - 1 } == [3, 2])
+    }
+
+    @Test(arguments: LogFileBackend.Format.allCases)
+    func aLabelHasNoControlSequencesAndNoLineBreaks(format: LogFileBackend.Format) {
+        let label = "\u{1B}]0;x\u{7}\u{9B}2J\u{85}\u{2028}\u{202E}\r\n2026-03-01T12:00:00.000000Z my-app[1] hidden"
+        let scalars = text(line(.shown(label), format: format)).dropLast().unicodeScalars
+        #expect(
+            scalars.allSatisfy { $0.properties.generalCategory != .control && $0 != "\u{2028}" && $0 != "\u{202E}" }
+        )
+    }
+
+    @Test(arguments: ["x", "é", "👩‍👩‍👧‍👦", "\""])
+    func aLongLabelIsCutBetweenCharactersAndTheLineFitsIntoOneWrite(character: String) throws {
+        let app = String(repeating: "\"", count: 1000)
+        let bytes = line(.shown(String(repeating: character, count: 10_000), count: .max, progress: 1 / 3), app: app)
+        #expect(bytes.count <= 4096)
+        #expect(bytes.count > 3300)
+        let decoded = try JSONDecoder().decode(LogLine.self, from: Data(bytes))
+        let label = try #require(decoded.label)
+        #expect(label.last == "…")
+        #expect(label.dropLast().allSatisfy { String($0) == character })
+    }
+
+    @Test func aLabelThatJustFitsIsNotCut() throws {
+        for count in [3071, 3072, 3073] {
+            let label = String(repeating: "x", count: count)
+            let decoded = try JSONDecoder().decode(LogLine.self, from: Data(line(.shown(label))))
+            #expect(decoded.label == (count <= 3072 ? label : String(repeating: "x", count: 3069) + "…"))
+        }
+    }
+
+    @Test func aSingleCharacterOfAMegabyteIsCutToo() throws {
+        let label = "a" + String(repeating: "\u{301}", count: 500_000)
+        let decoded = try JSONDecoder().decode(LogLine.self, from: Data(line(.shown(label))))
+        #expect(decoded.label == "…")
+    }
+
+    @Test func progressThatIsNotFiniteIsOmitted() throws {
+        for progress in [Double.nan, .infinity] {
+            let decoded = try JSONDecoder().decode(LogLine.self, from: Data(line(.shown(progress: progress))))
+            #expect(decoded.progress == nil)
+        }
+    }
+}
+
+@Suite struct LogTimestampTests {
+    private func text(_ date: Date) -> String {
+        var line: [UInt8] = []
+        LogTimestamp(date).append(to: &line)
+        return String(decoding: line, as: UTF8.self)
+    }
+
+    @Test(
+        arguments: [
+            (0, "1970-01-01T00:00:00.000000Z"),
+            (-0.000001, "1969-12-31T23:59:59.999999Z"),
+            (951_782_400, "2000-02-29T00:00:00.000000Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.000000Z"),
+            (4_107_456_000, "2100-02-28T00:00:00.000000Z"),
+            (1_772_366_400.123456, "2026-03-01T12:00:00.123456Z"),
+            (1_772_366_399.9999996, "2026-03-01T12:00:00.000000Z"),
+            (-62_167_219_200, "0000-01-01T00:00:00.000000Z"),
+            (253_402_300_799, "9999-12-31T23:59:59.000000Z"),
+        ] as [(Double, String)]
+    )
+    func isRFC3339InUTCWithSixDigits(seconds: Double, expected: String) {
+        #expect(text(Date(timeIntervalSince1970: seconds)) == expected)
+    }
+
+    // Not `arguments`: those are described when the test is listed, and the description of an infinite `Date` traps.
+    @Test func datesThatCannotBeWrittenStayWithinTheFormat() {
+        for seconds in [-1e300, -1e11, 1e12, 1e300, .infinity, -.infinity, .nan] {
+            let text = text(Date(timeIntervalSince1970: seconds))
+            #expect(text.utf8.count == 27 && text.hasSuffix("Z"), "\(seconds)")
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import Testing
+
+@testable import BackendConfiguration
+@testable import DisplayText
+@testable import IndicatorBackends
+
+@Suite("The reference of all settings")
+struct SettingsReferenceTests {
+    private func load(_ text: String) throws(ConfigurationError) -> IndicatorConfiguration {
+        let source = ConfigurationSource(
+            for: "my-app",
+            environment: ["HOME": "/home/user"],
+            registry: .standard
+        )
+        var builder = ConfigurationBuilder(source, file: FileValues(text: text, path: "reference.yaml", source: source))
+        let configuration = builder.build()
+        guard builder.mistakes.isEmpty else { throw ConfigurationError(builder.mistakes) }
+        return configuration
+    }
+
+    @Test("is a config file with the defaults")
+    func defaults() throws {
+        let reference = try load(BackendRegistry.standard.settingsReference)
+        let defaults = try load("")
+        #expect(reference.warnings.isEmpty)
+        #expect(reference.delays == defaults.delays)
+        #expect(reference.isEnabled == defaults.isEnabled)
+        #expect(reference.observe == defaults.observe)
+        #expect(reference.backends.map(\.name) == defaults.backends.map(\.name))
+        #expect(reference.backends.map(\.settings) == defaults.backends.map(\.settings))
+    }
+
+    @Test("has every setting, and is valid with all examples, too")
+    func examples() throws {
+        let text = BackendRegistry.standard.settingsReference
+            .split(separator: "\n", omittingEmptySubsequences: false)
+            .map { $0.contains(/^# *\w+:/) && !$0.contains(/^# \w/) ? $0.dropFirst() : $0 }
+            .joined(separator: "\n")
+        let kinds = BackendRegistry.standard.kinds
+        let all = text.replacing(
+            /backends: \[.*\]/,
+            with: "backends: [\(kinds.map(\.name).joined(separator: ", ")), audit]"
+        )
+        let configuration = try load(all)
+        #expect(configuration.warnings.isEmpty)
+        let unset = configuration.effectiveSettings.filter { $0.location == nil && $0.backend != "audit" }
+        #expect(unset.isEmpty, "not in the reference")
+    }
+
+    @Test("declares each setting in one place: summary, default or example, and valid values")
+    func declarations() throws {
+        let declared = BackendRegistry.standard.kinds.flatMap(\.settings) + TopLevelSetting.all(in: .standard)
+        #expect(declared.count > 10)
+        for setting in declared {
+            #expect(!setting.summary.isEmpty, "\(setting.name)")
+            let value = try #require(setting.example ?? setting.defaultValue, "'\(setting.name)' has no example")
+            #expect(throws: Never.self, "\(setting.name)") {
+                _ = try setting.checked(value, environment: ["HOME": "/home/user"])
+            }
+        }
+    }
+
+    @Test("names every placeholder of the title")
+    func placeholders() throws {
+        let format = try #require(BackendKind.terminalTitle.settings.first { $0.name == "format" })
+        for placeholder in SnapshotFormat.Placeholder.allCases {
+            #expect(format.summary.contains("{\(placeholder.rawValue)}"))
+        }
+    }
+
+    #if DBus && DesktopNotification && MQTT
+    @Test("is what the documentation shows")
+    func documentation() throws {
+        let article = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../../Sources/Backends/Standard/IndicatorBackends.docc/ConfigFileReference.md")
+            .standardized
+        let text = try String(contentsOf: article, encoding: .utf8)
+        let shown = text.components(separatedBy: "```yaml\n").last?.components(separatedBy: "```").first
+        let reference = BackendRegistry.standard.settingsReference
+        #expect(shown == reference, "put what check-config --reference prints into \(article.path)")
+    }
+    #endif
+}

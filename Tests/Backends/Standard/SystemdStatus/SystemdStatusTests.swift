@@ -1,0 +1,159 @@
+import Foundation
+import IndicatorCore
+import TestSupport
+import Testing
+
+@testable import IndicatorBackends
+
+/// The status of a service, as what its service manager receives.
+@Suite struct SystemdStatusTests {
+    private func backend(
+        _ address: String,
+        settings: SystemdStatusSettings = SystemdStatusSettings()
+    ) -> SystemdStatusBackend {
+        SystemdStatusBackend(applicationName: "app", settings: settings) { ["NOTIFY_SOCKET": address] }
+    }
+
+    private func snapshot(_ label: String?, progress: Double? = nil, count: Int = 1) -> IndicatorSnapshot {
+        IndicatorSnapshot(state: .active, activityCount: count, label: label, progress: progress)
+    }
+
+    @Test("The text follows the indicator, on sockets with a path and abstract ones", arguments: [false, true])
+    func texts(isAbstract: Bool) async throws {
+        let folder = try TemporaryDirectory()
+        let address = isAbstract ? "@\(folder.path)/notify" : "\(folder.path)/notify"
+        let manager = try ServiceManager(address: address)
+        let backend = backend(address)
+        try await backend.start()
+        #expect(manager.receiveAll() == [])
+        try await backend.update(snapshot("Fetching\u{1B}[31m\nREADY=1", progress: 0.42, count: 3))
+        try await backend.update(snapshot("Fetching\u{1B}[31m\nREADY=1", progress: 0.42, count: 3))
+        try await backend.update(snapshot(nil))
+        try await backend.update(IndicatorSnapshot())
+        try await backend.update(IndicatorSnapshot())
+        #expect(
+            manager.receiveAll() == ["STATUS=Fetching[31m READY=1 42% (3)", "STATUS=in progress", "STATUS="]
+        )
+        try await backend.update(snapshot("Again"))
+        await backend.stop()
+        #expect(manager.receiveAll() == ["STATUS=Again", "STATUS="])
+    }
+
+    @Test("A text that a busy service manager did not take is removed after the next start")
+    func fullQueue() async throws {
+        let folder = try TemporaryDirectory()
+        let address = "\(folder.path)/notify"
+        let manager = try ServiceManager(address: address)
+        let backend = backend(address)
+        try await backend.start()
+        try await backend.update(snapshot("Working"))
+        let other = try NotifySocket(environment: ["NOTIFY_SOCKET": address])
+        while (try? other.send("STATUS=other")) != nil {}
+        await #expect(throws: (any Error).self) { try await backend.update(IndicatorSnapshot()) }
+        await backend.stop()
+        #expect(manager.receiveAll().contains("STATUS=Working"))
+        try await backend.start()
+        #expect(manager.receiveAll() == ["STATUS="])
+        await backend.stop()
+    }
+
+    @Test("It reports that the service is ready only if that is configured")
+    func ready() async throws {
+        let folder = try TemporaryDirectory()
+        let manager = try ServiceManager(address: "\(folder.path)/notify")
+        let backend = backend("\(folder.path)/notify", settings: .init(isReady: true))
+        try await backend.start()
+        #expect(manager.receiveAll() == ["READY=1"])
+    }
+
+    @Test(
+        "Without a usable address it is unavailable, and says what is wrong",
+        arguments: [
+            ("", "NOTIFY_SOCKET is not set"), ("vsock:2:1234", "neither a path nor '@' and a name"),
+            ("@", "neither a path nor '@' and a name"), ("relative", "neither a path nor '@' and a name"),
+            ("/" + String(repeating: "a", count: 107), "neither a path nor"),
+            ("/nowhere/notify", "the socket '/nowhere/notify' in NOTIFY_SOCKET cannot be used: No such file"),
+        ]
+    )
+    func wrongAddresses(address: String, text: String) async throws {
+        let error = await #expect(throws: SystemdStatusError.self) { try await backend(address).start() }
+        #expect(error?.description.contains(text) == true, "\(String(describing: error))")
+    }
+
+    @Test("A manager that does not read makes it unavailable, and does not block it")
+    func silence() async throws {
+        let folder = try TemporaryDirectory()
+        let address = "\(folder.path)/notify"
+        let manager = try ServiceManager(address: address)
+        let full = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        defer { close(full) }
+        // The kernel limits how many datagrams wait (net.unix.max_dgram_qlen).
+        let filler = try NotifySocket(environment: ["NOTIFY_SOCKET": address])
+        while (try? filler.send("STATUS=other")) != nil {}
+        let backend = backend(address)
+        try await backend.start()
+        await #expect(throws: SystemdStatusError.self) { try await backend.update(snapshot("Fetching")) }
+        _ = manager.receiveAll()
+        try await backend.update(snapshot("Fetching"))
+        #expect(manager.receiveAll() == ["STATUS=Fetching"])
+    }
+
+    @Test("A manager that ends makes it unavailable; the next one at the address gets the text")
+    func restart() async throws {
+        let folder = try TemporaryDirectory()
+        let address = "\(folder.path)/notify"
+        var manager: ServiceManager? = try ServiceManager(address: address)
+        let backend = backend(address)
+        try await backend.start()
+        try await backend.update(snapshot("Fetching"))
+        #expect(manager?.receiveAll() == ["STATUS=Fetching"])
+        manager = nil
+        await #expect(throws: SystemdStatusError.self) { try await backend.update(snapshot("More")) }
+        await #expect(throws: SystemdStatusError.self) { try await backend.start() }
+        try FileManager.default.removeItem(atPath: address)
+        let next = try ServiceManager(address: address)
+        try await backend.start()
+        // Also the same text: this manager does not know it.
+        try await backend.update(snapshot("Fetching"))
+        #expect(next.receiveAll() == ["STATUS=", "STATUS=Fetching"])
+    }
+
+    @Test("1000 shows and hides end without a text, with at most ten texts a second")
+    func cycles() async throws {
+        let folder = try TemporaryDirectory()
+        let address = "\(folder.path)/notify"
+        let manager = try ServiceManager(address: address)
+        let start = ContinuousClock.now
+        let indicator = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [backend(address)]
+        )
+        for cycle in 0..<1000 {
+            let activity = indicator.begin("cycle \(cycle)")
+            activity.end(.succeeded)
+        }
+        await indicator.shutdown()
+        let texts = manager.receiveAll()
+        #expect(texts.isEmpty || texts.last == "STATUS=")
+        let seconds = start.duration(to: .now) / .seconds(1)
+        #expect(Double(texts.count) <= 10 * seconds + 2, "\(texts.count) in \(seconds) s")
+    }
+
+    @Test("A default configuration skips it where there is no service, and uses it in one")
+    func applicability() async throws {
+        let folder = try TemporaryDirectory()
+        let address = "\(folder.path)/notify"
+        let manager = try ServiceManager(address: address)
+        for (variable, isUsed) in [("", false), (address, true)] {
+            let probe = try await DesktopProbe(
+                configuration: "backends: [systemdStatus]",
+                in: folder,
+                environment: ["NOTIFY_SOCKET": variable],
+                bus: nil
+            )
+            #expect(try await probe.tell("status").isEmpty == !isUsed)
+            try await probe.tell("begin", "Fetching")
+            if isUsed { #expect(await eventually { manager.receive() == "STATUS=Fetching" }) }
+        }
+    }
+}

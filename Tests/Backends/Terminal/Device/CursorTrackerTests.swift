@@ -1,0 +1,126 @@
+import TestSupport
+import Testing
+
+@testable import TerminalBackends
+
+@Suite("The cursor after a text")
+struct CursorTrackerTests {
+    private static let size = TerminalDevice.Size(columns: 10, rows: 4)
+
+    private func cursor(after texts: String..., inRawMode: Bool = true) -> CursorTracker {
+        var cursor = CursorTracker()
+        cursor.returnsOnLineFeed = !inRawMode
+        cursor.resize(to: Self.size)
+        for text in texts { Array(text.utf8).withUnsafeBufferPointer { cursor.receive($0) } }
+        return cursor
+    }
+
+    @Test(
+        "allows lines where they damage nothing",
+        arguments: [
+            "", "text", "1234567890\r\n", "12345678901", "1234567890\r", "\u{1B}[31mred\u{1B}[m", "日本語で",
+            "one\r\ntwo\r\n",
+            // A spinner, a wait for a password, a title, a character in another character set.
+            "50%\r", "50%\u{8}\u{8}\u{8}", "Word: ", "\u{1B}]0;title\u{7}", "\u{1B}]0;title\u{1B}\\",
+            "\u{1B}(0x\u{1B}(B",
+            // Up and down again, and erased below.
+            "one\r\ntwo\r\n\u{1B}[2A\u{1B}[2B", "one\r\ntwo\u{1B}[A\u{1B}[J", "\u{1B}[H\u{1B}[2J\u{1B}[3J",
+            "\u{1B}[2J\u{1B}[H",
+            "\u{1B}[H\u{1B}[J", "one\u{1B}M\r\n", "\u{1B}[4;1H", "\u{1B}[H1\r\n2\r\n3\r\n4",
+            // After a full-screen program, also one whose cursor was elsewhere.
+            "x\u{1B}[?1049h\u{1B}[2;3Hfull\u{1B}[?1049l", "\u{1B}[?1049h\u{1B}7\u{1B}[?1049l",
+            // The position that was saved is restored, and left.
+            "\u{1B}7one\u{1B}8two\r\n", "\u{1B}[1;3r\u{1B}[r\u{1B}[4H", "\u{1B}[?7l\u{1B}[?7h", "\u{1B}[1;3r\u{1B}c",
+            // A sequence within which another one begins, or that is cancelled.
+            "\u{1B}[\u{1B}[m", "\u{1B}]0;title\u{18}", "é", "日",
+        ]
+    )
+    func allows(text: String) {
+        #expect(cursor(after: text).allowsLines)
+        // Also if each byte arrives on its own.
+        var cursor = CursorTracker()
+        cursor.returnsOnLineFeed = false
+        cursor.resize(to: Self.size)
+        for byte in text.utf8 { [byte].withUnsafeBufferPointer { cursor.receive($0) } }
+        #expect(cursor.allowsLines)
+    }
+
+    @Test(
+        "allows none elsewhere",
+        arguments: [
+            // Behind the last column, or possibly.
+            "1234567890", "日本語日本", "\r\n1234567890", "⏳⏳⏳⏳⏳", "12345\t123\u{1B}Hx\t",
+            // Above a part of the text.
+            "one\r\ntwo\u{1B}[A", "one\r\ntwo\u{1B}M", "\u{1B}[H", "\u{1B}[2H", "one\u{1B}[L", "one\u{1B}8",
+            // Full-screen programs, margins, saved positions, no line breaks.
+            "\u{1B}[?1049h", "\u{1B}[?47h\u{1B}[H\u{1B}[2J", "\u{1B}[1;3r\u{1B}[4H", "\u{1B}7", "\u{1B}7one\u{1B}8two",
+            "\u{1B}[s\r\nx", "\u{1B}[?7l",
+            // Within a sequence.
+            "\u{1B}", "\u{1B}[", "\u{1B}[3", "\u{1B}]0;title", "\u{1B}]0;title\u{1B}", "\u{1B}P1;2", "\u{1B}(",
+        ]
+    )
+    func forbids(text: String) {
+        #expect(!cursor(after: text).allowsLines)
+    }
+
+    @Test("knows whether a sequence or a character is complete")
+    func sequences() {
+        #expect(!cursor(after: "\u{1B}[3").isBetweenSequences && cursor(after: "\u{1B}[3", "1m").isBetweenSequences)
+        var cursor = CursorTracker()
+        let bytes = Array("日".utf8)
+        bytes[..<2].withUnsafeBufferPointer { cursor.receive($0) }
+        #expect(!cursor.isBetweenSequences && !cursor.allowsLines)
+        bytes[2...].withUnsafeBufferPointer { cursor.receive($0) }
+        #expect(cursor.isBetweenSequences && cursor.allowsLines)
+    }
+
+    @Test(
+        "knows whether there is text behind it",
+        arguments: [
+            ("50%", false), ("50%\r", true), ("50%\u{8}", true), ("50%\r\u{1B}[K", false), ("50%\r\u{1B}[2K", false),
+            ("50%\r\r\n", false), ("50%\r60%", false), ("123456789012\r", true), ("50%\u{1B}[D", true),
+            ("x\r\u{1B}[J", false),
+        ]
+    )
+    func behind(text: String, isBehind: Bool) {
+        #expect(cursor(after: text).hasTextBehind == isBehind)
+    }
+
+    @Test("follows a change of the size: a line that the terminal may wrap again is uncertain until it ends")
+    func sizes() {
+        for (text, columns, allows) in [
+            ("12345", 8, true), ("12345", 5, false), ("12345\r\n", 5, true), ("123456789012", 20, false),
+        ] {
+            var cursor = cursor(after: text)
+            cursor.resize(to: TerminalDevice.Size(columns: columns, rows: 4))
+            #expect(cursor.allowsLines == allows, "\(text) \(columns)")
+            Array("\r\n".utf8).withUnsafeBufferPointer { cursor.receive($0) }
+            #expect(cursor.allowsLines)
+        }
+    }
+
+    @Test("never ends the process, and is certain again after an erased window", arguments: 0..<200)
+    func randomBytes(seed: UInt64) {
+        var random = SplitMix(state: seed)
+        var cursor = CursorTracker()
+        let pieces = [
+            "\u{1B}[", "\u{1B}", ";", "9999999999999999999999", "\u{1B}]", "\n", "\t", "日", "?1049h", "A", "\u{1B}7",
+        ]
+        for _ in 0..<200 {
+            cursor.resize(
+                to: TerminalDevice.Size(
+                    columns: Int.random(in: 1...20, using: &random),
+                    rows: Int.random(in: 1...5, using: &random)
+                )
+            )
+            var bytes = (0..<Int.random(in: 0..<8, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random)
+            }
+            bytes += Array((pieces.randomElement(using: &random) ?? "").utf8)
+            bytes.withUnsafeBufferPointer { cursor.receive($0) }
+        }
+        cursor.resize(to: Self.size)
+        // ST, RIS.
+        Array("\u{18}\u{1B}\\\u{1B}c".utf8).withUnsafeBufferPointer { cursor.receive($0) }
+        #expect(cursor.allowsLines && !cursor.hasTextBehind)
+    }
+}

@@ -1,0 +1,209 @@
+import TestSupport
+import Testing
+
+@testable import TerminalBackends
+
+@Suite("Live lines")
+struct LiveLinesTests {
+    /// The identity of a claim. It must live as long as the claim.
+    private final class Owner {}
+
+    private let owner = Owner()
+    private var id: ObjectIdentifier { ObjectIdentifier(owner) }
+    private let size = TerminalDevice.Size(columns: 20, rows: 6)
+
+    private func lines(_ texts: String...) -> [LiveLine] { texts.map(line) }
+
+    private func line(_ text: String) -> LiveLine {
+        var line = LiveLine()
+        line.append(text)
+        return line
+    }
+
+    private func take(_ live: inout LiveLines) -> String {
+        let bytes = Array(live.nextBytes)
+        live.didWrite(bytes.count)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test("are drawn below the cursor, whose position is restored, and only changes are redrawn")
+    func bytes() {
+        var live = LiveLines()
+        #expect(take(&live) == "")
+        live.show(id, lines("one 1%", "two"), size: size, anew: false)
+        #expect(
+            take(&live)
+                == "\u{1B}D\u{1B}D\u{1B}[2A\u{1B}7\u{1B}[m\u{1B}[?7l\u{1B}[K\r\u{1B}[1Bone 1%\u{1B}[K\r\u{1B}[1Btwo"
+                + "\u{1B}[K\u{1B}[J\u{1B}[?7h\u{1B}8"
+        )
+        #expect(take(&live) == "")
+        live.show(id, lines("one 2%", "two"), size: size, anew: false)
+        #expect(take(&live) == "\u{1B}D\u{1B}[1A\u{1B}7\u{1B}[m\u{1B}[?7l\r\u{1B}[1B\u{1B}[5G2\u{1B}[?7h\u{1B}8")
+        live.write(Array("log\n".utf8))
+        let erasure = "\u{1B}D\u{1B}[A\u{1B}7\u{1B}[m\u{1B}[K\r\u{1B}[B\u{1B}[J\u{1B}8"
+        #expect(take(&live).hasPrefix("\(erasure)log\n\u{1B}D\u{1B}D"))
+        live.hide(id)
+        #expect(take(&live) == erasure)
+        #expect(take(&live) == "")
+    }
+
+    @Test(
+        "show the latest state once the terminal accepts bytes again, after the rest of the sequence it has begun"
+    )
+    func slowTerminal() {
+        var live = LiveLines()
+        live.show(id, lines("one"), size: size, anew: false)
+        let first = Array(live.nextBytes)
+        live.didWrite(3)
+        for number in 1...100 { live.show(id, lines("number \(number)"), size: size, anew: false) }
+        #expect(Array(live.nextBytes) == Array(first.dropFirst(3)))
+        live.didWrite(first.count - 3)
+        #expect(take(&live).contains("number 100"))
+        #expect(take(&live) == "")
+    }
+
+    @Test("leave the cursor at the start of a line when the process is about to end")
+    func cleanLine() {
+        for before in ["", "^C"] {
+            var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
+            var live = LiveLines()
+            live.show(id, lines("one"), size: size, anew: false)
+            screen.receive(take(&live))
+            screen.receive(before)
+            live.endsLine = true
+            live.close()
+            screen.receive(take(&live))
+            #expect(screen.column == 0)
+            #expect(screen.lines == (before.isEmpty ? [] : [before]))
+        }
+    }
+
+    /// What precedes text: a line that is written before the size of the window is known, one that is written above
+    /// lines, or one that is begun above lines, whose rest is written without them.
+    enum Preceding: CaseIterable { case first, above, hidden, held, forgotten, lost }
+
+    @Test(
+        "do not damage text above them that ends at the right margin",
+        arguments: ["12345678901234567890", "\u{1B}[31m1234567890\u{1B}[m1234567890"],
+        Preceding.allCases
+    )
+    func margin(text: String, preceding: Preceding) {
+        let size = TerminalDevice.Size(columns: 20, rows: 12)
+        for times in 1...2 {
+            var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
+            var live = LiveLines()
+            if preceding == .first { live.write(Array("first\r\n".utf8)) }
+            live.show(id, lines("one"), size: size, anew: false)
+            if preceding == .above { live.write(Array("first\r\n".utf8)) }
+            screen.receive(take(&live))
+            if [.hidden, .held, .forgotten, .lost].contains(preceding) {
+                live.write(Array("fir".utf8))
+                screen.receive(take(&live))
+                switch preceding {
+                case .hidden: live.hide(id)
+                case .held: live.holds = 1
+                case .forgotten: live.forget(id)
+                default: live.lostMessages = 1
+                }
+                screen.receive(take(&live))
+                if preceding != .lost { screen.receive("st\r\n") }
+                live.holds = 0
+                live.show(id, lines("one"), size: size, anew: false)
+                screen.receive(take(&live))
+            }
+            for _ in 0..<times {
+                live.write(Array(text.utf8))
+                screen.receive(take(&live))
+            }
+            live.show(id, lines("two"), size: size, anew: true)
+            screen.receive(take(&live))
+            live.write(Array("continued\r\n".utf8))
+            screen.receive(take(&live))
+            live.hide(id)
+            screen.receive(take(&live))
+            // Without live lines.
+            var expected = ScreenEmulator(columns: size.columns, rows: size.rows)
+            expected.receive(
+                preceding == .lost ? "fir(1 log message lost: the terminal accepted no output)\r\n" : "first\r\n"
+            )
+            expected.receive(String(repeating: text, count: times) + "continued\r\n")
+            #expect(screen.lines == expected.lines && screen.column == 0 && screen.unknown == [])
+        }
+    }
+
+    @Test("report once how many log messages were lost", arguments: [(1, "1 log message"), (3, "3 log messages")])
+    func lostMessages(count: Int, text: String) {
+        var live = LiveLines()
+        live.show(id, lines("one"), size: size, anew: false)
+        _ = take(&live)
+        live.lostMessages = count
+        #expect(take(&live).hasPrefix("\(LiveLines.erasure())(\(text) lost: the terminal accepted no output)\r\n"))
+        #expect(take(&live) == "")
+    }
+
+    @Test("are those of all claims, in order, up to the rows of the window without the cursor's")
+    func claims() {
+        let other = Owner()
+        var live = LiveLines()
+        var screen = ScreenEmulator(columns: 20, rows: 3)
+        let size = TerminalDevice.Size(columns: 20, rows: 3)
+        live.show(id, lines("a", "b"), size: size, anew: false)
+        live.show(ObjectIdentifier(other), lines("c"), size: size, anew: false)
+        screen.receive(take(&live))
+        #expect(screen.lines == ["", "a", "b"] && screen.row == 0)
+        live.hide(id)
+        screen.receive(take(&live))
+        #expect(screen.lines == ["", "c"])
+    }
+
+    @Test("never damage other output, wherever it leaves the cursor, and are never above it", arguments: 0..<200)
+    func foreignOutput(seed: UInt64) {
+        var random = SplitMix(state: seed)
+        let size = TerminalDevice.Size(
+            columns: Int.random(in: 8...30, using: &random),
+            rows: Int.random(in: 2...8, using: &random)
+        )
+        var screen = ScreenEmulator(columns: size.columns, rows: size.rows)
+        var live = LiveLines()
+        var foreign = [""]
+        for step in 0..<60 {
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0, 1:
+                // Letters, which no live line has.
+                let text = String(repeating: "x", count: Int.random(in: 1..<size.columns / 2, using: &random))
+                guard foreign[foreign.count - 1].count + text.count < size.columns else { continue }
+                screen.receive(text)
+                foreign[foreign.count - 1] += text
+            case 2:
+                screen.receive("\r\n")
+                foreign.append("")
+            case 3 where live.isDrawn:
+                guard foreign[foreign.count - 1].count + 5 < size.columns else { continue }
+                live.write(Array("above\r\n".utf8))
+                screen.receive(take(&live))
+                foreign[foreign.count - 1] += "above"
+                foreign.append("")
+            case 3, 4:
+                live.hide(id)
+                screen.receive(take(&live))
+            default:
+                let count = Int.random(in: 1...4, using: &random)
+                let texts = (0..<count).map { "\($0):\(step)" }
+                live.show(id, texts.map(line), size: size, anew: step.isMultiple(of: 5))
+                screen.receive(take(&live))
+            }
+        }
+        live.show(id, lines("1"), size: size, anew: true)
+        screen.receive(take(&live))
+        live.hide(id)
+        screen.receive(take(&live))
+        // Live lines have only digits and colons. At most the rest of one may remain, behind foreign text.
+        let expected = foreign
+        let found = screen.all(count: expected.count)
+        for (text, line) in zip(expected, found) {
+            #expect(line.hasPrefix(text), "seed \(seed): '\(text)' is damaged: '\(line)'")
+            #expect(line.dropFirst(text.count).allSatisfy { "0123456789: ".contains($0) })
+        }
+        #expect(screen.column == foreign[foreign.count - 1].count && screen.unknown == [])
+    }
+}

@@ -1,0 +1,301 @@
+import Foundation
+import IndicatorCore
+import TestSupport
+import Testing
+
+@testable import DisplayText
+@testable import TerminalBackends
+
+/// The title in real terminals under Xvfb, read from their windows, and in the bytes that GNU screen passes on.
+@Suite("Real terminals", .serialized, .timeLimit(.minutes(10)))
+struct RealTerminalTests {
+    /// A terminal, and the end of its own title.
+    struct Terminal: Sendable, CustomTestStringConvertible {
+        var package: String
+        var command: [String]
+        var own: String
+
+        var testDescription: String { command.joined(separator: " ") }
+    }
+
+    private let folder: TemporaryDirectory
+    private let helper: String
+
+    init() throws {
+        folder = try TemporaryDirectory("indicator-terminal")
+        helper = try Command.built("test-probe")
+        try folder.write("startDelay: 0\nbackends: [terminalTitle]\n", to: "config.yaml")
+        // The terminal stays open after the work has ended, until the folder is removed.
+        try folder.write(
+            """
+            '\(helper)' signals '\(folder.path)/config.yaml' terminal | tee '\(folder.path)/output'
+            touch '\(folder.path)/ended'
+            while [ -e '\(folder.path)/run' ]; do sleep 0.1; done
+
+            """,
+            to: "run"
+        )
+    }
+
+    @Test(
+        "show the title and restore it",
+        .needs(.terminals),
+        .needs(.screen),
+        arguments: [
+            Terminal(package: "xterm", command: ["xterm", "-u8", "-T", "mine", "-e"], own: "mine")
+        ]
+    )
+    func title(terminal: Terminal) async throws {
+        try await onScreen { display in
+            let daemon = try start(terminal, on: display)
+            try await isBusy(on: display, daemon)
+            #expect(try await endsBusy(on: display, restored: terminal.own))
+        }
+    }
+
+    @Test(
+        "keep a title that could not be restored",
+        .needs(.terminals),
+        .needs(.screen),
+        arguments: [
+            Terminal(package: "qterminal", command: ["qterminal", "-e"], own: "Shell No. 1"),
+            Terminal(package: "rxvt-unicode", command: ["urxvt", "-T", "mine –", "-e"], own: "mine –"),
+            Terminal(package: "stterm", command: ["st", "-t", "mine", "-e"], own: "mine"),
+            Terminal(package: "screen", command: ["xterm", "-u8", "-T", "mine", "-e", "screen", "-U"], own: "mine"),
+        ]
+    )
+    func kept(terminal: Terminal) async throws {
+        try await onScreen { display in
+            let daemon = try start(terminal, on: display)
+            #expect(await eventually { (try? folder.read("output"))?.contains("shown") == true }, "\(daemon.errors)")
+            try await endHelper()
+            #expect(await eventually { FileManager.default.fileExists(atPath: folder.appending("ended")) })
+            // A title that was set would not return. The terminal may show its own one later than it starts programs.
+            var present: [String] = []
+            #expect(
+                try await eventually {
+                    present = try await titles(on: display)
+                    return present.contains { $0.hasSuffix(terminal.own) }
+                },
+                "\(present)"
+            )
+        }
+    }
+
+    @Test(
+        "Konsole keeps its title",
+        .needs(.screen),
+        .needs("konsole", package: "konsole", tier: .nightly)
+    )
+    func konsole() async throws {
+        let konsole = Terminal(
+            package: "konsole",
+            command: ["konsole", "--nofork", "-e"],
+            own: " : sh — Konsole"
+        )
+        try await kept(terminal: konsole)
+    }
+
+    @Test("mosh keeps its title", .needs(.mosh)) func mosh() async throws {
+        try folder.write(
+            "printf '\\033]0;own\\007'\n" + (try folder.read("run")).replacing("touch", with: "echo all done; touch"),
+            to: "run"
+        )
+        let command = Terminal(package: "mosh", command: ["mosh-server", "new", "-i", "127.0.0.1", "--"], own: "own")
+        let server = try start(command, on: "")
+        #expect(await eventually { server.output.contains("MOSH CONNECT") }, "\(server.errors)")
+        let found = try #require(server.output.firstMatch(of: /MOSH CONNECT (\d+) (\S+)/))
+        try await Tmux.withServer { tmux in
+            try await tmux.type("MOSH_KEY=\(found.2) mosh-client 127.0.0.1 \(found.1)")
+            #expect(try await eventually { try await tmux.title == "[mosh] own" })
+            #expect(await eventually { (try? folder.read("output"))?.contains("shown") == true })
+            try await endHelper()
+            // It arrives together with the title.
+            #expect(try await eventually { try await tmux.screen.contains("all done") })
+            #expect(try await tmux.title == "[mosh] own")
+        }
+        await endProcesses()
+    }
+
+    @Test(
+        "Debian's kitty shows the title, restores it, and raises no notification",
+        .needs("kitty", package: "kitty"),
+        .needs(.bus),
+        .needs(.screen)
+    )
+    func kitty() async throws {
+        let bus = try await PrivateBus()
+        let monitor = try await NotifyMonitor(bus)
+        try await onScreen { display in
+            let kitty = Terminal(
+                package: "kitty",
+                command: ["kitty", "-o", "linux_display_server=x11"],
+                own: "sh"
+            )
+            let daemon = try start(
+                kitty,
+                on: display,
+                ["DBUS_SESSION_BUS_ADDRESS": bus.address, "LIBGL_ALWAYS_SOFTWARE": "1"]
+            )
+            try await isBusy(on: display, daemon)
+            #expect(try await endsBusy(on: display, restored: kitty.own))
+        }
+        // This kitty would turn the sequence for progress into a notification.
+        try await monitor.catchUp()
+        #expect(monitor.shown == [])
+    }
+
+    @Test(
+        "GNU screen passes no bell and no character of the title on to the screen",
+        .needs("screen", package: "screen")
+    )
+    func screenBytes() async throws {
+        try folder.write("startDelay: 0\nbackends: [terminalTitle]\nterminalTitle: {title: on}\n", to: "config.yaml")
+        let terminal = try PseudoTerminal()
+        let streams = "</dev/tty >/dev/tty 2>/dev/tty"
+        let command = "SCREENDIR='\(folder.path)' exec screen -U -c /dev/null sh '\(folder.path)/run' \(streams)"
+        let ending = Task { try await terminal.run("sh", "-c", command) }
+        var emulator = TitleEmulator()
+        // More than a turn of the spinner.
+        #expect(
+            await eventually {
+                emulator.receive(terminal.read())
+                return emulator.titlesSet.count > 24
+            }
+        )
+        try await endHelper()
+        #expect(
+            await eventually {
+                emulator.receive(terminal.read())
+                return !emulator.title.contains("Working")
+            }
+        )
+        terminal.hangUp()
+        _ = try await ending.value
+        await endProcesses()
+        #expect(emulator.titlesSet.contains("| Working - helper"))
+        #expect(emulator.titlesSet.allSatisfy { $0.allSatisfy(\.isASCII) })
+        #expect(!emulator.screen.contains("\u{7}") && !emulator.screen.contains("Working"))
+    }
+
+    /// There, the last byte of a UTF-8 `Ü` ends a title, and xterm shows the rest as text.
+    @Test("xterm in ISO 8859-1 shows the whole title", .needs("xterm", package: "xterm"), .needs(.screen)) func latin1()
+        async throws
+    {
+        try folder.write(
+            "tty > '\(folder.path)/tty'; echo \"$WINDOWID\" > '\(folder.path)/window'; sleep 300\n",
+            to: "run"
+        )
+        try await onScreen { display in
+            let xterm = Terminal(package: "xterm", command: ["xterm", "+u8", "+lc", "-T", "mine", "-e"], own: "mine")
+            let daemon = try start(xterm, on: display)
+            #expect(await eventually { (try? folder.read("window"))?.hasSuffix("\n") == true }, "\(daemon.errors)")
+            let backend = TerminalTitleBackend(
+                applicationName: "app",
+                settings: TerminalTitleSettings(format: try SnapshotFormat("{label}")),
+                path: try folder.read("tty").trimmingCharacters(in: .newlines),
+                environment: ["TERM": "xterm", "LC_ALL": "de_DE.ISO-8859-1"]
+            )
+            let window = try folder.read("window").trimmingCharacters(in: .newlines)
+            func title() async throws -> String {
+                let properties = ["-display", display, "-id", window, "-notype", "_NET_WM_NAME"]
+                return try await Command.run("xprop", properties, package: "x11-utils").output
+            }
+            try await backend.start()
+            try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Übersicht – Änderung"))
+            #expect(try await eventually { try await title().contains("\"Übersicht - Änderung\"") })
+            await backend.stop()
+            #expect(try await eventually { try await title().contains("\"mine\"") })
+        }
+    }
+
+    // MARK: - Helpers
+
+    /// Runs `body` with a separate X server.
+    private func onScreen(body: (String) async throws -> Void) async throws {
+        let server = try Daemon(
+            "Xvfb",
+            ["-displayfd", "1", "-noreset", "-screen", "0", "800x600x24", "-nolisten", "tcp"],
+            package: "xvfb"
+        )
+        try #require(await eventually { server.output.contains("\n") }, "Xvfb does not start: \(server.errors)")
+        let number = server.output.trimmingCharacters(in: .whitespacesAndNewlines)
+        var failure: (any Error)?
+        do { try await body(":\(number)") } catch { failure = error }
+        await endProcesses()
+        // Before the server ends: afterwards they may belong to another one with the same number.
+        for path in ["/tmp/.X\(number)-lock", "/tmp/.X11-unix/X\(number)"] {
+            try? FileManager.default.removeItem(atPath: path)
+        }
+        server.send(SIGKILL)
+        if let failure { throw failure }
+    }
+
+    /// Kills all processes with the folder in their arguments or environment, and waits for their end. They would write
+    /// to the folder while it is removed: GNU screen does not end with its terminal, and a terminal saves its settings
+    /// when its X server ends.
+    private func endProcesses() async {
+        #expect(await eventually { folder.killProcesses() == 0 })
+    }
+
+    private func start(_ terminal: Terminal, on display: String, _ environment: [String: String] = [:]) throws -> Daemon
+    {
+        var variables = [
+            "DISPLAY": display, "QT_QPA_PLATFORM": "xcb", "XDG_RUNTIME_DIR": folder.path, "HOME": folder.path,
+            "LC_ALL": "C.UTF-8", "SCREENDIR": folder.path,
+        ]
+        // Variables of the terminal in which the tests run.
+        for name in ["TMUX", "STY", "TERM", "TERM_PROGRAM", "VTE_VERSION", "KONSOLE_VERSION", "WAYLAND_DISPLAY"] {
+            variables[name] = ""
+        }
+        return try Daemon(
+            terminal.command[0],
+            Array(terminal.command.dropFirst()) + ["sh", folder.appending("run")],
+            environment: variables.merging(environment) { $1 },
+            package: terminal.package
+        )
+    }
+
+    /// The titles of all windows.
+    private func titles(on display: String) async throws -> [String] {
+        let tree = try await Command.run("xwininfo", ["-display", display, "-root", "-tree"], package: "x11-utils")
+            .output
+        return tree.split(separator: "\n").compactMap { line in
+            guard let start = line.firstIndex(of: "\""), let end = line.range(of: "\": ")?.lowerBound, start < end
+            else {
+                return nil
+            }
+            return String(line[line.index(after: start)..<end])
+        }
+    }
+
+    private func isBusy(on display: String, _ terminal: Daemon) async throws {
+        let isShown = try await eventually {
+            try await titles(on: display).contains { $0.contains("Working - helper") }
+        }
+        let present = try await titles(on: display)
+        try #require(isShown, "the title is not shown: \(present) \(terminal.errors)")
+    }
+
+    /// Ends the helper with SIGTERM, and waits for the title to be restored.
+    private func endsBusy(on display: String, restored: String) async throws -> Bool {
+        try await endHelper()
+        return try await eventually {
+            let titles = try await titles(on: display)
+            return titles.contains { $0.hasSuffix(restored) } && !titles.contains { $0.contains("Working") }
+        }
+    }
+
+    private func endHelper() async throws {
+        var processID: pid_t?
+        // Its output may arrive after its title.
+        let isKnown = await eventually {
+            let output = (try? folder.read("output")) ?? ""
+            let lines = output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            processID = lines.first { $0.hasPrefix("pid ") }.flatMap { pid_t($0.dropFirst(4)) }
+            return processID != nil
+        }
+        try #require(isKnown)
+        if let processID { kill(processID, SIGTERM) }
+    }
+}

@@ -1,0 +1,461 @@
+import Foundation
+import IndicatorCore
+import IndicatorTesting
+import IndicatorThreads
+import Logging
+import TestSupport
+import Testing
+
+@testable import BackendConfiguration
+@testable import TerminalBackends
+
+/// Live progress on a pseudo terminal, on a virtual clock. Serialized: other output waits for every terminal that shows
+/// lines, and is counted as lost if one of them is stuck.
+@Suite("Live progress", .serialized)
+struct TerminalProgressBackendTests {
+    private let terminal: PseudoTerminal
+    private let file: FileHandle
+    private let clock = VirtualClock()
+    private let start = Date(timeIntervalSince1970: 1_000_000)
+
+    init() throws {
+        terminal = try PseudoTerminal()
+        file = try #require(FileHandle(forUpdatingAtPath: terminal.path))
+    }
+
+    private func makeBackend(
+        _ settings: TerminalProgressSettings = .init(),
+        _ environment: [String: String] = ["LANG": "C.UTF-8"],
+        type: String = "xterm"
+    ) -> TerminalProgressBackend {
+        let (clock, start) = (clock, start)
+        return TerminalProgressBackend(
+            applicationName: "app",
+            settings: settings,
+            descriptor: file.fileDescriptor,
+            environment: environment.merging(["TERM": type]) { $1 },
+            clock: clock,
+            date: { start.addingTimeInterval(clock.now.offset / .seconds(1)) }
+        )
+    }
+
+    private func busy(_ labels: String...) -> IndicatorSnapshot {
+        let activities = labels.enumerated().map { index, label in
+            var details = ActivityDetails(label: label, since: start)
+            details.id = UInt64(index)
+            return details
+        }
+        return IndicatorSnapshot(state: .active, activityCount: labels.count, activities: activities, since: start)
+    }
+
+    private func written() -> String { String(decoding: terminal.read(), as: UTF8.self) }
+
+    @Test("writes nothing while the indicator is hidden, and removes its lines when it is hidden or stopped")
+    func hides() async throws {
+        let backend = makeBackend()
+        try await backend.start()
+        try await backend.update(IndicatorSnapshot())
+        #expect(written() == "")
+        for _ in 0..<2 {
+            try await backend.update(busy("Work"))
+            #expect(written().contains("Work"))
+            try await backend.update(IndicatorSnapshot())
+            #expect(written() == LiveLines.erasure())
+            try await backend.update(IndicatorSnapshot())
+            #expect(written() == "")
+        }
+        try await backend.update(busy("Work"))
+        _ = written()
+        await backend.stop()
+        #expect(written() == LiveLines.erasure())
+    }
+
+    @Test("shows the last activity while nothing is in progress")
+    func completionDelay() async throws {
+        let backend = makeBackend()
+        try await backend.start()
+        try await backend.update(busy("Work"))
+        _ = written()
+        clock.advance(by: .seconds(10))
+        try await backend.update(IndicatorSnapshot(state: .delayingCompletion))
+        #expect(written().contains("Work"))
+    }
+
+    @Test("draws at most ten frames a second, a spinner's with a few bytes")
+    func frames() async throws {
+        let backend = makeBackend()
+        #expect(backend.delivery.animationInterval == .milliseconds(100))
+        try await backend.start()
+        var text = ""
+        for _ in 0..<1000 {
+            try await backend.update(busy("Work"))
+            text += written()
+            clock.advance(by: .milliseconds(10))
+        }
+        // A frame ends by restoring the cursor.
+        let frames = text.split(separator: "\u{1B}8")
+        #expect((90...101).contains(frames.count))
+        #expect(frames.map(\.utf8.count).sorted()[frames.count / 4] < 50)
+    }
+
+    @Test("is soon complete again while others write lines")
+    func foreignLines() async throws {
+        let backend = makeBackend(.init(), ["LANG": "C.UTF-8"])
+        try await backend.start()
+        var screen = ScreenEmulator(columns: 80, rows: 24)
+        var wholeFrames = 0
+        for frame in 0..<200 {
+            try await backend.update(busy("Building all of it"))
+            screen.receive(written())
+            if screen.lines.last?.hasPrefix("Building all of it  ") == true { wholeFrames += 1 }
+            if frame.isMultiple(of: 4) { screen.receive("line \(frame)\r\n") }
+            clock.advance(by: .milliseconds(100))
+        }
+        // In most frames, although each foreign line requires a redraw.
+        #expect(wholeFrames >= 120, "\(wholeFrames) of 200")
+        await backend.stop()
+    }
+
+    @Test("writes less than 20 kB for a download of 60 seconds")
+    func bytes() async throws {
+        let backend = makeBackend(.init(), ["LANG": "C.UTF-8"])
+        try await backend.start()
+        var random = SplitMix(state: 14)
+        var details = ActivityDetails(label: "debian-13.iso", since: start)
+        details.unit = .bytes
+        details.total = 783_286_272
+        var (count, frames) = (0, 0)
+        for step in 0..<600 {
+            details.completed = min(
+                details.completed + Int.random(in: 1_000_000...1_610_000, using: &random),
+                783_286_272
+            )
+            let rate = Double.random(in: 12.9e6...13.2e6, using: &random)
+            details.rate = rate
+            details.remaining = .seconds(Double(783_286_272 - details.completed) / rate)
+            let snapshot = IndicatorSnapshot(state: .active, activityCount: 1, activities: [details], since: start)
+            try await backend.update(snapshot)
+            let frame = terminal.read()
+            count += frame.count
+            frames += frame.isEmpty ? 0 : 1
+            if step == 0 { #expect(String(decoding: frame, as: UTF8.self).contains("MB/s")) }
+            if step == 300 { #expect(frames > 80) }
+            clock.advance(by: .milliseconds(100))
+        }
+        #expect(count < 20_000, "\(count) bytes in \(frames) frames")
+        #expect(count > 5_000)
+    }
+
+    @Test(
+        "leaves a line for failures, for all activities, or for none",
+        arguments: [
+            (TerminalProgressSettings.Finished.failures, ["✗ b: HTTP 503"]), (.all, ["✗ b: HTTP 503", "✓ a"]),
+            (.none, []),
+        ]
+    )
+    func finished(which: TerminalProgressSettings.Finished, expected: [String]) async throws {
+        let backend = TerminalProgressBackend(
+            applicationName: "app",
+            settings: .init(finished: which),
+            descriptor: file.fileDescriptor,
+            environment: ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
+        )
+        let indicator = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [backend]
+        )
+        let first = indicator.begin("a")
+        let second = indicator.begin("b")
+        var text = ""
+        #expect(
+            await eventually {
+                text += written()
+                // It may have begun after the first frame: with any spinner.
+                return text.contains("b  ")
+            }
+        )
+        second.end(.failed("HTTP 503"))
+        first.end(.succeeded)
+        await indicator.shutdown()
+        var screen = ScreenEmulator(columns: 80, rows: 24)
+        screen.receive(text + written())
+        #expect(screen.lines.map { $0.replacing(#/ \(\d+\.\d s\)$/#, with: "") } == expected)
+        #expect(screen.unknown == [] && screen.column == 0 && screen.row == expected.count)
+    }
+
+    @Test(
+        "reports a failure before the indicator is shown, once",
+        arguments: [TerminalProgressSettings.Mode.live, .plain],
+        [TerminalProgressSettings.Finished.failures, .none]
+    )
+    func earlyFailure(mode: TerminalProgressSettings.Mode, finished: TerminalProgressSettings.Finished) async throws {
+        let backend = TerminalProgressBackend(
+            applicationName: "app",
+            settings: .init(mode: mode, finished: finished),
+            descriptor: file.fileDescriptor,
+            environment: ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
+        )
+        let indicator = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .seconds(1000), completionDelay: .zero),
+            backends: [backend]
+        )
+        var text = ""
+        let ends = [ActivityOutcome.failed("HTTP 404"), .succeeded, .cancelled]
+        for outcome in ends { indicator.begin("Packages.gz").end(outcome) }
+        if finished != .none {
+            #expect(
+                await eventually {
+                    text += written()
+                    return text.contains("HTTP 404")
+                }
+            )
+        }
+        indicator.begin("other").end()
+        await indicator.shutdown()
+        text += written()
+        #expect(text.components(separatedBy: "Packages.gz").count == (finished == .none ? 1 : 2))
+        #expect(text.components(separatedBy: "\r\n").count == (finished == .none ? 1 : 2))
+    }
+
+    @Test("reports nothing of many activities that succeed before the indicator is shown")
+    func manyEarlySuccesses() async throws {
+        let backend = TerminalProgressBackend(
+            applicationName: "app",
+            settings: .init(mode: .plain),
+            descriptor: file.fileDescriptor,
+            environment: [:]
+        )
+        let indicator = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .seconds(1000), completionDelay: .zero),
+            backends: [backend]
+        )
+        for number in 0..<1000 { indicator.begin("\(number)").end(.succeeded) }
+        await indicator.shutdown()
+        #expect(written() == "")
+    }
+
+    @Test("reports how many more have failed if there are too many for a line each")
+    func manyFinished() async throws {
+        let backend = TerminalProgressBackend(
+            applicationName: "app",
+            descriptor: file.fileDescriptor,
+            environment: ["TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"]
+        )
+        let indicator = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [backend]
+        )
+        let work = indicator.begin("Work")
+        var text = ""
+        #expect(
+            await eventually {
+                text += written()
+                return text.contains("Work")
+            }
+        )
+        for number in 0..<2000 { indicator.begin("\(number)").end(.failed("no")) }
+        work.end()
+        // The unread output does not fit into the terminal's buffer.
+        let end = Task { await indicator.shutdown() }
+        var listed = 0
+        var more = 0
+        #expect(
+            await eventually {
+                text += written()
+                listed = text.components(separatedBy: "✗ ").count - 1
+                more = text.matches(of: /and (\d+) more (?:has|have) ended/).reduce(0) { $0 + (Int($1.1) ?? 0) }
+                return listed + more == 2000
+            },
+            "\(listed) lines, and \(more) more"
+        )
+        #expect(more > 0 && text.contains("✗ 1999: no ("))
+        await end.value
+    }
+
+    @Test("writes nothing if it is off, and plain lines in CI, on a dumb terminal and for screen readers")
+    func modes() async throws {
+        func display(_ settings: TerminalProgressSettings, _ environment: [String: String] = ["TERM": "xterm"])
+            -> TerminalProgressBackend.Display
+        {
+            TerminalProgressBackend.display(settings, descriptor: file.fileDescriptor, environment: environment)
+        }
+        #expect(display(.init()) == .live)
+        #expect(display(.init(), ["TERM": "dumb"]) == .plain && display(.init(), [:]) == .plain)
+        #expect(display(.init(), ["TERM": "xterm", "CI": "true"]) == .plain)
+        #expect(display(.init(mode: .live), ["TERM": "xterm", "CI": "true"]) == .live)
+        #expect(display(.init(mode: .plain)) == .plain && display(.init(mode: .off)) == .off)
+        #expect(display(.init(accessible: true)) == .plain)
+        let terminalOnly = TerminalProgressSettings(mode: .terminal)
+        #expect(display(terminalOnly) == .live && display(terminalOnly, ["TERM": "dumb"]) == .off)
+        #expect(display(terminalOnly, ["TERM": "xterm", "CI": "true"]) == .off)
+        #expect(
+            TerminalProgressBackend.display(terminalOnly, descriptor: -1, environment: ["TERM": "xterm"]) == .off
+        )
+        let off = makeBackend(.init(mode: .off))
+        #expect(off.delivery.animationInterval == nil)
+        try await off.start()
+        try await off.update(busy("Work"))
+        await off.stop()
+        #expect(written() == "")
+        let plain = makeBackend(.init(), type: "dumb")
+        try await plain.start()
+        clock.advance(by: .seconds(2))
+        try await plain.update(busy("Work"))
+        #expect(written() == "Work: started\r\n")
+        await plain.stop()
+    }
+
+    @Test("writes at most one plain line a second, also after the indicator is hidden")
+    func plainAfterHidden() async throws {
+        let backend = TerminalProgressBackend(
+            applicationName: "app",
+            settings: .init(mode: .plain),
+            descriptor: file.fileDescriptor,
+            environment: [:],
+            clock: clock
+        )
+        let indicator = IndicatorManager(
+            delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero),
+            backends: [backend]
+        )
+        let first = indicator.begin("one")
+        var text = ""
+        #expect(
+            await eventually {
+                text += written()
+                return text == "one: started\r\n"
+            }
+        )
+        first.end(.succeeded)
+        // The timer is set after the indicator was hidden.
+        #expect(await eventually { clock.deadlines == [.seconds(1)] })
+        #expect(written() == "")
+        clock.advance(by: .seconds(1))
+        #expect(
+            await eventually {
+                text += written()
+                return text.hasPrefix("one: started\r\none: done (") && text.hasSuffix(" s)\r\n")
+            }
+        )
+        #expect(clock.deadlines.isEmpty)
+        await indicator.shutdown()
+    }
+
+    // MARK: Slow, stopped and closed terminals
+
+    @Test(
+        "completes every sequence on a slow terminal, and shows the latest state",
+        .timeLimit(.minutes(10))
+    )
+    func slowTerminal() async throws {
+        let backend = makeBackend(.init(), ["NO_COLOR": "1"])
+        try await backend.start()
+        let filled = try terminal.fill()
+        let clock = clock
+        let snapshots = (0..<30).map { busy("number \($0)") }
+        let updates = Task(executorPreference: OwnThread()) {
+            for snapshot in snapshots {
+                try await backend.update(snapshot)
+                clock.advance(by: .milliseconds(500))
+            }
+            try await backend.update(IndicatorSnapshot())
+        }
+        var bytes: [UInt8] = []
+        var taken = 0
+        let isOver = Locked(false)
+        let end = Task {
+            try await updates.value
+            isOver.withLock { $0 = true }
+        }
+        #expect(
+            await eventually {
+                for _ in 0..<97 {
+                    guard let byte = terminal.readByte() else { break }
+                    taken += 1
+                    if taken > filled { bytes.append(byte) }
+                }
+                return isOver.withLock { $0 }
+            }
+        )
+        try await end.value
+        var screen = ScreenEmulator(columns: 80, rows: 24)
+        // The last bytes arrive later.
+        let isClean = await eventually {
+            let rest = terminal.read()
+            bytes += rest.dropFirst(max(filled - taken, 0))
+            taken += rest.count
+            screen = ScreenEmulator(columns: 80, rows: 24)
+            screen.receive(String(decoding: bytes, as: UTF8.self))
+            return screen.lines == [] && screen.row == 0
+        }
+        #expect(isClean, "\(screen.lines) \(screen.row)")
+        #expect(screen.unknown == [])
+        #expect(String(decoding: bytes, as: UTF8.self).contains("number 28"))
+    }
+
+    @Test(
+        "does not keep the app from ending when the terminal is stopped, and removes the lines later",
+        .timeLimit(.minutes(10))
+    )
+    func stoppedTerminal() async throws {
+        let backend = makeBackend()
+        try await backend.start()
+        try await backend.update(busy("Work"))
+        _ = written()
+        terminal.stopOutput()
+        await Task(executorPreference: OwnThread()) { await backend.stop() }.value
+        #expect(terminal.read() == [])
+        terminal.startOutput()
+        #expect(await eventually { written() == LiveLines.erasure() })
+    }
+
+    @Test("throws when the terminal was closed")
+    func hangUp() async throws {
+        let backend = makeBackend()
+        try await backend.start()
+        try await backend.update(busy("Work"))
+        terminal.hangUp()
+        clock.advance(by: .seconds(5))
+        await #expect(throws: TerminalError.hungUp) { try await backend.update(busy("Other")) }
+        await backend.stop()
+    }
+
+    // MARK: Output of the app
+
+    @Test("stays below text that is printed to the same terminal; text for other files is unchanged")
+    func output() async throws {
+        let backend = makeBackend(.init(), ["NO_COLOR": "1"])
+        var output = TerminalOutput(descriptor: file.fileDescriptor)
+        print("before", to: &output)
+        try await backend.start()
+        try await backend.update(busy("Work"))
+        for number in 1...3 { print("line", number, to: &output) }
+        var screen = ScreenEmulator(columns: 80, rows: 24)
+        screen.receive(written())
+        #expect(screen.lines.prefix(5) == ["before", "line 1", "line 2", "line 3", ""] && screen.lines.count == 6)
+        #expect(screen.row == 4 && screen.column == 0)
+        let pipe = Pipe()
+        var piped = TerminalOutput(descriptor: pipe.fileHandleForWriting.fileDescriptor)
+        print("\u{1B}[31mred", to: &piped)
+        try pipe.fileHandleForWriting.close()
+        #expect(try pipe.fileHandleForReading.readToEnd() == Data("\u{1B}[31mred\n".utf8))
+        await backend.stop()
+        screen.receive(written())
+        #expect(screen.lines == ["before", "line 1", "line 2", "line 3"] && screen.unknown == [])
+    }
+
+    // MARK: The kind
+
+    @Test("is created from the settings of a config file, whose defaults are those of the type")
+    func kind() async throws {
+        let kind = BackendKind.terminalProgress(descriptor: file.fileDescriptor, environment: ["TERM": "xterm"])
+        let context = BackendContext(name: "bars", applicationName: "app", logger: Logger(label: "test"))
+        let settings = BackendSettings(["maxLines": .integer(2), "mode": .string("live")], definitions: kind.settings)
+        let backend = try kind.make(context, settings)
+        #expect(backend.name == "bars" && backend.delivery.animationInterval == .milliseconds(100))
+        #expect(await kind.availability(context, settings) == .available(detail: terminal.path))
+        let plain = BackendSettings(["mode": .string("plain")], definitions: kind.settings)
+        #expect(await kind.availability(context, plain) == .available(detail: "plain lines on standard error"))
+        for setting in kind.settings { #expect(setting.defaultValue.map { setting.validate($0) } == .some(nil)) }
+    }
+}

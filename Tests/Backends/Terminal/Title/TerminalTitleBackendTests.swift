@@ -1,0 +1,392 @@
+import Foundation
+@testable import DisplayText
+@testable import TerminalBackends
+import IndicatorCore
+import IndicatorTesting
+import TestSupport
+import Testing
+
+@Suite struct TerminalTitleBackendTests {
+    private let terminal: PseudoTerminal
+
+    init() throws {
+        terminal = try PseudoTerminal()
+    }
+
+    private func makeBackend(
+        _ format: String = "{label} ({count}) - {app}",
+        title: TerminalTitleSettings.When = .auto,
+        progress: TerminalTitleSettings.When = .off,
+        environment: [String: String] = ["TERM": "xterm-ghostty"],
+        locale: String = "C.UTF-8",
+        clock: VirtualClock = VirtualClock()
+    ) throws -> TerminalTitleBackend {
+        TerminalTitleBackend(
+            applicationName: "app",
+            settings: TerminalTitleSettings(format: try SnapshotFormat(format), title: title, progress: progress),
+            path: terminal.path,
+            environment: environment.merging(["LC_ALL": locale]) { $1 },
+            clock: clock
+        )
+    }
+
+    private func written() -> String {
+        String(decoding: terminal.read(), as: UTF8.self)
+    }
+
+    private func busy(_ label: String? = "Work", count: Int = 1, progress: Double? = nil) -> IndicatorSnapshot {
+        IndicatorSnapshot(state: .active, activityCount: count, label: label, progress: progress)
+    }
+
+    private let idle = IndicatorSnapshot()
+
+    @Test func theTitleIsSavedSetAndRestoredByteByByte() async throws {
+        let backend = try makeBackend()
+        try await backend.start()
+        #expect(terminal.read() == [])
+        try await backend.update(busy())
+        let expected = Array("\u{1B}[22;0t\u{1B}]0;Work - app\u{07}".utf8)
+        for byte in expected { #expect(terminal.readByte() == byte) }
+        #expect(terminal.readByte() == nil)
+        try await backend.update(busy(count: 2))
+        #expect(written() == "\u{1B}]0;Work (2) - app\u{07}")
+        try await backend.update(idle)
+        #expect(written() == "\u{1B}[23;0t")
+        await backend.stop()
+        #expect(terminal.read() == [])
+    }
+
+    @Test func stoppingWhileVisibleRestoresOnce() async throws {
+        let backend = try makeBackend()
+        try await backend.start()
+        try await backend.update(busy())
+        await backend.stop()
+        await backend.stop()
+        try await backend.update(busy())
+        #expect(written() == "\u{1B}[22;0t\u{1B}]0;Work - app\u{07}\u{1B}[23;0t")
+    }
+
+    @Test func aDeallocatedBackendRestoresTheTitle() async throws {
+        do {
+            let backend = try makeBackend()
+            try await backend.start()
+            try await backend.update(busy())
+        }
+        #expect(written().hasSuffix("\u{1B}[23;0t"))
+    }
+
+    @Test func itCanBeStartedAgain() async throws {
+        let backend = try makeBackend()
+        for _ in 0..<2 {
+            try await backend.start()
+            try await backend.update(busy())
+            await backend.stop()
+            #expect(written() == "\u{1B}[22;0t\u{1B}]0;Work - app\u{07}\u{1B}[23;0t")
+        }
+    }
+
+    @Test func nothingIsWrittenWithoutAChange() async throws {
+        let backend = try makeBackend()
+        try await backend.start()
+        for state in [IndicatorState.inactive, .delayingStart] {
+            try await backend.update(IndicatorSnapshot(state: state, activityCount: 1, label: "Work"))
+        }
+        #expect(terminal.read() == [])
+        try await backend.update(busy())
+        _ = terminal.read()
+        try await backend.update(busy(progress: 0.5))
+        #expect(terminal.read() == [])
+    }
+
+    @Test func theSpinnerTurnsTenTimesASecondAtMost() async throws {
+        let clock = VirtualClock()
+        let backend = try makeBackend("{spinner} {label}", clock: clock)
+        #expect(backend.delivery.animationInterval == .milliseconds(100))
+        try await backend.start()
+        try await backend.update(busy())
+        #expect(written() == "\u{1B}[22;0t\u{1B}]0;⠋ Work\u{07}")
+        for _ in 0..<9 {
+            clock.advance(by: .milliseconds(11))
+            try await backend.update(busy())
+        }
+        #expect(terminal.read() == [])
+        clock.advance(by: .milliseconds(1))
+        try await backend.update(busy())
+        #expect(written() == "\u{1B}]0;⠙ Work\u{07}")
+        clock.advance(by: .milliseconds(900))
+        try await backend.update(busy())
+        #expect(written() == "\u{1B}]0;⠋ Work\u{07}")
+        try await backend.update(idle)
+        _ = terminal.read()
+        clock.advance(by: .milliseconds(100))
+        try await backend.update(idle)
+        #expect(terminal.read() == [])
+    }
+
+    @Test func aFormatWithoutSpinnerAsksForNoAnimation() throws {
+        #expect(try makeBackend().delivery.animationInterval == nil)
+    }
+
+    @Test func progressIsShownBesideTheTitle() async throws {
+        let backend = try makeBackend("{label}", progress: .on)
+        try await backend.start()
+        try await backend.update(busy())
+        #expect(written() == "\u{1B}[22;0t\u{1B}]0;Work\u{07}\u{1B}]9;4;3\u{1B}\\")
+        try await backend.update(busy(progress: 0.42))
+        #expect(written() == "\u{1B}]9;4;1;42\u{1B}\\")
+        try await backend.update(idle)
+        #expect(written() == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
+        try await backend.update(busy(progress: 0.42))
+        _ = terminal.read()
+        await backend.stop()
+        #expect(written() == "\u{1B}]9;4;0\u{1B}\\\u{1B}[23;0t")
+    }
+
+    @Test func progressIsRepeatedBeforeGhosttyRemovesIt() async throws {
+        let clock = VirtualClock()
+        let backend = try makeBackend("{label}", progress: .auto, clock: clock)
+        // Even without a spinner, there are updates.
+        #expect(backend.delivery.animationInterval == .seconds(5))
+        try await backend.start()
+        try await backend.update(busy())
+        _ = terminal.read()
+        clock.advance(by: .milliseconds(4999))
+        try await backend.update(busy())
+        #expect(terminal.read() == [])
+        clock.advance(by: .milliseconds(1))
+        try await backend.update(busy())
+        try await backend.update(busy())
+        #expect(written() == "\u{1B}]9;4;3\u{1B}\\")
+    }
+
+    @Test(arguments: [
+        (TerminalTitleSettings.When.auto, "8203", true), (.auto, "7802", false), (.off, "8203", false),
+        (.on, "7802", true),
+    ])
+    func progressIsForTerminalsThatShowIt(setting: TerminalTitleSettings.When, version: String, shown: Bool)
+        async throws
+    {
+        let environment = ["TERM": "xterm-256color", "VTE_VERSION": version]
+        let backend = try makeBackend(progress: setting, environment: environment)
+        try await backend.start()
+        try await backend.update(busy())
+        await backend.stop()
+        #expect(written().contains("\u{1B}]9;") == shown)
+    }
+
+    @Test func progressIsRepeatedOnlyForATerminalThatRemovesIt() throws {
+        let environment = ["TERM": "xterm-256color", "VTE_VERSION": "8203"]
+        #expect(try makeBackend(progress: .auto, environment: environment).delivery.animationInterval == nil)
+        #expect(try makeBackend(progress: .off).delivery.animationInterval == nil)
+    }
+
+    @Test func aTitleWithTheElapsedTimeIsUpdatedEverySecond() throws {
+        #expect(try makeBackend("{label} {elapsed}").delivery.animationInterval == .seconds(1))
+        #expect(try makeBackend("{spinner} {elapsed}").delivery.animationInterval == .milliseconds(100))
+    }
+
+    @Test func gnuScreenIsWrittenToInASCII() async throws {
+        let clock = VirtualClock()
+        let environment = ["TERM": "screen.xterm-256color", "STY": "1.pts-0"]
+        let backend = try makeBackend(
+            "{spinner} {label} – {app}",
+            title: .on,
+            environment: environment,
+            clock: clock
+        )
+        try await backend.start()
+        for (label, title) in [
+            ("Überprüfe café…", "| Uberprufe cafe... - app"), ("日本 “x” ½ ⠇", "| ?? 'x' 1?2 ? - app"),
+        ] {
+            try await backend.update(busy(label))
+            #expect(written() == "\u{1B}]0;\(title)\u{07}")
+        }
+        for frame in ["/", "-", "\\", "|"] {
+            clock.advance(by: .milliseconds(100))
+            try await backend.update(busy("x"))
+            #expect(written() == "\u{1B}]0;\(frame) x - app\u{07}")
+        }
+        await backend.stop()
+        #expect(written() == "\u{1B}]0;\u{07}")
+    }
+
+    /// The last byte of a UTF-8 `Ü`, 0x9C, is ST in ISO 8859-1: it ends the title.
+    @Test(arguments: [
+        ("de_DE.ISO-8859-1", "| \u{DC}berpr\u{FC}fe ??? - app"), ("C", "| Uberprufe ??? - app"),
+        ("", "| Uberprufe ??? - app"), ("de_DE.UTF-8", "⠋ Überprüfe 日本語 – app"),
+    ])
+    func aTitleHasTheCharactersOfTheLocale(locale: String, title: String) async throws {
+        let environment = ["TERM": "xterm", "LANG": ""]
+        let backend = try makeBackend("{spinner} {label} – {app}", environment: environment, locale: locale)
+        try await backend.start()
+        try await backend.update(busy("Überprüfe 日本語"))
+        let isLatin1 = locale.hasSuffix("8859-1")
+        let expected = isLatin1 ? title.unicodeScalars.map { UInt8($0.value) } : Array(title.utf8)
+        #expect(terminal.read() == Array("\u{1B}[22;0t\u{1B}]0;".utf8) + expected + [7])
+    }
+
+    @Test(arguments: [
+        ["TERM": "vt220"], ["TERM": "eterm-color", "INSIDE_EMACS": "28.2,term:0.96"], ["TERM": "screen", "STY": "1"],
+        ["TERM": "xterm", "NCURSES_NO_UTF8_ACS": "1"], ["TERM": "rxvt-unicode"],
+        // Without this window, the title cannot be read.
+        ["TERM": "rxvt-unicode", "DISPLAY": ":65000", "WINDOWID": "2097162"],
+    ])
+    func aTitleThatWouldBeLostIsLeftAlone(environment: [String: String]) async throws {
+        let backend = try makeBackend(environment: environment)
+        do {
+            try await backend.start()
+        } catch let error as TerminalError {
+            #expect(error.description.contains("; set 'title: on' to set it anyway"))
+        }
+        try await backend.update(busy())
+        await backend.stop()
+        #expect(terminal.read() == [])
+        let insisting = try makeBackend(title: .on, environment: environment)
+        try await insisting.start()
+        try await insisting.update(busy())
+        await insisting.stop()
+        #expect(written().contains(";Work - app\u{07}"))
+    }
+
+    @Test func progressIsShownWhereTheTitleIsLeftAlone() async throws {
+        let backend = try makeBackend(
+            progress: .auto,
+            environment: ["TERM": "xterm-256color", "KONSOLE_VERSION": "260400"]
+        )
+        try await backend.start()
+        try await backend.update(busy(progress: 0.5))
+        await backend.stop()
+        #expect(written() == "\u{1B}]9;4;1;50\u{1B}\\\u{1B}]9;4;0\u{1B}\\")
+    }
+
+    @Test func aHostileLabelDoesNoHarm() async throws {
+        let backend = try makeBackend("{spinner} {label} - {app}")
+        try await backend.start()
+        var emulator = TitleEmulator()
+        let labels = [
+            "\u{1B}]0;owned\u{07}", "\u{1B}[2J\u{1B}[23;0t", "one\ntwo\r\nthree\u{85}", "\u{9D}0;owned\u{9C}",
+            "\u{1B}\\\u{1B}c",
+            String(repeating: "a", count: 10_000), String(repeating: "\u{1B}[31m\n", count: 2_500),
+            "e" + String(repeating: "\u{0301}", count: 10_000), "\u{202E}txt.exe", "\0", "…\u{2028}…",
+        ]
+        for label in labels {
+            try await backend.update(busy(label))
+            let bytes = terminal.read()
+            #expect(bytes.count < 1000)
+            emulator.receive(bytes)
+            #expect(!emulator.title.unicodeScalars.contains { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) })
+            #expect(emulator.title.hasSuffix("app"))
+        }
+        #expect(emulator.titlesSet.count == labels.count)
+        try await backend.update(idle)
+        emulator.receive(terminal.read())
+        #expect(emulator.title == "the old title")
+        #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.screen == "" && !emulator.isInsideSequence)
+    }
+
+    @Test func anEmptyTitleShowsTheApp() async throws {
+        let backend = try makeBackend("{label}")
+        try await backend.start()
+        try await backend.update(busy(nil))
+        #expect(written().hasSuffix("\u{1B}]0;app\u{07}"))
+    }
+
+    @Test func twoBackendsShareATerminal() async throws {
+        let first = try makeBackend("first {label}")
+        let second = try makeBackend("second {label}")
+        try await first.start()
+        try await second.start()
+        var emulator = TitleEmulator()
+        try await first.update(busy("1"))
+        try await second.update(busy("1"))
+        emulator.receive(terminal.read())
+        #expect(emulator.title == "second 1")
+        try await first.update(busy("2"))
+        #expect(terminal.read() == [])
+        try await first.update(idle)
+        emulator.receive(terminal.read())
+        #expect(emulator.title == "second 1")
+        try await first.update(busy("3"))
+        await second.stop()
+        emulator.receive(terminal.read())
+        #expect(emulator.title == "first 3")
+        await first.stop()
+        emulator.receive(terminal.read())
+        #expect(emulator.title == "the old title")
+        #expect(emulator.saves == 1 && emulator.restores == 1 && emulator.stack == [])
+    }
+
+    @Test func theDefaultFormatOmitsMissingValues() {
+        let format = TerminalTitleSettings.defaultFormat
+        #expect(format.description == "{spinner} {label} {progress} ({count}) - {app}")
+        #expect(format == (try? SnapshotFormat(format.description)))
+        for (snapshot, text) in [
+            (busy(), "⠋ Work - app"), (busy(nil), "⠋ - app"), (busy(count: 2), "⠋ Work (2) - app"),
+            (busy(progress: 0.4), "⠋ Work 40% - app"), (busy(count: 3, progress: 1), "⠋ Work 100% (3) - app"),
+            (busy(nil, count: 2), "⠋ (2) - app"),
+        ] {
+            #expect(format.text(for: snapshot, applicationName: "app", spinner: "⠋") == text)
+        }
+    }
+
+    @Test func aFailureAndARequestForAttentionAreShownBesideTheTitle() async throws {
+        let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        indicator.addBackend(try makeBackend("{label}", progress: .on))
+        var output = ""
+        func writes(_ sequence: String) async -> Bool {
+            await eventually {
+                output += written()
+                return output.contains(sequence)
+            }
+        }
+        indicator.start("a", label: "A")
+        #expect(await writes("\u{1B}]9;4;3\u{1B}\\"))
+        indicator.start("b", label: "B", progress: 0.5)
+        indicator.stop("a", .failed("HTTP 503"))
+        #expect(await writes("\u{1B}]9;4;2;50\u{1B}\\"))
+        indicator.stop("b")
+        #expect(await writes("\u{1B}[23;0t\u{1B}]9;4;2;100\u{1B}\\"))
+        output = ""
+        // The failure belongs to the previous period.
+        let activity = indicator.begin("C")
+        activity.attention = "Passphrase?"
+        #expect(await writes("\u{1B}]9;4;4\u{1B}\\"))
+        #expect(await writes("C: Passphrase?"))
+        // BEL ends a title; elsewhere it would beep.
+        #expect(!output.replacing(#/\x1B\]0;[^\x07]*\x07/#, with: "").contains("\u{7}"))
+        activity.attention = nil
+        #expect(await writes("\u{1B}]9;4;3\u{1B}\\"))
+        activity.end()
+        await indicator.shutdown()
+    }
+
+    @Test(arguments: ["time", "stop", "showing"]) func aFailureIsShownForFiveSeconds(end: String) async throws {
+        let clock = VirtualClock()
+        let indicator = IndicatorManager(delays: try IndicatorDelays(startDelay: .zero, completionDelay: .zero))
+        indicator.addBackend(try makeBackend("{label}", progress: .on, clock: clock))
+        var output = ""
+        func writes(_ sequence: String) async -> Bool {
+            await eventually {
+                output += written()
+                return output.hasSuffix(sequence)
+            }
+        }
+        indicator.start("a", label: "A")
+        #expect(await writes("\u{1B}]9;4;3\u{1B}\\"))
+        indicator.stop("a", .failed("HTTP 503"))
+        // The title is already restored.
+        #expect(await writes("\u{1B}[23;0t\u{1B}]9;4;2;100\u{1B}\\"))
+        switch end {
+        case "time":
+            clock.advance(by: .seconds(5))
+            #expect(await writes("\u{1B}]9;4;0\u{1B}\\"))
+        case "stop":
+            await indicator.shutdown()
+            #expect(await writes("\u{1B}]9;4;0\u{1B}\\"))
+        default:
+            indicator.start("b", label: "B", progress: 0.5)
+            #expect(await writes("\u{1B}]0;B\u{07}\u{1B}]9;4;1;50\u{1B}\\"))
+        }
+        await indicator.shutdown()
+    }
+}

@@ -1,0 +1,108 @@
+@testable import BackendConfiguration
+@testable import TerminalBackends
+import IndicatorCore
+import Logging
+import TestSupport
+import Testing
+
+@Suite struct TerminalTitleKindTests {
+    private let context = BackendContext(name: "title", applicationName: "app", logger: Logger(label: "test"))
+
+    @Test func aBackendIsCreatedFromSettings() async throws {
+        let terminal = try PseudoTerminal()
+        let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
+        let settings = BackendSettings(
+            ["format": .string("busy: {label}"), "progress": .string("on")],
+            definitions: kind.settings
+        )
+        let backend = try kind.make(context, settings)
+        #expect(backend.name == "title")
+        try await backend.start()
+        try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Work"))
+        await backend.stop()
+        var emulator = TitleEmulator()
+        emulator.receive(terminal.read())
+        #expect(emulator.titlesSet == ["busy: Work", ""])
+        #expect(emulator.progressesSet == ["3", "0"])
+    }
+
+    @Test func theDefaultsAreThoseOfTheSettings() throws {
+        let kind = BackendKind.terminalTitle
+        #expect(kind.name == "terminalTitle")
+        let backend = try kind.make(context, BackendSettings(definitions: kind.settings))
+        #expect(backend.delivery.animationInterval == .milliseconds(100))
+        for setting in kind.settings {
+            #expect(setting.defaultValue.map { setting.validate($0) } == .some(nil))
+        }
+    }
+
+    @Test func aFormatIsCheckedBeforeABackendIsCreated() throws {
+        let format = try #require(BackendKind.terminalTitle.settings.first { $0.name == "format" })
+        let expected =
+            "a format with known placeholders (unknown placeholder '{lable}' at character 1, did you mean '{label}'?)"
+        #expect(format.validate("{lable}") == expected)
+        let error = try #require(throws: (any Error).self) {
+            try BackendKind.terminalTitle.make(context, BackendSettings(["format": "{lable}"]))
+        }
+        #expect("\(error)" == expected)
+    }
+
+    @Test func availabilityNamesTheTerminalAndWritesNothing() async throws {
+        let terminal = try PseudoTerminal()
+        let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm"])
+        #expect(await kind.availability(context, BackendSettings()) == .available(detail: terminal.path))
+        #expect(terminal.read() == [])
+    }
+
+    @Test func itIsSkippedWithoutATerminalButNotIfOneFails() throws {
+        let terminal = try PseudoTerminal()
+        func isApplicable(_ path: String, _ type: String?) -> Bool {
+            let kind = BackendKind.terminalTitle(path: path, environment: type.map { ["TERM": $0] } ?? [:])
+            return kind.isApplicable(context, BackendSettings())
+        }
+        #expect(isApplicable(terminal.path, "xterm"))
+        #expect(!isApplicable(terminal.path, "dumb") && !isApplicable(terminal.path, nil))
+        #expect(isApplicable("/dev/null/missing", "xterm"))
+    }
+
+    @Test func accessibleStopsTheAnimation() async throws {
+        let terminal = try PseudoTerminal()
+        let kind = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "xterm", "LANG": "C.UTF-8"])
+        var context = context
+        context.isAccessible = true
+        let backend = try kind.make(context, BackendSettings(definitions: kind.settings))
+        #expect(backend.delivery.animationInterval == nil)
+        try await backend.start()
+        try await backend.update(IndicatorSnapshot(state: .active, activityCount: 1, label: "Work"))
+        await backend.stop()
+        var emulator = TitleEmulator()
+        emulator.receive(terminal.read())
+        #expect(emulator.titlesSet.first == "Work - app")
+    }
+
+    @Test func unavailabilityHasAReasonAndHelp() async throws {
+        let terminal = try PseudoTerminal()
+        let dumb = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "dumb"])
+        #expect(
+            await dumb.availability(context, BackendSettings())
+                == .unavailable(
+                    reason: "the terminal does not support control sequences (TERM is 'dumb')",
+                    help: "set TERM to the type of the terminal, such as xterm-256color"
+                )
+        )
+        let vt100 = BackendKind.terminalTitle(path: terminal.path, environment: ["TERM": "vt100"])
+        #expect(
+            await vt100.availability(context, BackendSettings(definitions: vt100.settings))
+                == .unavailable(
+                    reason: "the title of this terminal (vt100) cannot be set and restored",
+                    help: "set 'title: on' to set it anyway"
+                )
+        )
+        #expect(!vt100.isApplicable(context, BackendSettings(definitions: vt100.settings)))
+        let file = BackendKind.terminalTitle(path: "/dev/null", environment: ["TERM": "xterm"])
+        #expect(
+            await file.availability(context, BackendSettings())
+                == .unavailable(reason: "/dev/null is not a terminal", help: "name a terminal, such as /dev/tty")
+        )
+    }
+}

@@ -1,0 +1,181 @@
+import Foundation
+@testable import DisplayText
+import IndicatorCore
+import Testing
+
+@Suite struct SnapshotFormatTests {
+    private func text(
+        _ format: String,
+        label: String? = nil,
+        count: Int = 1,
+        progress: Double? = nil,
+        spinner: String = "*"
+    ) throws -> String {
+        try SnapshotFormat(format).text(
+            for: IndicatorSnapshot(state: .active, activityCount: count, label: label, progress: progress),
+            applicationName: "app",
+            spinner: spinner
+        )
+    }
+
+    @Test func theRequestForAttentionFollowsTheLabel() throws {
+        var details = ActivityDetails(label: "Signing")
+        details.attention = "Pass\u{1B}phrase?"
+        let snapshot = IndicatorSnapshot(state: .active, activityCount: 1, activities: [details])
+        #expect(
+            try SnapshotFormat("{label} - {app}").text(for: snapshot, applicationName: "app")
+                == "Signing: Passphrase? - app"
+        )
+    }
+
+    @Test func everyPlaceholderHasItsValue() throws {
+        let text = try text("{app}|{label}|{count}|{progress}|{spinner}", label: "Work", count: 3, progress: 0.4)
+        #expect(text == "app|Work|3|40%|*")
+    }
+
+    @Test func theCountIsShownWhenItIsMoreThanOne() throws {
+        for (count, expected) in [(0, "app"), (1, "app"), (2, "app (2)")] {
+            #expect(try text("{app} ({count})", count: count) == expected)
+        }
+    }
+
+    @Test(arguments: [
+        (0, "0%"), (0.29, "29%"), (0.999, "99%"), (1, "100%"), (1.5, "100%"), (-1, "0%"), (.infinity, "100%"),
+    ])
+    func progressIsInPercent(progress: Double, expected: String) throws {
+        #expect(try text("{progress}", label: "Work", progress: progress) == expected)
+    }
+
+    @Test func progressThatIsNotANumberIsUnknown() throws {
+        #expect(try text("a {progress}", progress: .nan) == "a")
+    }
+
+    @Test func doubledBracesAreBraces() throws {
+        #expect(try text("{{label}} {{{label}}}", label: "Work") == "{label} {Work}")
+        #expect(try SnapshotFormat("{{{label}}} a").description == "{{{label}}} a")
+    }
+
+    @Test(arguments: [
+        ("{spinner} {label} ({count}) - {app}", "* - app"),
+        ("{spinner} {label} {progress} ({count}) - {app}", "* - app"),
+        ("{label} - {app}", "app"),
+        ("{app}: {label}", "app"),
+        ("{app} - {label} - {progress}", "app"),
+        ("{app} [{progress}] {spinner}", "app *"), ("{app} {label} - {spinner}", "app - *"),
+        ("{app}: {label} - {spinner}", "app: *"),
+        ("{app} ({progress})", "app"),
+        ("({label}) {app}", "app"),
+        ("{app} {label}: done", "app done"),
+        ("{label}", ""),
+        ("Busy {label}!", "Busy !"),
+    ])
+    func anEmptyValueLeavesNoGap(format: String, expected: String) throws {
+        #expect(try text(format) == expected)
+        #expect(try text(format, label: " \n ") == expected)
+    }
+
+    @Test func theCountIsOmittedWhenNothingIsInProgress() throws {
+        #expect(try text("{spinner} {label} ({count}) - {app}", count: 0) == "* - app")
+    }
+
+    @Test(
+        arguments: [
+            (0, nil, "0:00"), (65, nil, "1:05"), (3599.9, nil, "59:59"), (3600, nil, "1:00:00"), (1e9, nil, "99:59:59"),
+            (-5, nil, "0:00"), (30, .milliseconds(90_900), "0:30 1:30"), (30, .zero, "0:30 0:00"),
+            (30, .seconds(3600), "0:30 1:00:00"),
+        ] as [(TimeInterval, Duration?, String)]
+    )
+    func timeIsInMinutesAndSeconds(elapsed: TimeInterval, remaining: Duration?, expected: String) throws {
+        let format = try SnapshotFormat("{elapsed} {remaining}")
+        #expect(format.showsTime)
+        var snapshot = IndicatorSnapshot(state: .active, label: "x", since: Date(timeIntervalSince1970: 0))
+        snapshot.activities[0].remaining = remaining
+        let now = Date(timeIntervalSince1970: elapsed)
+        #expect(format.text(for: snapshot, applicationName: "app", now: now) == expected)
+        #expect(format.text(for: IndicatorSnapshot(since: now), applicationName: "app", now: now) == "")
+    }
+
+    @Test(
+        arguments: [
+            (0, nil, .bytes, nil, ""), (0, 999, .bytes, nil, "0 of 999 B|0 B|999 B|"),
+            (1_500, nil, .bytes, nil, "1.5 kB|1.5 kB||"),
+            (12_345_678, 40_000_000, .bytes, 3_149_999, "12.3 of 40.0 MB|12.3 MB|40.0 MB|3.1 MB/s"),
+            (3, 12, .count, 0.25, "3 of 12|3|12|0.3/s"),
+            (3, nil, ActivityUnit("files"), 25, "3 files|3 files||25 files/s"),
+            (.max, .max, .bytes, 1e300, "9.2 of 9.2 EB|9.2 EB|9.2 EB|"),
+            (.min, 10, ActivityUnit("a\u{1B}b"), nil, "\(Int.min) of 10 ab|\(Int.min) ab|10 ab|"),
+        ] as [(Int, Int?, ActivityUnit, Double?, String)]
+    )
+    func amountsHaveTheirUnits(done: Int, total: Int?, unit: ActivityUnit, rate: Double?, expected: String) throws {
+        var details = ActivityDetails(label: "x")
+        (details.completed, details.total, details.unit, details.rate) = (done, total, unit, rate)
+        let texts = [details.amountText(), details.doneText(), details.totalText(), details.rateText()].map { $0 ?? "" }
+        if rate == 1e300 {
+            #expect(texts[3].hasSuffix(" EB/s"))
+        } else {
+            #expect(texts.joined(separator: "|") == (expected.isEmpty ? "|||" : expected))
+        }
+        var snapshot = IndicatorSnapshot(state: .active)
+        snapshot.activities = [details]
+        let format = try SnapshotFormat("{done}/{total}")
+        #expect(!format.showsTime)
+        #expect(format.text(for: snapshot, applicationName: "app").hasPrefix(texts[1]))
+    }
+
+    @Test func aValueIsNeverTakenForASeparator() throws {
+        #expect(try text("{label}{progress} {app}", label: "a -") == "a -app")
+        #expect(try text("{app} {label}{progress}", label: "(-") == "app (-")
+    }
+
+    @Test func aLongLabelLeavesRoomForTheRest() throws {
+        let text = try text("{label} ({count}) - {app}", label: String(repeating: "x", count: 10_000), count: 2)
+        #expect(text == String(repeating: "x", count: 119) + "… (2) - app")
+    }
+
+    @Test func controlCharactersOfALabelAreRemoved() throws {
+        #expect(try text("{label}", label: "a\u{1B}]0;b\u{07}\nc") == "a]0;b c")
+    }
+
+    private static func unknown(_ name: String, nearest: String?, column: Int) -> SnapshotFormatError {
+        let known = SnapshotFormat.Placeholder.allCases.map(\.rawValue)
+        return .unknownPlaceholder(name, nearest: nearest, known: known, column: column)
+    }
+
+    @Test(arguments: [
+        ("", SnapshotFormatError.empty, "the format is empty; write a text, such as '{label} - {app}'"),
+        (
+            "{lable} x", unknown("lable", nearest: "label", column: 1),
+            "unknown placeholder '{lable}' at character 1, did you mean '{label}'?"
+        ),
+        (
+            "ä {Count}", unknown("Count", nearest: "count", column: 3),
+            "unknown placeholder '{Count}' at character 3, did you mean '{count}'?"
+        ),
+        (
+            "{temperature}", unknown("temperature", nearest: nil, column: 1),
+            """
+            unknown placeholder '{temperature}' at character 1; known are {app} {label} {count} {progress} {spinner} \
+            {elapsed} {remaining} {done} {total} {rate}
+            """
+        ),
+        (
+            "{}", unknown("", nearest: nil, column: 1),
+            """
+            unknown placeholder '{}' at character 1; known are {app} {label} {count} {progress} {spinner} {elapsed} \
+            {remaining} {done} {total} {rate}
+            """
+        ),
+        (
+            "a {label", .unclosedBrace(column: 3),
+            "'{' at character 3 has no '}'; write '{{' for a literal brace"
+        ),
+        (
+            "a } b", .strayBrace(column: 3),
+            "'}' at character 3 has no '{'; write '}}' for a literal brace"
+        ),
+    ])
+    func aMistakeIsExplained(format: String, error: SnapshotFormatError, text: String) {
+        #expect(throws: error) { try SnapshotFormat(format) }
+        #expect(error.description == text)
+    }
+}
