@@ -3,7 +3,7 @@ public import Logging
 
 /// A kind of backend that a config file can select by name: its settings, and how a backend is made from them.
 ///
-/// ``BackendRegistry/standard`` has the built-in kinds; an app can register more.
+/// `BackendRegistry.standard` has the built-in kinds; an app can register more.
 public struct BackendKind: Sendable {
     /// The name that selects the kind, such as `logFile`.
     public package(set) var name: String

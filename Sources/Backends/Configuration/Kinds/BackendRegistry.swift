@@ -2,7 +2,8 @@ import DisplayText
 
 /// The kinds of backend that a config file can select, by name.
 ///
-/// ``standard`` holds the built-in kinds. Register your own before you load a config file:
+/// `standard`, of the module IndicatorBackends, holds the built-in kinds. Register your own before you load a config
+/// file:
 ///
 /// ```swift
 /// var registry = BackendRegistry.standard

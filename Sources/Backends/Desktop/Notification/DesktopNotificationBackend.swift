@@ -10,7 +10,7 @@ public import Logging
 /// A single notification appears when the indicator is shown, is updated in place when its text or progress changes, at
 /// most twice a second, and is closed when the indicator is hidden. It makes no sound. If the user closes it, it stays
 /// closed until the indicator is shown again. If the server does so of its own accord, the next change shows it again.
-/// What each desktop shows of it is in <doc:Desktops>.
+/// What each desktop shows of it is in the article "Desktops".
 ///
 /// With ``DesktopNotificationSettings/whenDone``, a long activity leaves a persistent notification of its outcome, with
 /// normal urgency.
@@ -19,7 +19,7 @@ public import Logging
 /// minute, except GNOME's: it expires after 55 seconds, and is renewed every 35 seconds.
 ///
 /// Notifications are sent through libnotify where it is installed and safe, otherwise over D-Bus: see
-/// <doc:DesktopNotifications>. The backend is unavailable while there is no server or the server does not answer. It
+/// the article "Desktop notifications". The backend is unavailable while there is no server or the server does not answer. It
 /// shares its connection to the session bus, and the thread, with the other backends of the process that use it.
 public final class DesktopNotificationBackend: ConnectedBackend {
     /// The name that the config file and the diagnostics use.

@@ -79,11 +79,6 @@ package final class TerminalRelay: Sendable {
         _ = write(descriptor, sequences, sequences.count)
     }
 
-    /// Clears what processes that were killed have left in the controlling terminal, if there is one.
-    package static func clearLeftovers(environment: [String: String] = ProcessInfo.processInfo.environment) {
-        _ = try? TerminalRegistry.open(path: TerminalDevice.controllingTerminal, environment: environment)
-    }
-
     /// Follows the size of the other terminal's window.
     package func copySize() {
         let size = terminal.device.size
