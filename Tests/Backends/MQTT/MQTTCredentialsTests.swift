@@ -158,6 +158,7 @@ struct MQTTCredentialsTests {
     /// to.
     @Test(
         "With TLS, every address of a name is tried, the name is sent, and the certificate must have it",
+        .needs("/usr/lib/*/libnss_wrapper.so", package: "libnss-wrapper"),
         .needs("openssl", package: "openssl"),
         .needs(.broker),
         arguments: [true, false]

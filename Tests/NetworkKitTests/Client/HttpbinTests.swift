@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 extension Tag {
-    /// Needs a real server, which `Scripts/bootstrap` installs.
+    /// Needs a real server, which `Scripts/test --install` installs.
     @Tag static var realServer: Self
 }
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The hand-written declarations of libnotify and GLib.
-@Suite(.needs("cc", package: "gcc")) struct NotifyHeaderTests {
+@Suite(.needs(["cc": "gcc", "/usr/include/libnotify/notify.h": "libnotify-dev"])) struct NotifyHeaderTests {
     @Test("The declarations agree with the real headers")
     func agreement() async throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../..")

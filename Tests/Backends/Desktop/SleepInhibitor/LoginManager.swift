@@ -7,7 +7,7 @@ final class LoginManager: Sendable {
     enum Program: CaseIterable, CustomTestStringConvertible {
         case systemd, elogind
 
-        /// Those that are there. elogind is unpacked by Scripts/bootstrap, where the distribution has it.
+        /// Those that are there. elogind is unpacked by `Scripts/test --install`, where the distribution has it.
         static var available: [Self] {
             allCases.filter { $0 == .systemd || FileManager.default.isExecutableFile(atPath: $0.path) }
         }
