@@ -139,6 +139,7 @@ package enum Ability: String, Sendable {
     case rootMounts = "needs root and mount namespaces, and no chroot"
     case networks = "needs root and network namespaces"
     case fullDevice = "needs /dev/full"
+    case version6 = "needs the loopback address ::1"
 
     /// Whether this process has it.
     fileprivate var isPresent: Bool {
@@ -148,6 +149,8 @@ package enum Ability: String, Sendable {
             case .mounts: try await SmallDisk.mayMount()
             case .rootMounts: try await Self.rootCan("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/tmp")
             case .networks: try await Self.rootCan("unshare", "--net", "true")
+            case .version6:
+                (try? String(contentsOfFile: "/proc/net/if_inet6", encoding: .utf8))?.contains(" lo\n") == true
             case .fullDevice: FileManager.default.isWritableFile(atPath: "/dev/full")
             }
         }

@@ -421,7 +421,8 @@ import Testing
         "A host whose first address, of version 6, is unreachable is reached at the other one, by app and watcher",
         .needs("python3", package: "python3"),
         .needs(.broker),
-        .enabled("needs root, mount namespaces and IPv6") { try await Self.canHaveHosts() }
+        .needs(.rootMounts),
+        .needs(.version6)
     )
     func addressOfVersion6() async throws {
         let broker = try await MosquittoBroker()
@@ -455,11 +456,6 @@ import Testing
     /// What runs a program with another `/etc/hosts`.
     private static func withHosts(_ path: String) -> [String] {
         ["unshare", "--mount", "sh", "-c", "mount --bind '\(path)' /etc/hosts && exec \"$@\"", "sh"]
-    }
-
-    private static func canHaveHosts() async throws -> Bool {
-        let command = withHosts("/etc/hosts") + ["grep", "-q", " lo$", "/proc/net/if_inet6"]
-        return try await Command.run(command[0], Array(command.dropFirst()), package: "util-linux").status == 0
     }
 
     @Test("Without the right to read, the command says so and ends", .needs(.broker))
